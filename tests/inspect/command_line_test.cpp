@@ -7,7 +7,7 @@
 using namespace heed;
 namespace fs = std::filesystem;
 
-TEST_CASE("inspect tells wrong usage from other errors") {
+TEST_CASE("inspect throws a UsageError for wrong usage and says what it expects") {
   const InspectedRun run;
   CHECK(run.is_usage_error({}, "expected a run directory (see inspect --help)"));
   CHECK(run.is_usage_error({"causes"}, "expected a run directory (see inspect causes --help)"));
@@ -50,7 +50,7 @@ TEST_CASE("inspect tells wrong usage from other errors") {
   CHECK(run.is_usage_error({"verify", "RUN", "--json"}, "--json needs --against (see inspect verify --help)"));
 }
 
-TEST_CASE("inspect names the command that has taken the place of an option") {
+TEST_CASE("The message for a former option names the command that replaces it") {
   const InspectedRun run;
   const auto names = [&](const std::vector<std::string>& arguments, const std::string& text) {
     return run.is_usage_error(arguments, text + " (see inspect --help)");
@@ -68,7 +68,7 @@ TEST_CASE("inspect names the command that has taken the place of an option") {
                            "--page is now a command: inspect page RUN --out FILE (see inspect causes --help)"));
 }
 
-TEST_CASE("A mistyped command is answered with the nearest one") {
+TEST_CASE("The message for a mistyped command suggests the nearest one") {
   const InspectedRun run;
   CHECK(run.is_usage_error(
       {"cuases", "RUN"}, "'cuases' is not a command or an existing run (did you mean 'causes'?) (see inspect --help)"));
@@ -85,7 +85,7 @@ TEST_CASE("A mistyped command is answered with the nearest one") {
   CHECK(run.error({"RUN/causs"}).starts_with("RUN/causs: there is no such run; "));
 }
 
-TEST_CASE("A run directory named like a command is reached as ./causes") {
+TEST_CASE("inspect opens a run directory with the name of a command as ./causes") {
   const InspectedRun run;
   struct Back {
     fs::path path = fs::current_path();
@@ -125,7 +125,7 @@ TEST_CASE("inspect --help lists every command on one screen") {
   CHECK(run.inspect({"--version"}) == "inspect " HEED_VERSION "\n");
 }
 
-TEST_CASE("Weights, steps, induction scores and comparisons have JSON, in which arrays count from 0") {
+TEST_CASE("The JSON of weights, steps, induction and compare counts layers and heads from 0") {
   const InspectedRun run;
   write_dump(run.path, {0, {english_sentence()}});
   const Json weights = parse_json(run.inspect({"weights", "RUN", "--json", "--layer", "2", "--head", "1"}));

@@ -19,7 +19,7 @@
 using namespace heed;
 namespace fs = std::filesystem;
 
-TEST_CASE("inspect shows the last dump, or the one chosen") {
+TEST_CASE("inspect shows the last snapshot or the chosen one") {
   const InspectedRun run;
   CHECK(run.inspect({"RUN"}) == query_view({400, {english_sentence()}}, {}));
   CHECK(run.inspect({"RUN", "--step", "0"}) == query_view({0, {chinese_sentence()}}, {}));
@@ -43,7 +43,7 @@ TEST_CASE("inspect runs the saved model on a sentence") {
         "not among the 14 words that the model knows: 'stret' (did you mean 'street'?)");
 }
 
-TEST_CASE("inspect runs the model of a dumped step, where it was kept") {
+TEST_CASE("inspect --step uses the model that was kept with that snapshot") {
   const InspectedRun run;
   SavedModel first = small_model(Positions::none);
   first.step = 0;
@@ -66,7 +66,7 @@ TEST_CASE("inspect runs the model of a dumped step, where it was kept") {
   CHECK(run.error({"weights", "RUN", "--step", "0"}).starts_with("RUN/models/step-000000.safetensors: "));
 }
 
-TEST_CASE("inspect tells when a look became the cause, and which heads of several runs are the same") {
+TEST_CASE("inspect history and inspect match print cause_history() and match_heads() of runs") {
   const InspectedRun run;
   write_jsonl(held_out_path(run.path), std::vector(4, dog_example()));
   fs::create_directory(run.path / "models");
@@ -78,18 +78,18 @@ TEST_CASE("inspect tells when a look became the cause, and which heads of severa
   CHECK(parse_json(run.inspect({"match", "RUN", "RUN", "--json"}))["similarity"] == 1);
 }
 
-TEST_CASE("inspect asks held-out sentences for causes") {
+TEST_CASE("inspect causes measures as many held-out sentences as --limit allows") {
   const InspectedRun run;
   write_jsonl(held_out_path(run.path), std::vector(3, dog_example()));
   const Json json = parse_json(run.inspect({"causes", "RUN", "--json", "--limit", "2"}));
   CHECK(json["sentences"] == 2);
   CHECK(json["held_out"] == 3);
-  CHECK(json["attribution"][0]["tokens"] == english_sentence().tokens);  // of the last dump
+  CHECK(json["attribution"][0]["tokens"] == english_sentence().tokens);  // of the last snapshot
   const Causes found = causes(small_model(), run.path, {.most = 2});
   CHECK(run.inspect({"causes", "RUN", "--limit", "2"}) == causes_view(found, {}));
 }
 
-TEST_CASE("inspect writes pictures and tables, and replaces what was there") {
+TEST_CASE("inspect export writes SVG, CSV and NPY files and replaces an older SVG file") {
   const InspectedRun run;
   write_file(run.path / "it.svg", "<svg old");
   const std::string svg = attention_svg(english_sentence(), 400, {});
@@ -105,7 +105,7 @@ TEST_CASE("inspect writes pictures and tables, and replaces what was there") {
   CHECK(read_file(run.path / "dog.csv").find(",it,dog,") != std::string::npos);
 }
 
-TEST_CASE("inspect asks before it replaces a file of another kind") {
+TEST_CASE("inspect replaces a file of another kind only with --force") {
   const InspectedRun run;
   write_file(run.path / "notes.txt", "mine");
   for (const char* option : {"--svg", "--csv", "--npy", "--out"}) {
@@ -125,7 +125,7 @@ TEST_CASE("inspect asks before it replaces a file of another kind") {
   CHECK(attention_npy(english_sentence(), {}).starts_with(npy_beginning));
 }
 
-TEST_CASE("inspect tells what it computes of which run") {
+TEST_CASE("inspect reports progress with the name of the computation and of the run") {
   const InspectedRun run;
   write_jsonl(held_out_path(run.path), std::vector(2, dog_example()));
   const std::string path = run.path.string(), page = path + "/it.html";
@@ -144,7 +144,7 @@ TEST_CASE("inspect tells what it computes of which run") {
   CHECK(read_file(page).starts_with(page_beginning));
 }
 
-TEST_CASE("a damaged run gives a message in every view, and never a crash") {
+TEST_CASE("Every view of a damaged run succeeds or names the damaged file") {
   const InspectedRun run;
   write_jsonl(held_out_path(run.path), {dog_example()});
   write_dump(run.path, {0, {english_sentence()}});
@@ -191,7 +191,7 @@ TEST_CASE("a damaged run gives a message in every view, and never a crash") {
   CHECK(run.inspect({"compare", "RUN", "RUN"}).find("weight on antecedent, best head") != std::string::npos);
 }
 
-TEST_CASE("what is no run is answered with the command that was meant") {
+TEST_CASE("The message for a path that is not a run describes it and says how to proceed") {
   const InspectedRun run;
   write_file(run.path / "config.yaml", "");
   const std::string file = (run.path / "config.yaml").string();
@@ -216,7 +216,7 @@ TEST_CASE("what is no run is answered with the command that was meant") {
       fmt::format("{0}: is not a run, but a directory of runs; inspect one of them: {0}/a, {0}/b", runs.path.string()));
 }
 
-TEST_CASE("of two steps or runs one watched sentence is compared when it is chosen") {
+TEST_CASE("inspect compare --probe compares only the chosen sentence") {
   const InspectedRun run;
   SentenceAttention other = english_sentence();
   other.tokens[1] = "dog";
@@ -232,7 +232,7 @@ TEST_CASE("of two steps or runs one watched sentence is compared when it is chos
             .starts_with("RUN: did not watch sentence 1 of "));
 }
 
-TEST_CASE("a view of the last dump says when the model has gone on since") {
+TEST_CASE("A view of the last snapshot says if the model is of a later step") {
   const InspectedRun run;
   SavedModel model = small_model();
   model.step = 450;
@@ -283,7 +283,7 @@ layer 2 head 2      animal   1.00 ██████◂ animal   1.00 ███�
             .starts_with("RUN/metrics.jsonl:1: expected an object {\"step\": ...} with a step from 0\n"));
 }
 
-TEST_CASE("inspect says what is not there") {
+TEST_CASE("inspect names the missing run, snapshot, model or sentence") {
   const InspectedRun run;
   CHECK(run.error({"RUN/nowhere"}) == "RUN/nowhere: there is no such run; train --config FILE makes one");
   CHECK(run.error({"RUN", "--step", "7"}) == "RUN: lacks a snapshot of step 7; there are 0, 400");

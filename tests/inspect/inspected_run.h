@@ -10,7 +10,7 @@
 
 namespace heed {
 
-// A run with dumps of steps 0 and 400 and the model of step 400.
+// A run with snapshots of steps 0 and 400 and the model of step 400.
 struct InspectedRun : ScratchDirectory {
   InspectedRun() {
     write_dump(path, {0, {chinese_sentence()}});

@@ -5,17 +5,17 @@
 
 using namespace heed;
 
-TEST_CASE("The correct answer of a watched sentence is known from the held-out sentences") {
+TEST_CASE("known_answer finds the correct answer of a watched sentence in the held-out sentences") {
   const SentenceAttention sentence = english_sentence();  // "... it was too tired", it -> animal
   Example same{
       .tokens = sentence.tokens, .query = sentence.query, .antecedent = sentence.antecedent, .answer = "animal"};
   CHECK(known_answer(sentence, {}) == "");
   CHECK(known_answer(sentence, {same}) == "animal");
 
-  // Another sentence with the same query word and antecedent says the kind of answer.
+  // Another sentence with the same query word and antecedent gives the answer.
   Example other{.tokens = {"it", "animal"}, .query = 0, .antecedent = 1, .answer = "beast"};
   CHECK(known_answer(sentence, {other}) == "beast");
-  CHECK(known_answer(sentence, {other, same}) == "animal");  // the same sentence is certain
+  CHECK(known_answer(sentence, {other, same}) == "animal");  // the same sentence takes precedence
   Example apart = other;
   apart.answer = "creature";
   CHECK(known_answer(sentence, {other, apart}) == "");

@@ -30,7 +30,7 @@ struct Files : Scratch {
 
 }  // namespace
 
-TEST_CASE("a new file, an empty one and one of the same format are written without asking") {
+TEST_CASE("check_output accepts a new file, an empty one and one of the same format") {
   const Files files;
   CHECK(files.check(files / "new.svg") == "no error");
   write_file(files / "empty", "");
@@ -39,7 +39,7 @@ TEST_CASE("a new file, an empty one and one of the same format are written witho
   CHECK(files.check(files / "old.svg") == "no error");
 }
 
-TEST_CASE("a file of another kind is replaced by force alone, also behind a link") {
+TEST_CASE("check_output accepts a file of another kind only with force, also behind a link") {
   const Files files;
   write_file(files / "thesis.txt", "Chapter 1");
   const std::string refused =
@@ -54,7 +54,7 @@ TEST_CASE("a file of another kind is replaced by force alone, also behind a link
   CHECK(files.check(files / "short").starts_with("D/short: exists"));
 }
 
-TEST_CASE("a run's own files are never written, by whatever name or force") {
+TEST_CASE("check_output refuses the files of a run under any name, even with force") {
   const Files files;
   const auto refused = [&](const std::filesystem::path& file) {
     return files.check(file, true).ends_with(": belongs to the run D/run, which inspect never changes");
@@ -73,7 +73,7 @@ TEST_CASE("a run's own files are never written, by whatever name or force") {
   std::filesystem::create_symlink(files.run / "metrics.jsonl", files / "dangling.svg");
   CHECK(refused(files / "dangling.svg"));
   CHECK(files.check(files.run / "it.svg") == "no error");
-  const std::filesystem::path other = files.path / "other";  // a run that it was not asked about
+  const std::filesystem::path other = files.path / "other";  // a run that is not in the list of runs
   std::filesystem::create_directories(other / "models");
   for (const char* name : {"config.yaml", "metrics.jsonl"}) write_file(other / name, "own");
   for (const char* name : {"model.safetensors", "models/step-000001.safetensors"}) {
@@ -85,7 +85,7 @@ TEST_CASE("a run's own files are never written, by whatever name or force") {
         std::string::npos);
 }
 
-TEST_CASE("a directory is refused; devices and FIFOs are written to") {
+TEST_CASE("check_output refuses a directory and accepts devices and FIFOs") {
   const Files files;
   CHECK(files.check(files.path, true) == "D: is a directory; name a file to write");
   CHECK(files.check("") == "expected the name of a file to write, got an empty one");
@@ -94,7 +94,7 @@ TEST_CASE("a directory is refused; devices and FIFOs are written to") {
   CHECK(files.check("/dev/null") == "no error");
 }
 
-TEST_CASE("what is written to standard output is printed, and nothing beside it") {
+TEST_CASE("write_output prints only the bytes if the file is /dev/stdout") {
   CHECK(write_output("/dev/stdout", "bytes", "said") == "bytes");
   const Files files;
   CHECK(write_output(files / "it.svg", "bytes", "said") == "said");

@@ -71,7 +71,7 @@ TEST_CASE("inspect verify --against refuses values of another model, and a model
                          "tests/golden/hugging_face/llama TEXT FILE writes the file (see "));
 }
 
-TEST_CASE("inspect of a pretrained model reads a sentence, and asks for one") {
+TEST_CASE("inspect shows a sentence in a pretrained model, and asks for one if it is missing") {
   CopiedModel copy("bert_bare");
   write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
   const std::string model = copy.path().string();
@@ -113,7 +113,7 @@ TEST_CASE("--words joins the tokens of each word") {
   const Json &each = tokens.at("layers")[0][0], &joined = words.at("layers")[0][0];
   CHECK(joined[0][1].get<double>() ==
         Approx(each[0][1].get<double>() + each[0][2].get<double>() + each[0][3].get<double>()).margin(1e-6));
-  CHECK(joined[1][0].get<double>() == Approx(each[3][0].get<double>()).margin(1e-6));  // "##al" asks for "animal"
+  CHECK(joined[1][0].get<double>() == Approx(each[3][0].get<double>()).margin(1e-6));  // the row of "##al"
   CHECK(shown({model, "--sentence", "w5 animal ate w7", "--query", "animal", "--words"}).find("animal -> ") !=
         std::string::npos);
   shown({"export", model, "--sentence", "w5 animal ate w7", "--words", "--csv", (copy.path() / "a.csv").string()});
@@ -163,7 +163,7 @@ TEST_CASE("A file of a Hugging Face directory opens that directory, but one that
             "config.json in the same directory");
 }
 
-TEST_CASE("A directory that holds models, or nothing that inspect opens, is refused with what to name") {
+TEST_CASE("inspect refuses a directory without a model and names the models inside it") {
   const Scratch scratch;
   const auto refused = [&] {
     return message([&] { shown({scratch.path.string(), "--sentence", "a"}); }, scratch.path.string());
@@ -180,7 +180,7 @@ TEST_CASE("A directory that holds models, or nothing that inspect opens, is refu
   CHECK(refused() == told + "; inspect one of its models: FILE/model-Q4_0.gguf, FILE/snapshots/5f2c");
 }
 
-TEST_CASE("A masked model whose tokenizer has no mask shows the attention of a sentence") {
+TEST_CASE("inspect shows the attention of a masked model whose tokenizer lacks a mask token") {
   CopiedModel copy("bert");
   write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
   const std::string model = copy.path().string();
@@ -199,7 +199,7 @@ TEST_CASE("A masked model whose tokenizer has no mask shows the attention of a s
         "the model predicts hidden tokens; only one that predicts the next token, such as GPT-2, continues a text");
 }
 
-TEST_CASE("An encoder without a head is asked about the last token of the text, not about [SEP]") {
+TEST_CASE("The default query of an encoder without a head is the last token of the text, not [SEP]") {
   CopiedModel copy("bert_bare");
   Json tokenizer = parse_json(tokenizer_of_words());
   const Json text{{"Sequence", {{"id", "A"}, {"type_id", 0}}}}, end{{"SpecialToken", {{"id", "w2"}, {"type_id", 0}}}};
@@ -219,7 +219,7 @@ TEST_CASE("An encoder without a head is asked about the last token of the text, 
   CHECK(shown({model, "--sentence", "w5 w17 w3", "--query", "w5"}).find(hint) == std::string::npos);
 }
 
-TEST_CASE("inspect tells how much of a pretrained model is read") {
+TEST_CASE("inspect reports progress while it reads a pretrained model") {
   CopiedModel copy("llama");
   write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
   const std::string model = copy.path().string();
@@ -232,7 +232,7 @@ TEST_CASE("inspect tells how much of a pretrained model is read") {
   CHECK((shares.size() == 35 && shares.front() == 0 && shares.back() < 1));
 }
 
-TEST_CASE("inspect export --hugging-face writes a directory that it opens, and replaces none unasked") {
+TEST_CASE("inspect export --hugging-face writes an equal model and replaces files only with --force") {
   const Scratch scratch;
   const std::string out = scratch / "out";
   CHECK(shown({"export", pretrained("gpt2"), "--hugging-face", out}) == out + ": config.json, model.safetensors\n");
@@ -244,13 +244,13 @@ TEST_CASE("inspect export --hugging-face writes a directory that it opens, and r
   CHECK(shown({"verify", out, "--against", golden_of("llama")}).starts_with("equal: "));
 }
 
-TEST_CASE("Commands that need an answer say that a model without a head has none") {
+TEST_CASE("inspect generate refuses a model without a head") {
   const std::string told = "the model lacks a head: it shows states and attention, but gives no answers";
   const std::string model = pretrained("bert_bare");
   CHECK(message([&] { shown({"generate", model, "--prompt", "<5>"}); }) == told);
 }
 
-TEST_CASE("A text for a model without a tokenizer is refused with what is missing") {
+TEST_CASE("inspect refuses a text for a model without a tokenizer and names the missing file") {
   const std::string told =
       "the model has no tokenizer, so it cannot read text: there is no tokenizer.json beside its config.json. "
       "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) writes one";
@@ -258,7 +258,7 @@ TEST_CASE("A text for a model without a tokenizer is refused with what is missin
   CHECK(message([] { shown({pretrained("llama"), "--sentence", "the cat"}); }) == told);
 }
 
-TEST_CASE("inspect causes asks a pretrained model about one sentence, with a pair or without") {
+TEST_CASE("inspect causes measures one sentence of a pretrained model, with or without a pair") {
   CopiedModel copy("gpt2");
   write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
   const std::string model = copy.path().string();
@@ -320,7 +320,7 @@ TEST_CASE("inspect generate stops at the end token of a pretrained model") {
     all["tokens"].erase(all["tokens"].begin() + 4, all["tokens"].end());
     return all["tokens"];
   };
-  // As transformers' generate(max_new_tokens=9, do_sample=False) has them for this model.
+  // The tokens of transformers' generate(max_new_tokens=9, do_sample=False) for this model.
   const Json all = end_at("config.json", nullptr);
   CHECK(all["tokens"] == Json({"w5", "w24", "w27", "w42", "w9", "w60", "w58", "w33", "w38"}));
   CHECK(all["ended_by"] == "tokens");
@@ -334,7 +334,7 @@ TEST_CASE("inspect generate stops at the end token of a pretrained model") {
     CHECK(end_at("config.json", none) == all);
   }
   end_at("config.json", fourth);
-  CHECK(end_at("generation_config.json", nullptr) == all);  // its null counts
+  CHECK(end_at("generation_config.json", nullptr) == all);  // null in this file removes the end token
   CHECK(end_at("generation_config.json", Json::array({60, fourth})) == ended);
 
   const Scratch scratch;
@@ -366,7 +366,7 @@ TEST_CASE("inspect generate stops at the end token of a pretrained model") {
   CHECK(message([&] { load_model(copy.path()); }).starts_with(path + "/generation_config.json: "));
 }
 
-TEST_CASE("An id beyond the tokenizer has a name in tables, JSON and the page, and no text") {
+TEST_CASE("An id beyond the tokenizer appears by name in tables, JSON and pages, and adds no text") {
   CopiedModel copy("qwen2");
   write_file(copy.path() / "tokenizer.json", tokenizer_of_words(20));
   const std::string model = copy.path().string(), page = (copy.path() / "page.html").string();
@@ -411,7 +411,7 @@ TEST_CASE("inspect page writes one sentence of a pretrained model, and commands 
   CHECK_THROWS_AS(shown({"page", model, "--query", "w17", "--out", file}), Error);
 }
 
-TEST_CASE("inspect heads measures no head when all sentences are in the half that chose it") {
+TEST_CASE("inspect heads says that no head can be measured on a single sentence") {
   const CopiedModel copy("bert");
   write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
   const std::string file = (copy.path() / "one.jsonl").string();
@@ -422,7 +422,7 @@ TEST_CASE("inspect heads measures no head when all sentences are in the half tha
   CHECK(text.find("nan") == std::string::npos);
 }
 
-TEST_CASE("inspect shows the same of 16-bit weights as of the same weights in float32") {
+TEST_CASE("inspect prints the same for 16-bit weights as for equal weights in float32") {
   for (const char* name : {"llama", "gpt2", "gpt_neox", "phi3", "gemma3", "roberta", "distilbert"}) {
     CopiedModel halves(name), wide(name);
     write_file(halves.path() / "tokenizer.json", tokenizer_of_words());

@@ -16,20 +16,20 @@
 
 using namespace heed;
 
-TEST_CASE("progress says the share that is done and the seconds that are left") {
+TEST_CASE("progress_text gives the share done and the seconds left") {
   CHECK(progress_text("causes of runs/toy", 0.47, 0.5, 79) == "causes of runs/toy: 47 %");
   CHECK(progress_text("causes of runs/toy", 0.25, 4, 79) == "causes of runs/toy: 25 %, 12 s left");
   CHECK(progress_text("causes", 1.2, 4, 79) == "causes: 100 %, 0 s left");
   CHECK(progress_text("causes of a\x1b[1m", 0, 4, 79) == "causes of a␛[1m: 0 %");
 }
 
-TEST_CASE("progress fits the width, and keeps the figures") {
+TEST_CASE("progress_text shortens the name, but not the figures, to fit the width") {
   const std::string text = progress_text("causes of runs/with-a-name-that-is-long", 0.25, 4, 39);
   CHECK(text == "causes of runs/with-a…: 25 %, 12 s left");
   CHECK(display_width(text) == 39);
 }
 
-TEST_CASE("a live line writes nothing into what is no terminal") {
+TEST_CASE("LiveLine writes nothing if the descriptor is not a terminal") {
   const Scratch scratch;
   const std::string file = (scratch / "line").string();
   const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT, 0666);
@@ -42,7 +42,7 @@ TEST_CASE("a live line writes nothing into what is no terminal") {
   CHECK(read_file(file).empty());
 }
 
-TEST_CASE("a live line of a terminal is written over and gone at the end") {
+TEST_CASE("LiveLine overwrites its line on a terminal and erases it at the end") {
   if (!has_pseudo_terminals()) return;
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
   REQUIRE(terminal >= 0);
@@ -53,7 +53,7 @@ TEST_CASE("a live line of a terminal is written over and gone at the end") {
   REQUIRE(::ioctl(descriptor, TIOCSWINSZ, &size) == 0);
   {
     LiveLine line(descriptor);
-    line.show("at once", 0.1);  // what is done within a moment is not worth a line
+    line.show("at once", 0.1);  // too early for a line
     ::usleep(250'000);
     line.show("causes of a run with a name of more than forty columns", 0.5);
     line.show("too soon", 0.6);
@@ -70,7 +70,7 @@ TEST_CASE("a live line of a terminal is written over and gone at the end") {
   ::close(terminal);
 }
 
-TEST_CASE("A long computation says before it starts about how long it takes, whatever it writes to") {
+TEST_CASE("LiveLine announces the time of a long computation once, even without a terminal") {
   const Scratch scratch;
   const std::string file = (scratch / "line").string();
   const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT, 0666);
@@ -85,7 +85,7 @@ TEST_CASE("A long computation says before it starts about how long it takes, wha
   CHECK(read_file(file) == "causes of runs/toy: about 186 s; --limit N asks fewer sentences\n");
 }
 
-TEST_CASE("Passes are counted, and their time estimated once some have been made, without the first") {
+TEST_CASE("Passes gives the share done, and estimates the time without the first pass") {
   struct Told {
     double share, seconds;
   };

@@ -33,7 +33,7 @@ std::vector<Example> some_held_out() {
   return examples;
 }
 
-// Pairs of twins in words of small_model().
+// Minimal pairs in words of small_model().
 std::vector<Example> pairs() {
   std::vector<Example> examples;
   for (const char* first : {"dog", "animal", "street", "cross"}) {
@@ -54,7 +54,7 @@ std::vector<Example> pairs() {
   return examples;
 }
 
-// Whose heads look at few tokens.
+// Scales the parameters, so that the heads attend to few tokens.
 SavedModel sharp(SavedModel model, double factor = 3) {
   for (const auto& [name, value] : model.parameters) {
     Tensor parameter = value;
@@ -63,7 +63,7 @@ SavedModel sharp(SavedModel model, double factor = 3) {
   return model;
 }
 
-// The same model with the two heads of a layer in each other's place.
+// Swaps the two heads of a layer.
 SavedModel with_heads_swapped(SavedModel model, int layer) {
   for (const char* name : {"W_Q.weight", "W_K.weight", "W_V.weight", "W_O.weight"}) {
     Tensor W = model.parameters[fmt::format("encoder.{}.attention.{}", layer, name)];
@@ -86,7 +86,7 @@ struct Runs : Scratch {
 
 }  // namespace
 
-TEST_CASE("causes of a run says which file is missing, empty, or of another run") {
+TEST_CASE("causes names the file of a run that is missing, empty or from another run") {
   const Scratch run;
   const SavedModel model = small_model();
   const auto error = [&] {
@@ -113,7 +113,7 @@ TEST_CASE("causes of a run says which file is missing, empty, or of another run"
   CHECK(error() == "no error");
 }
 
-TEST_CASE("The history of a look has at each step what causes() finds of that step's model") {
+TEST_CASE("cause_history gives at each step the results of causes() for the model of that step") {
   const Scratch run;
   write_jsonl(held_out_path(run.path), some_held_out());
   SavedModel first = small_model(Positions::none), last = small_model();
@@ -158,7 +158,7 @@ TEST_CASE("The history of a look has at each step what causes() finds of that st
                                                          "measured; RunWriter keeps the others with KeepModels::yes");
 }
 
-TEST_CASE("A run whose held-out sentences mean nothing has no edge to cut") {
+TEST_CASE("cause_history refuses a run whose held-out sentences lack antecedents") {
   const Scratch run;
   Example e = some_held_out()[2];
   write_jsonl(held_out_path(run.path), {e});
@@ -169,7 +169,7 @@ TEST_CASE("A run whose held-out sentences mean nothing has no edge to cut") {
         }).ends_with(": the held-out sentences lack antecedents, so no edge can be cut"));
 }
 
-TEST_CASE("Heads that were put in each other's place are matched, and no random matching is as alike") {
+TEST_CASE("match_heads matches swapped heads, and random matchings are less similar") {
   Runs runs;
   for (int i = 0; i < 5; ++i) {
     runs.add(i % 2 ? with_heads_swapped(sharp(small_model()), i / 2) : sharp(small_model()));
@@ -201,13 +201,13 @@ TEST_CASE("Heads that were put in each other's place are matched, and no random 
   CHECK(json["runs"][4]["name"] == runs.paths[4].string());
 }
 
-TEST_CASE("The head that points, and what it costs to cut it, are as causes() has them") {
+TEST_CASE("match_heads gives the pointing head and its knockout effects as causes() does") {
   Runs runs;
   const SavedModel first = sharp(small_model());
   runs.add(first);
   for (const double factor : {2.0, 4.0, 5.0}) runs.add(sharp(small_model(), factor));
   for (const double factor : {2.0, 3.0}) runs.add(sharp(small_model(Positions::none), factor));
-  // Right is what the first model says, so that a cut changes how many are.
+  // The answers of the first model count as right, so that a knockout changes the accuracy.
   std::vector<Example> held_out = pairs();
   for (Example& e : held_out) e.answer = attend(*first.network, first.vocabulary, e).predicted;
   write_jsonl(held_out_path(runs.paths[0]), held_out);
@@ -247,7 +247,7 @@ TEST_CASE("The head that points, and what it costs to cut it, are as causes() ha
   }
 }
 
-TEST_CASE("Runs whose heads cannot be matched are refused") {
+TEST_CASE("match_heads refuses runs whose heads cannot be matched") {
   Runs runs;
   runs.add(small_model());
   SavedModel other;

@@ -12,14 +12,14 @@
 
 namespace heed {
 
-// A directory of its own, gone at the end.
+// A temporary directory, removed at the end.
 struct ScratchDirectory {
   std::filesystem::path path = std::filesystem::temp_directory_path() / ("heed-inspect-" + std::to_string(getpid()));
   ScratchDirectory() { std::filesystem::create_directories(path); }
   ~ScratchDirectory() { std::filesystem::remove_all(path); }
 };
 
-// Weights (heads, T, T): rows[h] is the query's row in head h; every other token looks at itself.
+// Weights (heads, T, T): rows[h] is the query's row in head h; every other token attends to itself.
 inline Tensor weights_of(int query, const std::vector<std::vector<double>>& rows) {
   const int heads = static_cast<int>(rows.size()), T = static_cast<int>(rows[0].size());
   std::vector<double> values;

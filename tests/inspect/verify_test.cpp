@@ -43,7 +43,7 @@ std::string verify(const std::filesystem::path& run) {
 
 }  // namespace
 
-TEST_CASE("verify says of each file of a run that it is whole") {
+TEST_CASE("inspect verify lists every file of a run as whole or readable") {
   const WholeRun run;
   CHECK("\n" + verify(run.path) == R"(
 config.yaml                        can be read (text, without a digest)
@@ -56,7 +56,7 @@ models/step-000400.safetensors     whole
 )");
 }
 
-TEST_CASE("verify names every damaged or missing file, not the first alone") {
+TEST_CASE("inspect verify names all damaged and missing files, not only the first") {
   const WholeRun run;
   run.flip("model.safetensors");
   run.flip("attention/step-000400.safetensors");
@@ -77,7 +77,7 @@ TEST_CASE("verify names every damaged or missing file, not the first alone") {
   CHECK(message([&] { verify(run.path); }).find("models/step-000500.safetensors: is of step 400") != std::string::npos);
 }
 
-TEST_CASE("verify needs a run directory") {
+TEST_CASE("inspect verify needs a run directory") {
   const WholeRun run;
   CHECK(message([&] {
           verify(model_path(run.path));

@@ -28,7 +28,7 @@ std::vector<double> unpacked(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("base64 is that of RFC 4648") {
+TEST_CASE("base64 follows RFC 4648, and from_hex refuses invalid digits") {
   CHECK(base64("") == "");
   CHECK(base64("f") == "Zg==");
   CHECK(base64("fo") == "Zm8=");
@@ -40,13 +40,13 @@ TEST_CASE("base64 is that of RFC 4648") {
   CHECK(message([] { from_hex("000"); }) == "from_hex: '000' has an odd number of digits");
 }
 
-TEST_CASE("Numbers are bytes in float32 or float16, the lowest first") {
+TEST_CASE("float32_bytes and float16_bytes write little-endian numbers") {
   const std::vector<float> numbers{1.0F, -2.5F, 1.0F / 3, 0, 1e-7F, 1e6F};
   CHECK(float32_bytes(numbers).substr(0, 8) == std::string("\0\0\x80\x3f\0\0\x20\xc0", 8));
   CHECK(float16_bytes(numbers) == std::string("\0\x3c\0\xc1\x55\x35\0\0\x02\0\0\x7c", 12));
 }
 
-TEST_CASE("Packed weights print as the weights themselves") {
+TEST_CASE("pack_weights keeps the first three printed decimals of weights") {
   std::vector<double> weights{0, 1, 0.0005, 0.02149, 0.0215, 0.99949, 0.9995, 1.0 / 3, 0.995, 0.985, 0.49995};
   for (int i = 0; i < 2000; ++i) weights.push_back(std::pow(std::abs(std::sin(i * 1.3)), 1 + i % 7));
   weights.insert(weights.end(), 600, 0.0);

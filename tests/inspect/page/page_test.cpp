@@ -39,7 +39,7 @@ std::string command(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-TEST_CASE("The first head shown points at the antecedent, or tells more than of the first token and of neighbours") {
+TEST_CASE("telling_head returns the head with the largest weight on the antecedent, or telling weight") {
   SentenceAttention sentence = english_sentence();
   const auto told = [&] { return telling_head(sentence); };
   CHECK((told().layer == 1 && told().head == 1));
@@ -49,13 +49,13 @@ TEST_CASE("The first head shown points at the antecedent, or tells more than of 
   CHECK((told().layer == 1 && told().head == 1));  // .3, the others .1, 0 and .2
 }
 
-TEST_CASE("A page names the bytes of an incomplete character") {
+TEST_CASE("page_token names the bytes of an incomplete character") {
   const SavedModel model = small_model();
   CHECK(page_token(model, "caf\xc3") == "caf<0xC3>");
   CHECK(page_token(model, "caf\u00e9") == "caf\u00e9");
 }
 
-TEST_CASE("inspect page writes one file, of one run or of two") {
+TEST_CASE("inspect page writes one self-contained file for one or two runs") {
   const PageFiles one, two;
   const std::string file = (one / "page.html").string();
   const std::string said = command({"page", one.run.string(), "--out", file}), html = read_file(file);
@@ -135,7 +135,7 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
       "The model takes 2.38 MB in float16; a page holds models of up to 2.10 MB. inspect serve answers for any model.");
 }
 
-TEST_CASE("Steps between the first and the last are left out of a page that would be too large") {
+TEST_CASE("page_run leaves out steps before the last if the page would be too large") {
   const PageFiles run;
   for (const int step : {100, 200, 300}) write_dump(run.run, {step, {english_sentence()}});
   const std::size_t size = page_run(run.run).weights[0][0].size();
@@ -153,7 +153,7 @@ TEST_CASE("Steps between the first and the last are left out of a page that woul
   CHECK(steps_within(0) == "400 ");
 }
 
-TEST_CASE("A page holds the models that were kept at its steps, as far as it stays small") {
+TEST_CASE("A page holds the models that were kept at its steps, up to a size limit") {
   const PageFiles run;
   std::filesystem::create_directory(run.run / "models");
   for (const int step : {0, 100, 200, 300, 400}) {
@@ -162,7 +162,7 @@ TEST_CASE("A page holds the models that were kept at its steps, as far as it sta
     model.step = step;
     save_model(dumped_model_path(run.run, step), model);
   }
-  std::filesystem::remove(dump_path(run.run, 200));  // no step of the page
+  std::filesystem::remove(dump_path(run.run, 200));  // the page then lacks this step
   const auto steps_of = [](const PageRun& page) {
     std::string steps;
     for (std::size_t i = 0; i < page.models.size(); ++i) {
@@ -196,7 +196,7 @@ TEST_CASE("A page holds the models that were kept at its steps, as far as it sta
                            ": they are of different runs");
 }
 
-TEST_CASE("A page tells when a look became the cause, where models were kept") {
+TEST_CASE("A page holds the history of causes if models were kept and antecedents are known") {
   const PageFiles run;
   Example example;
   example.tokens = {"dog", "street", "it"};
@@ -212,7 +212,7 @@ TEST_CASE("A page tells when a look became the cause, where models were kept") {
   CHECK_FALSE(run.description().contains("history"));
 }
 
-TEST_CASE("A page is not made of what is no run") {
+TEST_CASE("page_run refuses damaged metrics, snapshots that differ, and single files") {
   const PageFiles run;
   write_file(run.run / "metrics.jsonl", "{\"step\":0}\n{\n");
   CHECK(run.error().find("metrics.jsonl:2: not JSON at byte") != std::string::npos);
@@ -226,7 +226,7 @@ TEST_CASE("A page is not made of what is no run") {
         }).ends_with(": is a single file; inspect page needs the run directory"));
 }
 
-TEST_CASE("A page is not made of dumps and a model of different runs, nor of a model that computes no numbers") {
+TEST_CASE("page_run refuses snapshots of another model and a model whose values are not finite") {
   const PageFiles run;
   SentenceAttention deeper = english_sentence();
   deeper.layers.push_back(deeper.layers[0]);

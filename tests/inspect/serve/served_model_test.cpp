@@ -18,7 +18,7 @@
 
 using namespace heed;
 
-TEST_CASE("A served model reads a text as the library does, whole and with parts removed") {
+TEST_CASE("ServedModel gives the library's results for a text, whole and with parts removed") {
   const SavedModel model = small_model();
   const ServedModel served(model);
   const std::string sentence = "The animal didn't cross the street because it was too tired";
@@ -55,7 +55,7 @@ TEST_CASE("A served model reads a text as the library does, whole and with parts
   CHECK(without["attention"] != whole["attention"]);
 }
 
-TEST_CASE("A served language model gives each head's direct contribution to the first answer's logit") {
+TEST_CASE("ServedModel gives each head's direct contribution to the logit of the first answer") {
   SavedModel model = small_model(decoder_of(modern_config()));
   const ServedModel served(model);
   const Json text = served.answer("understand", {{"text", "the dog was tired because it was the animal"}});
@@ -69,7 +69,7 @@ TEST_CASE("A served language model gives each head's direct contribution to the 
   const std::vector<float> whole = contributions(Json::array());
   const auto heads = static_cast<std::size_t>(model.heads()), all = heads * static_cast<std::size_t>(model.layers());
   REQUIRE(whole.size() == text["tokens"].size() * all);
-  // At the last token, the heads of the last layer add what attribute() says of their tokens.
+  // At the last token, a head of the last layer contributes the sum of attribute() over the tokens.
   const Example example = question(model, "the dog was tired because it was the animal");
   std::vector<double> expected(heads);
   for (const Attribution::Term& term : attribute(model, example).terms) {
@@ -81,7 +81,7 @@ TEST_CASE("A served language model gives each head's direct contribution to the 
   CHECK(contributions({"1.0"})[whole.size() - heads] == 0);
 }
 
-TEST_CASE("A served model takes the score of an edge apart as score_parts() does") {
+TEST_CASE("ServedModel gives the parts of an attention score as score_parts() does") {
   const SavedModel model = small_model();
   shake_all(model.parameters);
   const ServedModel served(model);
@@ -105,13 +105,13 @@ TEST_CASE("A served model takes the score of an edge apart as score_parts() does
   }
   CHECK(json["cuts"][0]["probability"].get<double>() == Approx(parts.cuts[0].probability).margin(1e-5));
   CHECK(json["answer"] == parts.answer);
-  // From another token than the query, compared with the mean.
+  // Another token than the query attends; the reference is the mean.
   const ScoreParts other = score_parts(model, example, 1, 0, 3, 2, -1);
   CHECK(found(3, 2, -1)["reference_score"].get<double>() == Approx(other.reference).margin(1e-5));
   CHECK(found(3, 2, 4)["reference_score"].get<double>() != Approx(other.reference));
 }
 
-TEST_CASE("A served model lists the strongest pairs of the circuits of a text's tokens") {
+TEST_CASE("ServedModel lists the strongest pairs of the QK and OV circuits for the tokens of a text") {
   const std::string sentence = "the dog was tired because the dog was the animal";
   const SavedModel model = small_model(decoder_of(modern_config()));
   shake_all(model.parameters);
@@ -137,7 +137,7 @@ TEST_CASE("A served model lists the strongest pairs of the circuits of a text's 
   CHECK(of_bare["OV"].is_null());
 }
 
-TEST_CASE("A served model refuses requests in another form, and says why it cannot read a text") {
+TEST_CASE("ServedModel refuses malformed requests and says why it cannot read a text") {
   const SavedModel model = small_model();
   const ServedModel served(model);
   CHECK(served.answer("understand", {{"text", ""}})["problem"] == "the sentence is empty");

@@ -8,7 +8,7 @@
 
 using namespace heed;
 
-TEST_CASE("A served page answers under its random name alone") {
+TEST_CASE("ServedPage answers only at its random path") {
   const SavedModel model = small_model();
   const Example example = question(model, "The animal didn't cross the street because it was too tired");
   PageRun run = page_sentence("m", model, attend(*model.network, model.vocabulary, example), example);
@@ -19,7 +19,7 @@ TEST_CASE("A served page answers under its random name alone") {
   const HttpAnswer whole = page({.method = "GET", .path = page.path(), .headers = {}, .body = ""});
   CHECK(whole.status == 200);
   CHECK(whole.type == "text/html; charset=utf-8");
-  CHECK(whole.body.find("connect-src 'self'") == std::string::npos);  // the page holds the model and asks nothing
+  CHECK(whole.body.find("connect-src 'self'") == std::string::npos);  // the page holds the model and sends no requests
   run.model.clear();
   const ServedPage asking(run, model);
   const HttpAnswer served = asking({.method = "GET", .path = asking.path(), .headers = {}, .body = ""});
@@ -35,7 +35,7 @@ TEST_CASE("A served page answers under its random name alone") {
   CHECK(status("POST", "/understand", json.c_str(), R"({"text":"it"})") == 404);
   CHECK(status("POST", page.path(), json.c_str(), "") == 405);
   CHECK(status("GET", understand, json.c_str(), "") == 405);
-  CHECK(status("POST", understand, "text/plain", R"({"text":"it"})") == 400);  // what a form of another site can send
+  CHECK(status("POST", understand, "text/plain", R"({"text":"it"})") == 400);  // a form of any site can send this
   CHECK(status("POST", understand, json.c_str(), "{") == 400);
   CHECK(status("POST", understand, json.c_str(), R"({"text":{"a":[[[[[[[[[[[[1]]]]]]]]]]]]}})") == 400);
   CHECK(status("POST", page.path() + "../etc/passwd", json.c_str(), R"({"text":{"pieces":["it"],"query":0}})") == 400);

@@ -5,7 +5,7 @@
 
 using namespace heed;
 
-TEST_CASE("causes_json names what was done, and counts from 0") {
+TEST_CASE("causes_json names interventions and counts layers and heads from 0") {
   const SavedModel model = small_model();
   const Causes found = causes(model, sentences(), {question(model, "The dog was it")});
   const Json json = causes_json(found);
@@ -19,7 +19,7 @@ TEST_CASE("causes_json names what was done, and counts from 0") {
   CHECK(json["attribution"][0]["terms"].size() == 2 * 4);
 }
 
-TEST_CASE("causes_json has null for what is not known") {
+TEST_CASE("causes_json writes null for unknown values") {
   const SavedModel model = small_model();
   std::vector<Example> bare = sentences();
   for (Example& e : bare) e.antecedent = e.distractor = e.twin = -1, e.decider = "";

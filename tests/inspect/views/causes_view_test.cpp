@@ -27,7 +27,7 @@ TEST_CASE("causes_view fits the terminal, and shows the layer and head chosen") 
   CHECK(one.find("layer 2 every head") == std::string::npos);
 }
 
-TEST_CASE("causes_view says what does not apply to the sentences") {
+TEST_CASE("causes_view names measurements that the sentences do not allow") {
   const SavedModel model = small_model();
   std::vector<Example> bare = sentences();
   for (Example& e : bare) e.antecedent = e.distractor = e.twin = -1, e.decider = "";
@@ -35,7 +35,7 @@ TEST_CASE("causes_view says what does not apply to the sentences") {
   CHECK(causes_view(found, {}).find(found.left_out[1]) != std::string::npos);
 }
 
-TEST_CASE("causes_view has two lines a row where the terminal is narrow") {
+TEST_CASE("causes_view prints each row on two lines if the terminal is narrow") {
   const SavedModel model = small_model();
   const Causes found = causes(model, sentences(), {question(model, "The dog was it")});
   const std::string text = causes_view(found, at_width(40));
@@ -43,7 +43,7 @@ TEST_CASE("causes_view has two lines a row where the terminal is narrow") {
   CHECK(text.find("\n  cut query -> antecedent\n  0.") != std::string::npos);
 }
 
-TEST_CASE("causes_view shows two heads of a large model, and what the others add to a logit") {
+TEST_CASE("causes_view shows two heads of a large model and sums the contributions of the others") {
   Causes found;
   Attribution one{.tokens = {"a", "b"},
                   .query = 1,
@@ -78,7 +78,7 @@ TEST_CASE("causes_view shows two heads of a large model, and what the others add
 
 namespace {
 
-// As many of `count` sentences right after as `right`, of those that were all right before; no pairs.
+// A row about `count` sentences without pairs: all are answered right before the knockout, and `right` of them after it.
 Cause cut_row(Cause::What what, int layer, int head, const std::string& to, int right, int count) {
   std::vector<double> after, before(static_cast<std::size_t>(count), 1.0), lost;
   std::vector<int> groups;
@@ -112,7 +112,7 @@ Causes causes_of(int alone, int everywhere, int count, double chance = 0.5) {
 
 }  // namespace
 
-TEST_CASE("The verdict answers by what is lost, with an interval, and says of how many sentences") {
+TEST_CASE("causes_verdict answers by the loss, its interval and the number of sentences") {
   const auto answer = [](const Causes& found) { return causes_verdict(found)[0]; };
   CHECK(answer(causes_of(56, 40, 200)) ==
         "Yes: without the edge from the query to the antecedent in layer 2 head 1, 28.0 % ± 6.5 of 200 sentences are "
@@ -136,7 +136,7 @@ TEST_CASE("The verdict answers by what is lost, with an interval, and says of ho
         "of a generated task.");
   // Too few sentences to tell.
   CHECK(answer(causes_of(10, 10, 10)).starts_with("Not shown: "));
-  // Half of 132 sentences is lost; chance is unknown.
+  // Half of 132 answers become wrong; chance is unknown.
   CHECK(answer(causes_of(66, 66, 132, std::nan(""))).starts_with("Yes: "));
   CHECK(answer(causes_of(66, 66, 132, std::nan("")))
             .ends_with("(before 100.0 %); chance is unknown, so half of the accuracy before counts as lost."));
@@ -147,7 +147,7 @@ TEST_CASE("The verdict answers by what is lost, with an interval, and says of ho
         "explained.");
 }
 
-TEST_CASE("Without an antecedent the verdict names the head on which the answers depend most") {
+TEST_CASE("Without antecedents, causes_verdict names the head on which the answers depend most") {
   Causes found = causes_of(1, 1, 200, std::nan(""));
   found.pointing = {};
   found.probability = 0.3;
@@ -174,7 +174,7 @@ TEST_CASE("Without an antecedent the verdict names the head on which the answers
   CHECK(causes_verdict(found)[0].starts_with("Unknown: 1.0 % (0.0 to 4.0) of 200 sentences"));
 }
 
-TEST_CASE("Another head of the layer is said to take part only where its interval excludes 0") {
+TEST_CASE("causes_verdict mentions another head of the layer only if its interval excludes 0") {
   Causes found = causes_of(56, 45, 200);
   const auto says = [&](const std::string& part) {
     for (const std::string& line : causes_verdict(found)) {
@@ -188,7 +188,7 @@ TEST_CASE("Another head of the layer is said to take part only where its interva
   CHECK(says("That loses 5.5 ± 3.5 points more: another head of the layer carries it, too."));
 }
 
-TEST_CASE("No sentence of the verdict has percentages of two sets of sentences") {
+TEST_CASE("Each line of causes_verdict gives percentages of a single set of sentences") {
   Causes found = causes_of(66, 66, 132, std::nan(""));
   found.sentences = 200;
   found.rows.push_back(cut_row(Cause::What::edge, 1, 0, "decider", 0, 68));
@@ -209,7 +209,7 @@ TEST_CASE("No sentence of the verdict has percentages of two sets of sentences")
   CHECK(text.find("Is the attention the cause?") < text.find("cut query -> cue word"));
 }
 
-TEST_CASE("Where there is nothing to compare, that is said, and no figure is nan") {
+TEST_CASE("causes_view says that the rank correlation is undefined and prints no nan") {
   Example one;
   one.tokens = {"it"};
   one.query = 0;

@@ -26,7 +26,7 @@ Dump changed_dump() {
 
 }  // namespace
 
-TEST_CASE("compare_view shows first the heads of a large model that differ most") {
+TEST_CASE("compare_view shows the heads of a large model that differ most first") {
   const std::string text = compare_view(side("a", large_dump()), side("b", changed_dump()), {});
   const std::size_t predicts = text.find("\npredicts ");
   CHECK(text.substr(text.find('\n', predicts + 1))
@@ -39,7 +39,7 @@ TEST_CASE("compare_view shows first the heads of a large model that differ most"
         std::string::npos);
 }
 
-TEST_CASE("compare_view has two lines a figure where the terminal is narrow") {
+TEST_CASE("compare_view prints each figure on two lines if the terminal is narrow") {
   const std::string text =
       compare_view(side("a", large_dump()), side("runs/a-name-that-is-too-long-é", changed_dump()), at_width(40));
   check_width(text, 40);

@@ -27,7 +27,7 @@ inline void check_width(const std::string& text, int width) {
   }
 }
 
-// A sentence of T words, each looking at itself.
+// A sentence of T words, each attending to itself.
 inline Dump long_dump(int T, int query) {
   SentenceAttention sentence{
       .tokens = {}, .query = query, .antecedent = -1, .predicted = "w1", .probability = 1, .layers = {}};

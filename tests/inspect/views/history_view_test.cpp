@@ -22,7 +22,7 @@ CauseHistory history_of(const std::vector<std::pair<double, double>>& weights_an
 
 }  // namespace
 
-TEST_CASE("When attention became the cause is said in words, as far as the intervals tell") {
+TEST_CASE("history_verdict says whether weight or effect grew first, if the intervals show it") {
   const auto said = [](const std::vector<std::pair<double, double>>& points, double error = 0.01) {
     return history_verdict(history_of(points, error), 0, 0);
   };
@@ -41,7 +41,7 @@ TEST_CASE("When attention became the cause is said in words, as far as the inter
             "The effect grew before the weight: at step 10 the weight is still 0.10 ± 0.01.",
             "As shares of their largest the two are more than a quarter apart from step 10 (weight 0.10 ± 0.01, effect "
             "0.30 ± 0.01) to 20 (weight 0.10 ± 0.01, effect 0.30 ± 0.01), the effect ahead."});
-  // The same figures, of too few sentences to tell.
+  // Similar figures with intervals too wide to show an order.
   const std::vector<std::string> unsure = said({{0.1, 0}, {0.5, 0.2}, {0.8, 0.6}, {0.8, 0.7}}, 0.3);
   CHECK(unsure ==
         std::vector<std::string>{
@@ -55,12 +55,12 @@ TEST_CASE("When attention became the cause is said in words, as far as the inter
   CHECK(said({{0.1, -0.2}, {0.9, 0.04}}) ==
         std::vector<std::string>{"At no kept step does cutting that edge cost the answer more than 0.04 ± 0.01 of its "
                                  "probability; the largest weight is 0.90 ± 0.01."});
-  // At the same step there is no order.
+  // If both grow at the same step, the verdict names no order.
   CHECK(said({{0, 0}, {0.5, 0.5}, {1, 1}})[1] ==
         "As shares of their largest the two are nowhere shown to be more than a quarter apart.");
 }
 
-TEST_CASE("The view of a history shows the head that points last, or the chosen one") {
+TEST_CASE("history_view shows the head that points at the last step, or the chosen head") {
   CauseHistory history = history_of({{0.125, 0}, {0.75, 0.5}});
   for (CauseHistory::Step& step : history.steps) step.heads[0].push_back({about(0.25, 0), about(0, 0), about(1, 0)});
   CHECK("\n" + history_view(history, {}) == R"(

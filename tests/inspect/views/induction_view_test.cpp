@@ -7,7 +7,8 @@ using namespace heed;
 
 namespace {
 
-// a b a b: one layer of two heads; the first looks at the token before, the second at what followed the same token.
+// a b a b: one layer of two heads. The first attends to the previous token, the second to the token that followed an
+// earlier occurrence.
 Dump repeated_dump() {
   const std::vector<double> previous{1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0.5, 0.5};
   const std::vector<double> induction{1, 0, 0, 0, 0, 1, 0, 0, 0, 0.75, 0.25, 0, 0, 0, 0.25, 0.75};
@@ -24,7 +25,7 @@ Dump repeated_dump() {
 
 }  // namespace
 
-TEST_CASE("The scores of every head are shown by step, with the loss there") {
+TEST_CASE("induction_view shows the scores of every head and the loss per step") {
   Metrics line;
   line.step = 100;
   line.held_out.loss = 1.25;

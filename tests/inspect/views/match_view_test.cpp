@@ -8,7 +8,7 @@
 
 using namespace heed;
 
-TEST_CASE("The view of matched heads says who points, what is stable, and what is luck") {
+TEST_CASE("matched_heads_view shows the pointing heads, and roles with their random similarity") {
   using Is = MatchedHeads::Pointing::Cause;
   MatchedHeads matched{
       .sentences = 200, .with_antecedent = 132, .with_twin = 100, .runs = {}, .chance = 0.5, .roles = {}};

@@ -72,7 +72,7 @@ TEST_CASE("matrix_view paints cells on a terminal with colours") {
   CHECK(matrix_view(english, view).find("\x1b[48;5;226;38;5;16m  100 \x1b[0m") != std::string::npos);
 }
 
-TEST_CASE("matrix_view shows the strongest heads of a large model, and which sentence they are of") {
+TEST_CASE("matrix_view shows the strongest head of a large model, below its sentence") {
   const std::string text = matrix_view(large_dump(), {});
   CHECK(text.find("\nThe animal didn't cross the street because it was too tired\n\nlayer 6 head 8, in hundredths\n") !=
         std::string::npos);

@@ -19,7 +19,7 @@ TEST_CASE("attention_svg draws one head with words, figures and legend") {
   CHECK(svg.find("attention weight; rows attend to columns") != std::string::npos);
 }
 
-TEST_CASE("attention_svg draws a grid of all heads, small for long sentences too") {
+TEST_CASE("attention_svg draws a grid of all heads, in less than 2 MB for a long sentence") {
   const std::string grid = attention_svg(english_sentence(), 400, {});
   for (const char* name : {"layer 1 head 1", "layer 1 head 2", "layer 2 head 1", "layer 2 head 2"}) {
     CHECK(count_of(grid, name) == 1);
@@ -36,7 +36,7 @@ TEST_CASE("attention_svg draws a grid of all heads, small for long sentences too
         "--layer: expected a number from 1 to 2, got 3");
 }
 
-TEST_CASE("a picture shows what tokens hold, and runs none of it") {
+TEST_CASE("attention_svg escapes markup and control characters in tokens") {
   const std::string svg = attention_svg(hostile_sentence(), 0, {});
   CHECK(svg.find("<script") == std::string::npos);
   CHECK(svg.find("<!--") == std::string::npos);

@@ -76,7 +76,7 @@ TEST_CASE("views show the chosen layer and head, counted from 1") {
         "--head: expected a number from 1 to 2, got 3");
 }
 
-TEST_CASE("query_view shows the heads of a large model that matter most, and says so") {
+TEST_CASE("query_view shows the most important heads of a large model, and says so") {
   const std::string text = query_view(large_dump(), {});
   CHECK(std::count(text.begin(), text.end(), '\n') <= 30);
   const std::size_t best = text.find("\nlayer 6 head 8  it -> it 0.53 ████▎  animal 0.47 ███▊◂  others 0.00\n");
@@ -99,7 +99,7 @@ TEST_CASE("query_view shows the heads of a large model that matter most, and say
   CHECK(query_view(large_dump(), beside).find("Shown: 4 of 48 heads") != std::string::npos);
 }
 
-TEST_CASE("query_view fits forty columns, with shorter bars and without the others") {
+TEST_CASE("query_view fits 40 columns with shorter bars and without the column of others") {
   const std::string text = query_view(english, at_width(40));
   check_width(text, 40);
   CHECK(text.find("\nlayer 2 head 1  it -> animal 0.93 ███▊◂\n") != std::string::npos);
@@ -109,7 +109,7 @@ TEST_CASE("query_view fits forty columns, with shorter bars and without the othe
   check_width(query_view(english, view), 40);
 }
 
-TEST_CASE("query_view and compare_view show controls in words as signs") {
+TEST_CASE("query_view, matrix_view and compare_view replace control characters with signs") {
   SentenceAttention hostile = english_sentence();
   hostile.predicted = hostile.tokens[1] = "a\x1b[31mb\xc2\x9b\xe2\x80\xae";
   for (const std::string& text :
@@ -153,7 +153,7 @@ TEST_CASE("query_view shows the most probable tokens of a language model") {
                   "most likely:  ␣ 0.500  ↵ 0.250  b 0.125\nlayer 1") != std::string::npos);
 }
 
-TEST_CASE("Views print no step of a model that has none") {
+TEST_CASE("Views omit the step of a model without steps") {
   View view = at_width(80);
   view.has_steps = false;
   CHECK(query_view(english, view).starts_with("The [animal] didn't"));

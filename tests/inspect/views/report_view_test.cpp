@@ -32,7 +32,7 @@ Report sample() {
 
 }  // namespace
 
-TEST_CASE("A report is a table, and says in words what it shows") {
+TEST_CASE("report_view prints a verdict in words and a table") {
   CHECK(report_view(sample(), {}) ==
         "set.tsv: 200 sentences\n"
         "Better than a bag of words, 52.0 %: that is below the interval 53.0 to 67.0 %.\n"
@@ -57,7 +57,7 @@ TEST_CASE("A report is a table, and says in words what it shows") {
         "  wrong (80)                 0.12        0.25                      3.1 %\n");
 }
 
-TEST_CASE("A result that a bag of words or a coin may have is called what it is") {
+TEST_CASE("report_verdict says if a model is not shown to be better than a coin or a bag of words") {
   Report c = sample();
   c.model = {0.53, 0.47, 0.59};
   const std::vector<std::string> said = report_verdict(c);
@@ -73,7 +73,7 @@ TEST_CASE("A result that a bag of words or a coin may have is called what it is"
   CHECK(report_verdict(c).back() == "F1 60.0 feminine, 75.0 masculine: a ratio of 0.80.");
 }
 
-TEST_CASE("A report in JSON has its figures as numbers, what is unknown as null") {
+TEST_CASE("report_json writes figures as numbers, and null for unknown ones") {
   Report c = sample();
   c.without_candidates.reset();
   const Json json = report_json(c);

@@ -96,7 +96,7 @@ TEST_CASE("sentence_causes_view fits the terminal, and names the heads that it l
   CHECK(sentence_causes_view(found(), view).starts_with("Of the heads measured: paris depends most on"));
 }
 
-TEST_CASE("sentence_causes_json has null for what is not defined") {
+TEST_CASE("sentence_causes_json writes null for undefined values") {
   const Json json = sentence_causes_json(found());
   CHECK((json.at("pair").is_null() && json.at("rival").is_null() && json.at("difference").is_null()));
   CHECK(json.at("measure") == "probability");

@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("A token that cannot be seen has a sign") {
+TEST_CASE("token_text shows white space as signs") {
   CHECK(token_text(" ") == "␣");
   CHECK(token_text("  ") == "␣␣");
   CHECK(token_text(" the") == "the");
@@ -19,14 +19,14 @@ TEST_CASE("A token that cannot be seen has a sign") {
   CHECK(text.find("-> ␣ ") != std::string::npos);
 }
 
-TEST_CASE("query_view tells equal words apart by their place") {
+TEST_CASE("query_view numbers equal words by their position") {
   SentenceAttention sentence = chinese_sentence();
   sentence.tokens = {"甜", "很", "甜"};
   const std::string text = query_view({0, {sentence}}, {});
   CHECK(text.find("甜₃ -> 甜₁ 0.50") != std::string::npos);
 }
 
-TEST_CASE("Tokens that hold the spaces of a text are not spread") {
+TEST_CASE("sentence_text adds no spaces between tokens that contain the spaces of a text") {
   const auto text = [](const std::vector<std::string>& tokens, int width, bool is_text = false) {
     return sentence_text(tokens, 0, {}, {.width = width}, is_text);
   };
@@ -39,7 +39,7 @@ TEST_CASE("Tokens that hold the spaces of a text are not spread") {
   CHECK(text({"天", "地", "玄", "黄"}, 40, true) == "天地玄黄");
 }
 
-TEST_CASE("A text is broken between words, and a word that is wider than the terminal is cut") {
+TEST_CASE("sentence_text breaks lines between words and shortens words wider than the terminal") {
   const auto text = [](const std::vector<std::string>& tokens, int width, bool is_text = false) {
     return sentence_text(tokens, 0, {}, {.width = width}, is_text);
   };
@@ -49,7 +49,7 @@ TEST_CASE("A text is broken between words, and a word that is wider than the ter
   check_width(text(std::vector<std::string>(60, "天"), 41, true) + "\n", 41);
 }
 
-TEST_CASE("An antecedent of several tokens is in brackets as a whole") {
+TEST_CASE("sentence_text puts an antecedent of several tokens in one pair of brackets") {
   const std::vector<std::string> tokens{"the", "old", "dog", "saw", "it"};
   CHECK(sentence_text(tokens, 4, antecedent_span(2, {{3, 4}, {0, 3}}), {}) == "[the old dog] saw it");
   CHECK(sentence_text({"the", " dog", "gy", " saw", " it"}, 4, {1, 3}, {}) == "the [doggy] saw it");
@@ -57,7 +57,7 @@ TEST_CASE("An antecedent of several tokens is in brackets as a whole") {
   CHECK(sentence_text(tokens, 4, antecedent_span(-1, {{0, 3}}), {}) == "the old dog saw it");
 }
 
-TEST_CASE("the legend of the antecedent is printed where one is marked, and wrapped") {
+TEST_CASE("query_view prints a wrapped legend once, and only if an antecedent is marked") {
   CHECK(query_view(english, at_width(40))
             .ends_with("\n\n[brackets] and ◂ mark the antecedent:\nwhat the query refers to.\n"));
   SentenceAttention without = chinese_sentence();

@@ -18,33 +18,33 @@ std::string names(const ShownHeads& shown) {
 
 }  // namespace
 
-TEST_CASE("all heads are shown in order while they fit, else those that matter most") {
+TEST_CASE("shown_heads returns all heads in order if they fit, else the most important ones") {
   const auto last_first = [](HeadIndex at) { return 10 * at.layer + at.head; };
   CHECK(names(shown_heads({2, 2}, {}, 4, last_first)) == "1.1 1.2 2.1 2.2");
   CHECK(names(shown_heads({2, 1}, {}, 2, last_first)) == "2.1 1.2");
   CHECK(shown_heads({2, 1}, {}, 2, last_first).of == 3);
-  CHECK(names(shown_heads({2, 2}, {}, 2, [](HeadIndex) { return 1; })) == "1.1 1.2");  // as they were
+  CHECK(names(shown_heads({2, 2}, {}, 2, [](HeadIndex) { return 1; })) == "1.1 1.2");  // in their order
 }
 
-TEST_CASE("a chosen layer or head is shown whole") {
+TEST_CASE("shown_heads returns all heads of a chosen layer, and a chosen head of each layer") {
   const auto none = [](HeadIndex) { return 0; };
   CHECK(names(shown_heads({3, 3}, choosing(2, {}), 1, none)) == "2.1 2.2 2.3");
   CHECK(names(shown_heads({3, 3}, choosing({}, 3), 1, none)) == "1.3 2.3");
 }
 
-TEST_CASE("the weight on an antecedent of several tokens is their sum") {
+TEST_CASE("weight_on_antecedent sums the weights on an antecedent of several tokens") {
   SentenceAttention sentence = english_sentence();  // the query's weights on "The animal": 0.03, 0.1; 0.93, 1
   sentence.candidates = {{0, 2}, {4, 6}};
   CHECK(weight_on_antecedent(sentence, 0, 0) == Approx(0.03));
   CHECK(weight_on_antecedent(sentence, 1, 0) == Approx(0.93));
   sentence.candidates = {{1, 4}, {4, 6}};
   CHECK(weight_on_antecedent(sentence, 1, 0) == Approx(0.94));
-  // With its tokens together a head of many small weights points most.
+  // Summed over these tokens, a head with many small weights points most.
   sentence.candidates = {{1, 11}};
   CHECK(names(shown_heads(sentence, {}, 1)) == "1.2");
 }
 
-TEST_CASE("heads matter by their weight on the antecedent, or without one by their telling weight") {
+TEST_CASE("shown_heads ranks heads by weight on the antecedent, or by telling weight without one") {
   SentenceAttention sentence = english_sentence();
   CHECK(names(shown_heads(sentence, {}, 1)) == "2.2");
   CHECK(names(shown_heads(sentence, {}, 2)) == "2.2 2.1");
@@ -56,7 +56,7 @@ TEST_CASE("heads matter by their weight on the antecedent, or without one by the
         "those with the largest weight beyond the first token, special tokens and the query's neighbours");
 }
 
-TEST_CASE("A telling weight is on none of the first token, separators, the query and its neighbours") {
+TEST_CASE("telling_weight ignores the first token, separators, the query and its neighbours") {
   SentenceAttention sentence;
   sentence.tokens = {"the", "cat", "[SEP]", "it", "sat", "down"};
   sentence.query = 3;
@@ -71,14 +71,14 @@ TEST_CASE("A telling weight is on none of the first token, separators, the query
   CHECK(weights({0, 0, 0.25F, 0, 0, 0.75F}) == 0.75);
 }
 
-TEST_CASE("what is left out is said with the way to see it") {
+TEST_CASE("left_out_text says how many heads are shown and which option shows more") {
   const ShownHeads some = shown_heads({3, 3}, {}, 2, [](HeadIndex at) { return at.layer; });
   CHECK(left_out_text(some, "those that are red", {}) ==
         "Shown: 2 of 6 heads, those that are red. --layer 2 shows all of layer 2.\n");
   CHECK(left_out_text(shown_heads({1}, {}, 2, [](HeadIndex) { return 0; }), "", {}) == "");
 }
 
-TEST_CASE("each sentence has its part of the screen, and never less than four lines") {
+TEST_CASE("lines_for_heads gives each sentence an equal part of the screen, at least four lines") {
   CHECK(lines_for_heads({80, false, 24}, 1) == 15);
   CHECK(lines_for_heads({80, false, 24}, 4) == 4);
   CHECK(lines_for_heads({80, false, 100}, 4) == 20);

@@ -22,7 +22,7 @@ Tensor random_matrix(std::int64_t rows, std::int64_t columns) {
 
 }  // namespace
 
-TEST_CASE("singular values of matrices whose values are known") {
+TEST_CASE("singular_values returns the known values of simple matrices") {
   CHECK(singular_values(tensor({2, 2}, {3, 0, 0, -4})) == std::vector<double>{4, 3});
   const std::vector<double> wide = singular_values(tensor({2, 3}, {1, 1, 0, 0, 1, 1}));  // W W^T = [[2, 1], [1, 2]]
   REQUIRE(wide.size() == 2);
@@ -34,7 +34,7 @@ TEST_CASE("singular values of matrices whose values are known") {
   CHECK(singular_values(zeros({4, 3})) == std::vector<double>{0, 0, 0});
 }
 
-TEST_CASE("singular values keep the norm and the determinant, and do not change by rotation") {
+TEST_CASE("singular_values keeps the Frobenius norm and does not change under rotation") {
   const Tensor W = random_matrix(6, 6);
   const std::vector<double> values = singular_values(W);
   double squares = 0;
@@ -54,7 +54,7 @@ TEST_CASE("singular values keep the norm and the determinant, and do not change 
   for (std::size_t i = 0; i < 6; ++i) CHECK(turned[i] == Approx(values[i]).epsilon(1e-12));
 }
 
-TEST_CASE("singular values are refused to what has none") {
+TEST_CASE("singular_values refuses a vector and a matrix that is not finite") {
   CHECK(message([] { singular_values(zeros({3})); }) == "singular_values: expected a matrix, got (3)");
   CHECK(message([] {
           singular_values(tensor({1, 2}, {1, std::numeric_limits<double>::infinity()}));

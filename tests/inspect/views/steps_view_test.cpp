@@ -30,7 +30,7 @@ TEST_CASE("steps_view gives every matrix with its shape, and the model's own wei
   }
   check_width(text, 80);
 
-  // The row of "it" in the printed weights is what attend() gives.
+  // The printed row of "it" equals the weights of attend().
   const Tensor weights = attend(*model.network, model.vocabulary, example).layers[1];
   std::string row = "  it   ";
   for (int key = 0; key < 8; ++key) row += fmt::format("{:7.3f}", weights.at({1, 6, key}));
@@ -48,7 +48,7 @@ TEST_CASE("steps_view gives every matrix with its shape, and the model's own wei
   CHECK(steps_view(model, example, {}).find(first_line) != std::string::npos);
 }
 
-TEST_CASE("steps_view shows how a decoder's queries and keys are normalised and rotated, and that the scores follow") {
+TEST_CASE("steps_view shows the normalised and rotated queries and keys of a decoder") {
   const SavedModel model = small_model(decoder_of(modern_config()));
   const Example example = question(model, "the dog was tired . was it ?");
   const std::string text = steps_view(model, example, choosing(1, 2));
@@ -63,7 +63,7 @@ TEST_CASE("steps_view shows how a decoder's queries and keys are normalised and 
   check_width(text, 80);
 }
 
-TEST_CASE("steps_view shows no numbers that do not follow from each other") {
+TEST_CASE("steps_view refuses numbers that do not follow from each other") {
   const SavedModel model = small_model(Positions::learned, Tie::none, Bias::yes, 2);
   const Example example = question(model, "the dog was tired . was it ?");
   const auto message_with_doubled = [&](const std::string& what) {
@@ -87,7 +87,7 @@ TEST_CASE("steps_view shows no numbers that do not follow from each other") {
   CHECK(message_with_doubled("nothing") == "no error");
 }
 
-TEST_CASE("steps_view names what is not finite, and prints no nan") {
+TEST_CASE("steps_view names the first value that is not finite, and prints no nan") {
   SavedModel model = small_model();
   const Tensor gain = model.parameters["encoder.0.attention_norm.gain"];
   Tensor(gain).copy_from(zeros(gain.shape()) + 3.4e38);

@@ -6,7 +6,7 @@
 
 using namespace heed;
 
-TEST_CASE("attention_csv is RFC 4180, counted from 1") {
+TEST_CASE("attention_csv follows RFC 4180 and counts from 1") {
   const std::string csv = attention_csv({7, {chinese_sentence()}}, {});
   CHECK(
       csv.starts_with("sentence,layer,head,from,to,query token,key token,weight\r\n"

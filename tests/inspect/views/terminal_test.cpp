@@ -48,7 +48,7 @@ TEST_CASE("trimmed drops spaces at the end only") {
   CHECK(trimmed("") == "");
 }
 
-TEST_CASE("without a terminal the width is COLUMNS or 80, and there is no colour") {
+TEST_CASE("terminal_of takes the width from COLUMNS, or 80, and no colour without a terminal") {
   const int file = open("/dev/null", O_WRONLY);
   const char* columns = std::getenv("COLUMNS");
   const std::string saved = columns ? columns : "";
@@ -75,7 +75,7 @@ TEST_CASE("wrapped breaks a line at spaces") {
   CHECK(wrapped("it is 100 %", 8) == "it is\n100 %");
 }
 
-TEST_CASE("A row of a table of shares puts the name on a line of its own where it is narrow") {
+TEST_CASE("share_row puts the name on a separate line if the terminal is narrow") {
   const Interval share{0.5, 0.45, 0.55};
   CHECK(share_row("a coin", share, {.width = 80}) ==
         "  a coin                                      50.0 %   45.0 to 55.0\n");
@@ -85,7 +85,7 @@ TEST_CASE("A row of a table of shares puts the name on a line of its own where i
   CHECK(share_row("nothing", interval_of({}, {}), {}) == "");
 }
 
-TEST_CASE("A share and a mean are written with half of their interval") {
+TEST_CASE("percent and with_error write a value with half of its interval") {
   CHECK(percent(Interval{0.28, 0.21, 0.35}) == "28.0 % ± 7.0");
   CHECK(percent(Interval{0, 0, 0.434}) == "0.0 % (0.0 to 43.4)");
   CHECK(percent(Interval{0.97, 0.8, 1}) == "97.0 % (80.0 to 100.0)");

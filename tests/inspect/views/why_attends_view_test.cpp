@@ -10,7 +10,7 @@
 
 using namespace heed;
 
-TEST_CASE("inspect why says what a score is made of, in words and as JSON, in the head that points or the one chosen") {
+TEST_CASE("inspect why prints the parts of a score, as text and JSON, for the pointing or chosen head") {
   const ScratchDirectory place;
   const SavedModel model = small_model();
   Example first = question(model, "The animal didn't cross the street because it was too tired"), second = first;
@@ -30,7 +30,7 @@ TEST_CASE("inspect why says what a score is made of, in words and as JSON, in th
   const std::string text = inspected({"--layer", "2", "--head", "1"});
   CHECK(text.starts_with(
       "The [animal] didn't cross the street because it was too tired\nlayer 2 head 1: it -> animal has weight "));
-  CHECK(text.find(" ahead of that of street") != std::string::npos);  // what its twin means
+  CHECK(text.find(" ahead of that of street") != std::string::npos);  // the antecedent of its counterpart
   CHECK(inspected({"--probe", "2"}).find(" ahead of that of animal") != std::string::npos);
   CHECK(text.find("\nquery contributions: it\n") != std::string::npos);
   CHECK(text.find("\nkey contributions: animal\n") != std::string::npos);

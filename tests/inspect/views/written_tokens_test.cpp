@@ -14,7 +14,7 @@ Tokenizer golden_tokenizer(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("A character of several tokens is shown at the first of them") {
+TEST_CASE("shown_tokens shows a character of several tokens at the first of them") {
   const Tokenizer tokenizer = golden_tokenizer("gpt2");
   const std::vector<std::string> tokens = tokenizer("the \U0001F600\u00f6");
   std::string joined;
@@ -28,7 +28,7 @@ TEST_CASE("A character of several tokens is shown at the first of them") {
   CHECK(shown_tokens(tokenizer, {tokens.back()}) == std::vector<std::string>{"<0xB6>"});  // its character is incomplete
 }
 
-TEST_CASE("Tokens keep the spaces that their names hold") {
+TEST_CASE("shown_tokens keeps the spaces in the names of tokens") {
   const Tokenizer gpt2 = golden_tokenizer("gpt2"), bert = golden_tokenizer("bert_uncased");
   const auto written = [](const Tokenizer& tokenizer, const std::string& text) {
     return shown_tokens(tokenizer, tokenizer(text));
@@ -40,7 +40,7 @@ TEST_CASE("Tokens keep the spaces that their names hold") {
   CHECK(shown_token(bert, "##s") == "##s");
 }
 
-TEST_CASE("The answers of a sentence are written out") {
+TEST_CASE("write_out replaces token names in a sentence and its answers with their text") {
   const auto written = [](const std::string& name, const std::vector<std::string>& tokens, Span candidate) {
     Dump dump{.step = 0, .sentences = std::vector<SentenceAttention>(1)};
     dump.sentences[0].tokens = tokens;
@@ -62,7 +62,7 @@ TEST_CASE("The answers of a sentence are written out") {
   CHECK(sentence.predicted == "the");
   CHECK(sentence.answer == "the");
 
-  sentence.predicted = "\u0120the";  // the answer lacks the space: the names tell them apart
+  sentence.predicted = "\u0120the";  // the answer is another token: it lacks the space, so the name stays
   write_out(dump, golden_tokenizer("gpt2"));
   CHECK(sentence.predicted == "\u0120the");
 }
