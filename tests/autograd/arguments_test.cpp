@@ -352,7 +352,7 @@ std::string outcome(const Call& call, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("For any arguments an operation gives a result or an Error that begins with its name") {
+TEST_CASE("Every operation returns a result or throws an Error that begins with its name") {
   const Threads one(1);
   for (const auto& calls : {elementwise_calls(), reducing_calls(), arranging_calls(), product_calls(), other_calls()}) {
     for (const Call& call : calls) {

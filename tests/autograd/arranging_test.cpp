@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("Operations rearrange shapes as their names say, and pass gradients back") {
+TEST_CASE("stack, split, pad, repeat, tril and related operations pass values and gradients") {
   const Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
   using Values = std::vector<double>;
   CHECK(x[1].to_vector() == Values{4, 5, 6});
@@ -44,7 +44,7 @@ TEST_CASE("Operations rearrange shapes as their names say, and pass gradients ba
   CHECK(backward(sum(pad(stack({v, v}), 0, 1, 1)))[v].to_vector() == Values(6, 2));
 }
 
-TEST_CASE("A shape that cannot be rearranged so is an error that says why") {
+TEST_CASE("Impossible rearrangements of a shape throw an Error that states why") {
   const Tensor x = zeros({2, 3});
   check_messages({{"[]: index 2 lies outside the first axis of shape (2, 3)", [&] { x[2]; }},
                   {"[]: index 0 lies outside the first axis of shape ()", [] { zeros({})[0]; }},

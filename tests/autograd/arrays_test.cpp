@@ -27,7 +27,7 @@ void check_same(const Ids& x, const Tensor& y) {
 
 }  // namespace
 
-TEST_CASE("Arrays are indexed, and know their sizes") {
+TEST_CASE("Arrays have sizes and bounds-checked element access") {
   const Ids x({2, 3}, {5, 1, 2, 7, 3, 0});
   CHECK(x.rank() == 2);
   CHECK(x.size(-1) == 3);
@@ -47,7 +47,7 @@ TEST_CASE("Arrays are indexed, and know their sizes") {
                   {"size: axis 2 is outside [-2, 2) for 2 axes", [&] { x.size(2); }}});
 }
 
-TEST_CASE("Arrays are reshaped, sliced, selected and concatenated as tensors are") {
+TEST_CASE("reshape, slice, index_select and concat of arrays agree with those of tensors") {
   for (const Shape& shape : shapes) {
     const Ids x = counting(shape);
     const Tensor y = tensor(x, DType::float64);
@@ -98,7 +98,7 @@ TEST_CASE("Arrays refuse shapes and indices that do not fit") {
         [&] { return x < counting({2}); }}});
 }
 
-TEST_CASE("Arrays are compared and combined") {
+TEST_CASE("Arrays support comparisons, and, or, count, any and all") {
   const Ids x({2, 2}, {1, 2, 3, 4}), row({2}, {1, 4});
   CHECK(values(equal(x, row)) == bits({1, 0, 0, 1}));
   CHECK(values(equal(x, 3)) == bits({0, 0, 1, 0}));
@@ -119,7 +119,7 @@ TEST_CASE("Arrays are compared and combined") {
   CHECK(values(equal(tensor({3}, {1, 0.5, 1}), 1.0)) == bits({1, 0, 1}));
 }
 
-TEST_CASE("Tensors are made of floats, and where() takes scalars") {
+TEST_CASE("tensor() accepts a vector of floats, and where() accepts scalars") {
   const std::vector<float> floats{0.1F, 2, -3};
   const Tensor x = tensor({3}, floats);
   CHECK(x.dtype() == DType::float32);
@@ -133,7 +133,7 @@ TEST_CASE("Tensors are made of floats, and where() takes scalars") {
   check_messages({{"tensor: shape (2) needs 2 values, got 3", [&] { tensor({2}, floats); }}});
 }
 
-TEST_CASE("A random permutation holds each number once and depends on the seed") {
+TEST_CASE("random_permutation contains each number once and depends on the seed") {
   Random first(1), again(1), second(2);
   const Ids order = random_permutation(50, first);
   std::vector<std::int32_t> sorted = values(order);

@@ -30,7 +30,7 @@ Mask random_mask(const Shape& shape, Random& random) {
   return Mask(Booleans(shape, visible));
 }
 
-// Hides the first `hidden` of T_k keys: of many keys, all of the first tiles.
+// Hides the first `hidden` of T_k keys; with many keys these are whole tiles.
 Mask last_keys(std::int64_t T_k, std::int64_t hidden) {
   std::vector<std::uint8_t> visible(static_cast<std::size_t>(T_k), 1);
   std::fill_n(visible.begin(), hidden, std::uint8_t{0});
@@ -93,7 +93,7 @@ bool is_zero(const Tensor& x) {
 
 }  // namespace
 
-TEST_CASE("Fused attention and its gradients are those of the composition") {
+TEST_CASE("Fused attention and its gradients equal the composition") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const double allowed = dtype == DType::float32 ? 2e-5 : 1e-12;
   Random random(31);
@@ -124,7 +124,7 @@ TEST_CASE("Fused attention and its gradients are those of the composition") {
   }
 }
 
-TEST_CASE("Attention takes heads cut from one projection, and keys repeated with stride 0") {
+TEST_CASE("attention accepts heads sliced from one projection, and keys broadcast with stride 0") {
   Random random(32);
   const Tensor projected = uniform({2, 7, 3, 4}, random);  // (B, T, H, d)
   const Tensor heads = permute(projected, {0, 2, 1, 3});
@@ -138,7 +138,7 @@ TEST_CASE("Attention takes heads cut from one projection, and keys repeated with
   CHECK(joined.is_contiguous());  // joining the heads again copies nothing
 }
 
-TEST_CASE("Weights are a distribution over the visible keys, and undefined unless asked for") {
+TEST_CASE("Attention weights are a distribution over visible keys, and undefined unless requested") {
   Random random(33);
   const Tensor x = uniform({1, 2, 6, 4}, random);
   const Mask mask = Mask::causal() & Mask::padding(std::vector{4}, 6);
@@ -155,7 +155,7 @@ TEST_CASE("A fully masked row gives exactly 0 everywhere and does not change oth
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const std::int64_t T = GENERATE(3, 17, 40, 130);
   const std::int64_t fraction = GENERATE(1, 2, 1000);
-  const std::int64_t keys = T / fraction + 1;  // that the neighbours may see; the query, when it sees, sees all
+  const std::int64_t keys = T / fraction + 1;  // visible to other queries; query `blind` sees all or none
   const std::int64_t blind = T / 2;
   INFO("T " << T << ", " << keys << " keys, " << to_string(dtype));
   Random random(34);
@@ -187,7 +187,7 @@ TEST_CASE("A fully masked row gives exactly 0 everywhere and does not change oth
     CHECK(same_bits(without(a.dQ, blind), without(b.dQ, blind)));
     CHECK(same_bits(a.dK, b.dK));
     CHECK(same_bits(a.dV, b.dV));
-    // Keys that nobody sees receive exactly 0, and so does the blind query, whatever it hands back.
+    // Hidden keys and the fully masked query get gradients of exactly 0 for any cotangent.
     const Outcome loud = run(blinded, uniform({T, 5}, random, dtype));
     CHECK(is_zero(row(loud.dQ, blind)));
     const std::int64_t seen = std::min(keys, T);
@@ -209,7 +209,7 @@ TEST_CASE("Fused attention does not allocate T x T memory") {
     return memory_use().peak_bytes - before;
   };
   CHECK(growth(Weights::no) < T * T * 4 / 8);
-  CHECK(growth(Weights::yes) >= T * T * 4);  // what the measure shows when there is such memory
+  CHECK(growth(Weights::yes) >= T * T * 4);  // the measurement detects T x T memory
 }
 
 TEST_CASE("Fused attention with options equals the composition and the formulas") {
@@ -262,7 +262,7 @@ TEST_CASE("Fused attention with options equals the composition and the formulas"
   CHECK_FALSE(alone.weights.defined());
 }
 
-// Attention's formula, a number at a time: output, weights, and scores before cap, bias and mask.
+// Attention's formula, number by number: output, weights, and scores before cap, bias and mask.
 struct ByNumber {
   Naive output, weights, scores;
 
@@ -300,7 +300,7 @@ TEST_CASE("Attention with each option equals its formula, number by number") {
   const double allowed = dtype == DType::float32 ? 1e-5 : 1e-12;
   constexpr double hide = -std::numeric_limits<double>::infinity();
   Random random(38);
-  const auto shapes = [](std::int64_t T_q, std::int64_t T_k) {  // all that broadcast to (2, 4, T_q, T_k)
+  const auto shapes = [](std::int64_t T_q, std::int64_t T_k) {  // some that broadcast to (2, 4, T_q, T_k)
     return std::vector<Shape>{
         {},          {T_k},          {T_q, T_k},   {T_q, 1},         {4, T_q, T_k},    {4, 1, T_k},
         {1, T_q, 1}, {2, 1, 1, T_k}, {1, 4, 1, 1}, {2, 4, T_q, T_k}, {2, 1, T_q, T_k}, {1, 1, T_q, T_k}};
@@ -348,7 +348,7 @@ TEST_CASE("Attention with each option equals its formula, number by number") {
   }
 }
 
-TEST_CASE("A text in pieces, with past keys, gives the same as the whole text") {
+TEST_CASE("Attention over a text in chunks with past keys equals attention over the whole text") {
   Random random(37);
   const Tensor x = uniform({1, 2, 12, 4}, random);
   const Tensor all = attention(x, x, x, Mask::causal()).output;
@@ -401,7 +401,7 @@ TEST_CASE("Wrong use of attention is an error that says what was expected") {
         [&] { attention_composed(x, x, x, AttentionOptions{.soft_cap = 1e300}); }}});
 }
 
-TEST_CASE("Errors about heads that share keys name the caller's shapes") {
+TEST_CASE("Errors of grouped-query attention quote the caller's shapes") {
   const Tensor Q = zeros({4, 3, 4}), K = zeros({2, 5, 4}), V = zeros({2, 5, 6});
   const auto mask = [](const Shape& shape) {
     return Mask(Booleans(shape, std::vector<std::uint8_t>(static_cast<std::size_t>(shape.numel()), 1)));

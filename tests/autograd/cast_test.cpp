@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("A cast rounds as to() does, and its gradient comes back in the dtype of its input") {
+TEST_CASE("cast rounds like to(), and its gradient has the dtype of its input") {
   const Tensor x = variable(tensor({2}, {0.1, 2}, DType::float64));
   const Recording recording;
   const Tensor y = cast(x, DType::float32);

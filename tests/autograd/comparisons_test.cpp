@@ -13,7 +13,7 @@ std::vector<int> numbers(const Ids& x) { return {x.data(), x.data() + x.numel()}
 
 }  // namespace
 
-TEST_CASE("Comparisons broadcast, and are false of NaN") {
+TEST_CASE("Comparisons broadcast, and are false for NaN") {
   const Tensor x = tensor({2, 2}, {1, 2, 3, std::nan("")}), y = tensor({2}, {2, 2});
   CHECK(numbers(x < y) == std::vector<int>{1, 0, 0, 0});
   CHECK(numbers(x <= y) == std::vector<int>{1, 1, 0, 0});
@@ -29,7 +29,7 @@ TEST_CASE("Comparisons broadcast, and are false of NaN") {
         "<=: both tensors must have one dtype, got float32 (2, 2) and float64 (2)");
 }
 
-TEST_CASE("argmax and argmin take the first of equals, or the last, along any axis") {
+TEST_CASE("argmax and argmin return the first or the last of equal elements along any axis") {
   const Tensor x = tensor({2, 3}, {1, 5, 5, 4, 4, 2});
   CHECK(numbers(argmax(x)) == std::vector<int>{1, 0});
   CHECK(numbers(argmax(x, -1, false, true)) == std::vector<int>{2, 1});
@@ -48,7 +48,7 @@ TEST_CASE("argmax and argmin take the first of equals, or the last, along any ax
   CHECK(message([] { argmax(zeros({2, 0})); }) == "argmax: expected at least one element along axis -1 of (2, 0)");
 }
 
-TEST_CASE("sort and topk give values in order, where they were, and their gradients") {
+TEST_CASE("sort and topk return ordered values and their indices, and pass gradients back") {
   Random random(6);
   const int axis = GENERATE(0, 1, 2);
   const Tensor x = variable(uniform({4, 5, 3}, random));

@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("cumsum adds up along any axis, from either end, with or without the element itself") {
+TEST_CASE("cumsum sums along any axis, forward or reversed, inclusive or exclusive") {
   const Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
   using Values = std::vector<double>;
   CHECK(cumsum(x, 1).to_vector() == Values{1, 3, 6, 4, 9, 15});

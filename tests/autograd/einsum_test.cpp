@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("einsum is the sum of products that its formula says") {
+TEST_CASE("einsum computes the sum of products of its formula") {
   Random random(11);
   const auto x = [&](const Shape& shape) { return scattered(uniform(shape, random), random); };
   const Tensor a = x({2, 3, 4}), b = x({2, 4, 5}), square_ = x({3, 3}), v = x({4}), w = x({4});
@@ -38,7 +38,7 @@ TEST_CASE("einsum is the sum of products that its formula says") {
               stack({cube[0][0][0] + cube[0][1][0], cube[1][0][1] + cube[1][1][1]}) * v[0]));
 }
 
-TEST_CASE("einsum takes scalars, empty axes and axes of size 1, which broadcast") {
+TEST_CASE("einsum accepts scalars and empty axes, and broadcasts axes of size 1") {
   Random random(13);
   const Tensor a = uniform({2, 3, 4}, random), v = uniform({4}, random), one = full({}, 3, DType::float64);
   const auto close = [](const Tensor& y, const Tensor& expected) { return distance(y, expected) < 1e-13; };
@@ -57,7 +57,7 @@ TEST_CASE("einsum takes scalars, empty axes and axes of size 1, which broadcast"
   CHECK(std::isnan(einsum("i,i", tensor({2}, {0, INFINITY}), zeros({2})).item()));
 }
 
-TEST_CASE("The gradients of einsum are those of the products") {
+TEST_CASE("The gradients of einsum equal those of matmul and of the trace") {
   Random random(12);
   const Tensor a = variable(uniform({2, 3, 4}, random)), b = variable(uniform({2, 4, 5}, random));
   const Tensor dy = uniform({2, 3, 5}, random);
@@ -69,7 +69,7 @@ TEST_CASE("The gradients of einsum are those of the products") {
   CHECK(backward(einsum("ii", m))[m].to_vector() == std::vector<double>{1, 0, 0, 0, 1, 0, 0, 0, 1});
 }
 
-TEST_CASE("A formula that does not fit is an error that says where") {
+TEST_CASE("An einsum formula that does not fit throws an Error that names the misfit") {
   const Tensor x = zeros({2, 3});
   check_messages(
       {{"einsum: 'ij,jk': axis 'j' is 3 in (2, 3) and 2 in (2, 3)", [&] { einsum("ij,jk", x, x); }},

@@ -2,7 +2,7 @@
 
 using namespace heed;
 
-TEST_CASE("Elementwise operations broadcast as NumPy does, whatever the layout") {
+TEST_CASE("Elementwise operations broadcast like NumPy for any layout") {
   Random random(5);
   for_each_broadcast([&](const Shape& shape_a, const Shape& shape_b, DType dtype) {
     const Tensor a = scattered(uniform(shape_a, random, dtype), random);
@@ -20,7 +20,7 @@ TEST_CASE("Elementwise operations broadcast as NumPy does, whatever the layout")
   });
 }
 
-TEST_CASE("No memory is taken for the gradient of a constant") {
+TEST_CASE("backward allocates no memory for gradients of constants") {
   constexpr std::int64_t n = 1 << 18, bytes = 4 * n;
   const Tensor x = variable(full({n}, 6)), two = full({n}, 2), dy = ones({n});
   const auto gradient = [&](auto f, std::int64_t most_bytes) {

@@ -10,7 +10,7 @@ TEST_CASE("fail() throws an Error with the formatted text") {
   CHECK(message([] { fail("shape {} needs {} values", "(2)", 2); }) == "shape (2) needs 2 values");
 }
 
-TEST_CASE("The most similar name is suggested, unless all are too different") {
+TEST_CASE("did_you_mean suggests the most similar name, or nothing when all are too different") {
   const std::vector<std::string> names{"lr", "warmup", "weight_decay", "heads"};
   CHECK(did_you_mean("warmpu", names) == " (did you mean 'warmup'?)");  // a swap
   CHECK(did_you_mean("weightdecay", names) == " (did you mean 'weight_decay'?)");
@@ -19,7 +19,7 @@ TEST_CASE("The most similar name is suggested, unless all are too different") {
   CHECK(did_you_mean("x", {}).empty());
 }
 
-TEST_CASE("A long list is cut, and says how many more there are") {
+TEST_CASE("listed() truncates a long list and states the number of omitted items") {
   CHECK(listed(std::vector<std::string>{}).empty());
   CHECK(listed(std::vector{1, 2, 3}) == "1, 2, 3");
   CHECK(listed(std::vector{1, 2, 3}, "\n", 3) == "1\n2\n3");
@@ -27,13 +27,13 @@ TEST_CASE("A long list is cut, and says how many more there are") {
   CHECK(listed(std::vector<int>(4123 + 20)).ends_with(", 0, ... and 4123 more"));
 }
 
-TEST_CASE("A word of a megabyte gets no suggestion, because comparing it would take gigabytes") {
+TEST_CASE("did_you_mean skips words of several megabytes, whose comparison would take gigabytes") {
   const std::string word(10'000'000, 'x');
   CHECK(did_you_mean(word, std::vector{word + "x"}).empty());
   CHECK(did_you_mean("lrr", std::vector<std::string>{word, "lr"}) == " (did you mean 'lr'?)");
 }
 
-TEST_CASE("A short word matches only very similar words") {
+TEST_CASE("did_you_mean matches a short word only to very similar words") {
   const std::vector<std::string> words{"he", "is", "in", "it", "dog", "the", "gut", "鳥", "狗"};
   CHECK(did_you_mean("It", words) == " (did you mean 'it'?)");
   CHECK(did_you_mean("A", words).empty());

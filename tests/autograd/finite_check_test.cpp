@@ -50,7 +50,7 @@ TEST_CASE("FiniteChecks nest") {
   CHECK(said_of([&] { log(x); }) == "the output of log, shape (2), holds -inf");
 }
 
-TEST_CASE("A FiniteCheck sees gradients and the loss") {
+TEST_CASE("A FiniteCheck checks gradients and the loss") {
   const Tensor x = variable(tensor({2}, {0, 4}));
   const FiniteCheck check;
   CHECK(said_of([&] { backward(sum(sqrt(x))); }) ==
@@ -71,7 +71,7 @@ TEST_CASE("A FiniteCheck sees gradients and the loss") {
   CHECK(said_of([&] { backward(sum(masked_fill(x, first, -INFINITY))); }) == "backward: the loss is -inf");
 }
 
-TEST_CASE("Infinities of a mask are allowed, but not values computed from them") {
+TEST_CASE("A FiniteCheck allows the infinities of a mask, but not values computed from them") {
   const Tensor x = variable(tensor({2, 2}, {1, 2, 3, 4}));
   const Booleans hidden({2, 2}, {0, 1, 0, 0});
   const Tensor bias = tensor({2, 2}, {0, -INFINITY, 0, 0});

@@ -43,7 +43,7 @@ TEST_CASE("A tensor is printed as NumPy prints it") {
   CHECK(fmt::format("{}", transpose(tensor({2, 2}, {1, 2, 3, 4}))) == "[[1. 3.]\n [2. 4.]]");
 }
 
-TEST_CASE("Numbers far apart are printed with exponents") {
+TEST_CASE("Numbers of very different magnitude are printed with exponents") {
   CHECK(text({3}, {0.001, 1, 1000}) == "[1.e-03 1.e+00 1.e+03]");
   CHECK(text({2, 2}, {1e-5, -1.5, 123456, 0}) == "[[ 1.00000e-05 -1.50000e+00]\n [ 1.23456e+05  0.00000e+00]]");
   CHECK(text({2}, {123456, 200000}) == "[123456. 200000.]");
@@ -54,7 +54,7 @@ TEST_CASE("Numbers far apart are printed with exponents") {
   CHECK(text({2}, {1e-100, 1e5}, DType::float64) == "[1.e-100 1.e+005] float64");
 }
 
-TEST_CASE("Numbers are rounded to 8 digits after the point, those alone are printed whole") {
+TEST_CASE("Elements are printed with 8 decimals, scalars with full precision") {
   const DType wide = DType::float64;
   CHECK(text({3}, {1.0 / 3, 2.0 / 3, -1}, wide) == "[ 0.33333333  0.66666667 -1.        ] float64");
   CHECK(text({2}, {0.123456785, 0.5}, wide) == "[0.12345678 0.5       ] float64");
@@ -69,7 +69,7 @@ TEST_CASE("Numbers are rounded to 8 digits after the point, those alone are prin
   CHECK(text({}, {1e16}, wide) == "1e+16 float64");
 }
 
-TEST_CASE("Infinite values and NaN keep the columns") {
+TEST_CASE("Infinity and NaN keep the columns aligned") {
   CHECK(text({4}, {nan_value, 1, -inf, inf}) == "[ nan   1. -inf  inf]");
   CHECK(text({3}, {nan_value, 1.5, 2}) == "[nan 1.5 2. ]");
   CHECK(text({2}, {nan_value, inf}) == "[nan inf]");
@@ -78,7 +78,7 @@ TEST_CASE("Infinite values and NaN keep the columns") {
   CHECK(text({2}, {nan_value, 123456.5}) == "[     nan 123456.5]");
 }
 
-TEST_CASE("Long lines are broken, and of more than 1000 values the middle is left out") {
+TEST_CASE("Long lines wrap, and tensors of more than 1000 values are printed without the middle") {
   CHECK(fmt::format("{}", sevenths({2, 20})) == R"([[0.         0.14285715 0.2857143  0.42857143 0.5714286  0.71428573
   0.85714287 1.         1.1428572  1.2857143  1.4285715  1.5714285
   1.7142857  1.8571428  2.         2.142857   2.2857144  2.4285715
@@ -119,7 +119,7 @@ TEST_CASE("Long lines are broken, and of more than 1000 values the middle is lef
   CHECK(to_string(broadcast_to(ones({1}), {std::int64_t{1} << 40})) == "[1. 1. 1. ... 1. 1. 1.] (1099511627776)");
 }
 
-TEST_CASE("Arrays have a text as tensors have, and each goes to a stream") {
+TEST_CASE("Arrays print like tensors, and tensors, arrays, shapes and dtypes print to streams") {
   const Ids ids({2, 3}, {1, 20, -3, 4, 5, 600});
   CHECK(to_string(ids) == "[[  1  20  -3]\n [  4   5 600]]");
   CHECK(to_string(Ids({}, {7})) == "7");
@@ -133,7 +133,7 @@ TEST_CASE("Arrays have a text as tensors have, and each goes to a stream") {
   CHECK(fmt::format("{:>6}|{}", Ids({2}, {1, 2}), Booleans({}, {1})) == " [1 2]|True");
 }
 
-TEST_CASE("Tensors without values, shapes and dtypes have a text, too") {
+TEST_CASE("Undefined and empty tensors, shapes and dtypes can be formatted") {
   CHECK(fmt::format("{}", Tensor()) == "undefined");
   CHECK(fmt::format("{}", zeros({0, 3})) == "[] (0, 3)");
   CHECK(to_string(zeros({2, 0}, DType::float64)) == "[] float64 (2, 0)");

@@ -12,7 +12,7 @@ double softplus_exact(double x) { return std::max(x, 0.0) + std::log1p(std::exp(
 
 }  // namespace
 
-TEST_CASE("Each function of one number is the C library's, also of the largest and smallest") {
+TEST_CASE("Unary functions match the C library, and handle tiny arguments, infinity and NaN") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   CAPTURE(to_string(dtype));
   struct Pair {
@@ -46,7 +46,7 @@ TEST_CASE("Each function of one number is the C library's, also of the largest a
   CHECK(std::isnan(softplus(full({}, std::nan(""), dtype)).item()));
 }
 
-TEST_CASE("clamp, leaky_relu, maximum and minimum choose, and NaN goes through") {
+TEST_CASE("clamp, leaky_relu, maximum and minimum equal their formulas and propagate NaN") {
   const double nan = std::nan("");
   const Tensor x = tensor({5}, {-2, -0.5, 0, 0.5, 2}, DType::float64);
   CHECK(clamp(x, -1, 1).to_vector() == std::vector<double>{-1, -0.5, 0, 0.5, 1});
@@ -77,7 +77,7 @@ TEST_CASE("clamp, leaky_relu, maximum and minimum choose, and NaN goes through")
   CHECK(g[b].to_vector() == std::vector<double>{0.5, 1});
 }
 
-TEST_CASE("At a kink a function has the documented derivative") {
+TEST_CASE("Functions have the documented derivative at their kinks") {
   const Tensor x = variable(tensor({3}, {-1, 0, 1}, DType::float64));
   const Recording recording;
   const auto slopes = [&](const Tensor& y) { return backward(sum(y))[x].to_vector(); };
@@ -108,7 +108,7 @@ TEST_CASE("Powers of 0 and of negative numbers have correct derivatives") {
   CHECK(std::isnan(backward(pow(zeros({}, DType::float64), none))[none].item()));
 }
 
-TEST_CASE("swiglu is silu(gate) value, and += is +") {
+TEST_CASE("swiglu equals silu(gate) * value, and compound assignment equals the binary operation") {
   Random random(3);
   const Tensor u = uniform({3, 5}, random), v = uniform({3, 5}, random);
   CHECK(distance(swiglu(u, v), silu(u) * v) < 1e-15);

@@ -2,7 +2,7 @@
 
 using namespace heed;
 
-TEST_CASE("Look-ups take what they should from any layout") {
+TEST_CASE("embedding and select_rows return the right rows for any layout") {
   Random random(6);
   const Tensor table = scattered(uniform({5, 3}, random), random);
   const Tensor rows = embedding(table, Ids({2, 2}, {4, 0, 4, 2}));
@@ -16,13 +16,13 @@ TEST_CASE("Look-ups take what they should from any layout") {
   CHECK(selected.at({1, 0}) == x.at({1, 1, 0}));
 }
 
-TEST_CASE("Tensors larger than the caches are filled to the last element, and so is an embedding's gradient") {
+TEST_CASE("full and the gradient of embedding fill tensors larger than the caches to the last element") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const std::int64_t rows = 131'077, d = 65;  // 34 MB of floats; rows that do not begin at a vector
   CAPTURE(to_string(dtype));
   const auto all = [](const Tensor& x, double value) { return max(square(x - value)).item() == 0; };
   CHECK(all(full({rows, d}, 3, dtype), 3));
-  full({rows, d}, 7, dtype);  // its memory is given out again, with this in it
+  full({rows, d}, 7, dtype);  // its memory, filled with 7, is reused
   const Tensor table = variable(zeros({rows, d}, dtype));
   const Recording recording;
   const Tensor y = embedding(table, Ids({3}, {2, 131'076, 2}));
@@ -33,7 +33,7 @@ TEST_CASE("Tensors larger than the caches are filled to the last element, and so
   CHECK(all(slice(gradient, 0, 3, 131'076), 0));
 }
 
-TEST_CASE("dropout keeps 1 - p of the elements, scaled; its gradient goes where they were kept") {
+TEST_CASE("dropout keeps and scales 1 - p of the elements, and its gradient reaches only those") {
   Random random(2), again = random, advanced = random;
   const Tensor x = variable(full({100, 200}, 3));
   const Recording recording;

@@ -84,7 +84,7 @@ Inputs tensors(const NamedTensors& named) {
 
 }  // namespace
 
-TEST_CASE("Operations and their gradients are PyTorch's") {
+TEST_CASE("Operations and their gradients match PyTorch") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   CAPTURE(to_string(dtype));
   const Golden golden("operations");
@@ -94,7 +94,7 @@ TEST_CASE("Operations and their gradients are PyTorch's") {
   }
 }
 
-TEST_CASE("Attention, fused and composed, and its gradients are PyTorch's") {
+TEST_CASE("Fused and composed attention and their gradients match PyTorch") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   CAPTURE(to_string(dtype));
   const Golden golden("operations");

@@ -26,7 +26,7 @@ inline Tensor uniform(const Shape& shape, Random& random, DType dtype = DType::f
   return tensor(shape, values, dtype);
 }
 
-// f(index) for every index of `shape`, the last axis fastest.
+// Calls f(index) for every index of `shape`, the last axis fastest.
 template <class F>
 void for_each_index(const Shape& shape, F f) {
   Shape index = shape;
@@ -55,7 +55,7 @@ struct Naive {
     });
   }
 
-  // The element that `index`, of a shape that this one broadcasts to, meets.
+  // Returns the element at `index`, an index into a shape that this one broadcasts to.
   double& operator[](const Shape& index) {
     std::int64_t element = 0;
     for (int axis = 0; axis < shape.rank(); ++axis) {
@@ -115,7 +115,7 @@ Naive by_rows(const Tensor& x, F f) {
   return y;
 }
 
-// log softmax of a row; a row of -infinity as it is.
+// Returns log softmax of a row; a row of -infinity is returned unchanged.
 inline std::vector<double> log_softmax_naive(std::vector<double> row) {
   const double m = *std::max_element(row.begin(), row.end());
   if (m == -std::numeric_limits<double>::infinity()) return row;
@@ -128,7 +128,7 @@ inline std::vector<double> log_softmax_naive(std::vector<double> row) {
 // The error allowed for elementwise operations and sums, as distance() measures it.
 inline double rounding(DType dtype) { return dtype == DType::float32 ? 2e-6 : 1e-13; }
 
-// check(shape_a, shape_b, dtype) for shapes that broadcast to one another, some of several tiles.
+// Calls check(shape_a, shape_b, dtype) for shapes that broadcast to one another, some larger than a tile.
 template <class F>
 void for_each_broadcast(F check) {
   const auto checked = [&](const Shape& a, const Shape& b, DType dtype) {
@@ -143,7 +143,7 @@ void for_each_broadcast(F check) {
   checked({}, {20000}, DType::float32);
 }
 
-// Checks calls that must throw an Error with the given text.
+// Checks that each function throws an Error with the given text.
 inline void check_messages(const std::vector<std::pair<std::string, std::function<void()>>>& cases) {
   for (const auto& [expected, function] : cases) CHECK(message(function) == expected);
 }

@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("gather and scatter_add follow their formulas, whatever the layout") {
+TEST_CASE("gather and scatter_add equal their formulas for any layout") {
   Random random(7);
   const Tensor x = scattered(uniform({3, 4, 2}, random), random),
                values = scattered(uniform({2, 5, 2}, random), random);
@@ -22,7 +22,7 @@ TEST_CASE("gather and scatter_add follow their formulas, whatever the layout") {
   CHECK(distance(scatter_add(x, indices, values, -2), added) == 0);
 }
 
-TEST_CASE("index_select, one_hot, arange and random numbers") {
+TEST_CASE("index_select, one_hot, arange and random tensors have the documented values") {
   const Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
   CHECK(index_select(x, Ids({4}, {2, 0, 0, 1}), 1).to_vector() == std::vector<double>{3, 1, 1, 2, 6, 4, 4, 5});
   CHECK(index_select(x, Ids({1}, {1}), 0).to_vector() == std::vector<double>{4, 5, 6});
@@ -51,7 +51,7 @@ TEST_CASE("index_select, one_hot, arange and random numbers") {
   CHECK(message([&] { random_ids({2}, random, 0); }) == "random_ids: expected an end above 0, got 0");
 }
 
-TEST_CASE("Wrong indices are an error that says which") {
+TEST_CASE("Invalid indices and sampling arguments throw an Error that quotes them") {
   Random random(1);
   const Tensor x = zeros({2, 3});
   check_messages({{"gather: index 3 at position 1 lies outside [0, 3)",

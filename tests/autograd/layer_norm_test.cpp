@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("layer_norm is the naive one") {
+TEST_CASE("layer_norm equals its formula") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   CAPTURE(to_string(dtype));
   Random random(4);
@@ -34,7 +34,7 @@ TEST_CASE("layer_norm is the naive one") {
   }
 }
 
-TEST_CASE("layer_norm of equal numbers is 0, whatever their number and size") {
+TEST_CASE("layer_norm of equal numbers is 0 for any count and magnitude") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   for (const std::int64_t n : {1, 3, 64, 100, 768, 4096, 50257}) {
     for (const double value : {0.1, 1000.1, -1e6 - 0.7, 3e30}) {
@@ -45,7 +45,7 @@ TEST_CASE("layer_norm of equal numbers is 0, whatever their number and size") {
   }
 }
 
-TEST_CASE("layer_norm and rms_norm of numbers whose squares overflow are those of the numbers divided by the largest") {
+TEST_CASE("layer_norm and rms_norm are correct for numbers whose squares overflow") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const double largest = dtype == DType::float32 ? 1e38 : 1e307;
   for (const double size : {dtype == DType::float32 ? 1e20 : 1e160, largest}) {

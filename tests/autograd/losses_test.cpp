@@ -12,7 +12,7 @@ constexpr double no_bound = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-TEST_CASE("cross_entropy is the mean of -log softmax at the labels that count") {
+TEST_CASE("cross_entropy is the mean of -log softmax over the labels that are not ignored") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   Random random(8);
   const Tensor logits = scattered(uniform({6, 9}, random, dtype, -20, 20), random);
@@ -36,7 +36,7 @@ TEST_CASE("cross_entropy is the mean of -log softmax at the labels that count") 
   CHECK(cross_entropy(tensor({1, 2}, {2000, -2000}, dtype), Ids({1}, {1})).item() == 4000);
 }
 
-TEST_CASE("cross_entropy of logits of any size is that of their differences") {
+TEST_CASE("cross_entropy depends only on differences of logits, however large the logits are") {
   const Ids first({1}, {0});
   const DType dtype = GENERATE(DType::float32, DType::float64);
   for (const double size : {0.0, 1e4, 1e16, 1e30}) {
@@ -49,7 +49,7 @@ TEST_CASE("cross_entropy of logits of any size is that of their differences") {
   CHECK(cross_entropy(apart, first, {.label_smoothing = 0.5}).item() == Approx(std::log1p(std::exp(-4)) + 1));
 }
 
-TEST_CASE("A NaN in a row of logits reaches the loss and that row's gradient, and no other's") {
+TEST_CASE("A NaN in a row of logits reaches the loss and only that row's gradient") {
   const double nan = std::nan("");
   const DType dtype = GENERATE(DType::float32, DType::float64);
   for (const auto& [a, b] : {std::pair(nan, 0.0), {0.0, nan}, {no_bound, 0.0}, {nan, -no_bound}, {-no_bound, nan}}) {
@@ -64,7 +64,7 @@ TEST_CASE("A NaN in a row of logits reaches the loss and that row's gradient, an
   }
 }
 
-TEST_CASE("cross_entropy of a row of -infinity is infinite with gradient 0, as -log_softmax is") {
+TEST_CASE("cross_entropy of a row of -infinity is infinite with gradient 0, like -log_softmax") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const Tensor x = variable(tensor({2, 2}, {-no_bound, -no_bound, 1, 2}, dtype));
   const Recording recording;
@@ -128,7 +128,7 @@ TEST_CASE("cross_entropy takes any rank and axis, class weights, and reductions"
   CHECK(cross_entropy(tensor({2}, {1, -endless}, dtype), Ids({}, {1})).item() == endless);
 }
 
-TEST_CASE("A mean cross_entropy is divided by the labels' weights, however small; without labels it is 0") {
+TEST_CASE("The mean cross_entropy divides by the total weight of the labels, and is 0 without any") {
   const Tensor x = variable(zeros({1, 2}, DType::float64));
   const auto loss_and_gradient = [&](std::initializer_list<double> weights) {
     const Recording recording;
@@ -146,7 +146,7 @@ TEST_CASE("A mean cross_entropy is divided by the labels' weights, however small
 }
 
 TEST_CASE("accuracy is the share of rows whose largest logit is the label") {
-  const Tensor logits = tensor({2, 2, 3}, {1, 2, 3, 3, 2, 1, 0, 5, 5, -1, -2, -1});  // of equals the first
+  const Tensor logits = tensor({2, 2, 3}, {1, 2, 3, 3, 2, 1, 0, 5, 5, -1, -2, -1});  // the first of equal logits counts
   CHECK(accuracy(logits, Ids({2, 2}, {2, 0, 1, 0})) == 1);
   CHECK(accuracy(logits, Ids({2, 2}, {2, 1, 2, 0})) == 0.5);
   CHECK(accuracy(logits, Ids({2, 2}, {2, 1, 2, -1})) == Approx(1.0 / 3));  // three rows count
@@ -174,7 +174,7 @@ TEST_CASE("mse_loss and bce_with_logits refuse shapes that differ, even those th
         [&] { mse_loss(row, row.to(DType::float64)); }}});
 }
 
-TEST_CASE("mse_loss and bce_with_logits are their formulas, the latter for logits of any size") {
+TEST_CASE("mse_loss and bce_with_logits equal their formulas, bce_with_logits also for large logits") {
   const Tensor x = tensor({2, 2}, {1, -2, 3, 0.5}, DType::float64),
                t = tensor({2, 2}, {0, 1, 0.25, 0.5}, DType::float64);
   CHECK(mse_loss(x, t).item() == Approx((1 + 9 + 2.75 * 2.75) / 4));

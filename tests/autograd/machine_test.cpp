@@ -2,7 +2,7 @@
 
 using namespace heed;
 
-TEST_CASE("The machine says what it computes with") {
+TEST_CASE("vector_instructions, blas_description and threads describe the machine") {
   const std::string vectors = vector_instructions();
   CHECK((vectors == "AVX-512" || vectors == "AVX2" || vectors == "NEON" || vectors == "basic"));
   CHECK(blas_description().find("OpenBLAS ") == 0);

@@ -2,7 +2,7 @@
 
 using namespace heed;
 
-TEST_CASE("A window is a band around the query's own key, aligned at either end") {
+TEST_CASE("Mask::window is a band around the query's own key, aligned at the start or the end") {
   const auto hidden = [](const Mask& mask, std::int64_t T_q, std::int64_t T_k) {
     const Booleans array = mask.hidden(T_q, T_k);
     return std::vector<int>(array.data(), array.data() + array.numel());
@@ -20,7 +20,7 @@ TEST_CASE("A window is a band around the query's own key, aligned at either end"
   CHECK(message([] { Mask::window(-1, 0); }) == "Mask::window: expected numbers of keys of at least 0, got -1 and 0");
 }
 
-TEST_CASE("A mask hides later keys or padding, and two masks together hide all that one of them hides") {
+TEST_CASE("Masks hide later keys and padding, and & hides every key that either mask hides") {
   const auto hidden = [](const Mask& mask, std::int64_t T_q, std::int64_t T_k) {
     const Booleans all = mask.hidden(T_q, T_k);
     return std::vector<int>(all.data(), all.data() + all.numel());

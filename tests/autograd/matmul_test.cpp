@@ -52,7 +52,7 @@ double product_error(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-TEST_CASE("Matrix products of every size and layout are the naive ones") {
+TEST_CASE("matmul equals naive loops for every size and layout") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   CAPTURE(to_string(dtype));
   Random random(13);
@@ -74,7 +74,7 @@ TEST_CASE("Matrix products of every size and layout are the naive ones") {
   }
 }
 
-TEST_CASE("Leading axes broadcast in matrix products") {
+TEST_CASE("matmul broadcasts leading axes") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   Random random(14);
   for (const auto& [a, b] : broadcast_pairs()) {
@@ -85,7 +85,7 @@ TEST_CASE("Leading axes broadcast in matrix products") {
   }
 }
 
-TEST_CASE("Large products, and long sums cut into parts, are as exact") {
+TEST_CASE("Large products, and long sums split into parts, are as accurate as small ones") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   Random random(15);
   const auto draw_product = [&](std::int64_t m, std::int64_t k, std::int64_t n) {
@@ -99,7 +99,7 @@ TEST_CASE("Large products, and long sums cut into parts, are as exact") {
 }
 
 #if defined(__SSE__)
-TEST_CASE("Products count numbers below the smallest normal one as 0, for any number of threads, and only products") {
+TEST_CASE("Only products treat subnormal numbers as 0, with any number of threads") {
   const int k = GENERATE(8, 2048);
   for (const int count : {1, 2, 3}) {
     const Threads so_many(count);
@@ -113,7 +113,7 @@ TEST_CASE("Products count numbers below the smallest normal one as 0, for any nu
 }
 #endif
 
-TEST_CASE("linear is a product and a sum") {
+TEST_CASE("linear equals matmul plus the bias") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   Random random(16);
   for (const Shape& shape : {Shape{6}, Shape{3, 6}, Shape{2, 3, 6}, Shape{4, 2000}, Shape{0, 6}, Shape{2, 0}}) {

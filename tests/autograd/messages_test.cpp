@@ -50,7 +50,7 @@ TEST_CASE("A composite operation reports errors under its own name") {
        {"linear: input 1 is an undefined tensor", [&] { linear(x, {}, {}); }}});
 }
 
-TEST_CASE("Sizes larger than memory are an Error with the operation's name") {
+TEST_CASE("Sizes larger than memory throw an Error with the operation's name") {
   const std::int64_t many = std::int64_t{1} << 56;  // floats: 2^58 bytes
   const std::string text = ": 288230376151711744 bytes are more than this machine can address";
   const Tensor one = ones({1}), row = broadcast_to(one, {many}), matrix = broadcast_to(ones({1, 1}), {many / 64, 64});

@@ -161,7 +161,7 @@ void check_sample(const GradientSample& sample) {
 
 }  // namespace
 
-TEST_CASE("The gradient of every operation is the derivative, whatever the layout of its inputs") {
+TEST_CASE("The gradient of every operation equals its derivative for any layout of its inputs") {
   const Threads one(1);  // the products are tiny; cpu/thread_pool_test.cpp shows that results do not depend on it
   for (const Operation* operation : operations()) {
     DYNAMIC_SECTION("operation " << operation->name()) {
@@ -175,7 +175,7 @@ TEST_CASE("The gradient of every operation is the derivative, whatever the layou
   }
 }
 
-TEST_CASE("An input has the same gradient where the others are constants") {
+TEST_CASE("An input has the same gradient when the other inputs are constants") {
   const Threads one(1);
   for (const Operation* operation : operations()) {
     for (const GradientSample& sample : operation->samples().all()) {
@@ -199,7 +199,7 @@ TEST_CASE("An input has the same gradient where the others are constants") {
   }
 }
 
-TEST_CASE("A gradient may come in any layout") {
+TEST_CASE("backward accepts an output gradient in any layout") {
   const Threads one(1);
   for (const Operation* operation : operations()) {
     for (const GradientSample& sample : operation->samples().all()) {
@@ -260,7 +260,7 @@ void note_kept(const GradientSample& sample, std::set<std::string>& kept) {
 
 }  // namespace
 
-TEST_CASE("Backward reads no tensor that was written since: each operation keeps what it should, and no more") {
+TEST_CASE("Each operation keeps only the tensors that its gradient needs, and detects writes to them") {
   const std::map<std::string, std::set<std::string>> expected{
       {"multiply", {"input 0", "input 1"}},
       {"divide", {"input 0", "input 1"}},
@@ -309,7 +309,7 @@ TEST_CASE("Backward reads no tensor that was written since: each operation keeps
   }
 }
 
-TEST_CASE("Every differentiable function has its operation in the loop") {
+TEST_CASE("operations() contains every differentiable function") {
   std::set<std::string> names;
   for (const Operation* operation : operations()) {
     if (operation->samples().reason_for_none()) continue;

@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("A profile counts calls, multiplications and bytes of operations and their backward") {
+TEST_CASE("A profile counts calls, flops and bytes of operations and their backward") {
   const Tensor x = variable(ones({20, 30})), W = variable(ones({30, 40}));
   const Profile profile;
   {
@@ -35,7 +35,7 @@ TEST_CASE("A profile counts calls, multiplications and bytes of operations and t
   CHECK((duration > 0 && duration <= end));
 }
 
-TEST_CASE("Without a profile nothing is noted, and two at once are an error") {
+TEST_CASE("A new Profile is empty, and a second open Profile throws") {
   note_work("nothing");
   CHECK_FALSE(is_profiling());
   const Profile profile;

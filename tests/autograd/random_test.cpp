@@ -10,7 +10,7 @@
 
 using namespace heed;
 
-TEST_CASE("Philox4x32-10 gives the generator's known numbers") {
+TEST_CASE("Philox4x32-10 reproduces the published test vectors") {
   const auto block = [](const Random& random, std::uint64_t n) {
     return std::array{random.bits_at(4 * n), random.bits_at(4 * n + 1), random.bits_at(4 * n + 2),
                       random.bits_at(4 * n + 3)};
@@ -23,7 +23,7 @@ TEST_CASE("Philox4x32-10 gives the generator's known numbers") {
         Block{0x2fe11a02, 0x572a2f27, 0x2f88763b, 0x78d5e325});
 }
 
-TEST_CASE("bits() walks along bits_at(), and a copy continues where it was taken") {
+TEST_CASE("bits() steps through bits_at(), and a copy continues from the same position") {
   Random random(5, 9);
   const Random fixed = random;
   for (std::uint64_t i = 0; i < 100; ++i) CHECK(random.bits() == fixed.bits_at(i));
@@ -32,7 +32,7 @@ TEST_CASE("bits() walks along bits_at(), and a copy continues where it was taken
   CHECK(copy.below(1000) == random.below(1000));
 }
 
-TEST_CASE("Streams are the same for the same path and unlike for any other") {
+TEST_CASE("Streams are equal for equal paths and differ for different paths") {
   const Random root(7);
   CHECK(root.stream("data").stream(3).bits_at(0) == Random(7).stream("data").stream(3).bits_at(0));
   std::set<std::uint64_t> firsts;
@@ -55,7 +55,7 @@ TEST_CASE("Streams are the same for the same path and unlike for any other") {
   CHECK(std::abs(equal - 16000) < 5 * std::sqrt(8000));
 }
 
-TEST_CASE("uniform() and normal() have their distributions' moments") {
+TEST_CASE("uniform() and normal() have the moments of their distributions") {
   constexpr int n = 200000;
   Random random(42);
   std::array<double, 5> uniform{}, normal{};  // sums of powers
@@ -87,7 +87,7 @@ TEST_CASE("below(n) draws each of 0 ... n - 1 equally often") {
     const double expected = 20000.0 / static_cast<double>(n);
     for (const int count : counts) CHECK(std::abs(count - expected) < 5 * std::sqrt(expected));
   }
-  // A range of 3/4 of all 64-bit numbers' half: a plain remainder would favour the low third.
+  // 3/4 of 2^63: a plain remainder would favour the low third.
   const std::int64_t large = std::int64_t{3} << 61;
   int low = 0;
   for (int i = 0; i < 20000; ++i) low += random.below(large) < large / 3;

@@ -53,7 +53,7 @@ TEST_CASE("A chain of 1,000,000 operations is built, differentiated and freed on
   CHECK(memory_use().bytes_in_use == before);
 }
 
-TEST_CASE("A graph of 1,000,000 operations, each on the two before, likewise") {
+TEST_CASE("A graph of 1,000,000 operations, each on the two before, needs a stack of only 256 KiB") {
   const std::int64_t before = memory_use().bytes_in_use;
   double y = 0, da = 0, db = 0;
   on_small_stack([&] {
@@ -73,7 +73,7 @@ TEST_CASE("A graph of 1,000,000 operations, each on the two before, likewise") {
   CHECK(memory_use().bytes_in_use == before);
 }
 
-TEST_CASE("Misuse of a recording is an error that says what happened") {
+TEST_CASE("Misuse of a Recording throws an Error that states the cause") {
   const Tensor x = variable(tensor({2}, {1, 2}));
   Tensor finished;
   {
@@ -96,7 +96,7 @@ TEST_CASE("Misuse of a recording is an error that says what happened") {
           "backward: the cotangent must be float32 (2) like the output, got float64 (2)");
     CHECK(message([&] { (x * x).mutable_data<float>(); }) ==
           "tensor: a recorded tensor of shape (2) cannot be written; write to its detach() or clone()");
-    CHECK(backward(finished)[x].to_vector() == std::vector<double>{2, 4});  // none of it did harm
+    CHECK(backward(finished)[x].to_vector() == std::vector<double>{2, 4});  // the recording is intact
   }
   const std::string ended = "belongs to a recording that has ended or to another thread's";
   CHECK(message([&] { backward(finished); }) == "backward: the output, of shape (), " + ended);
@@ -110,7 +110,7 @@ TEST_CASE("Misuse of a recording is an error that says what happened") {
   CHECK(another.size() == 0);
 }
 
-TEST_CASE("A recorded tensor is another thread's in another thread") {
+TEST_CASE("Use of a recorded tensor in another thread throws an Error") {
   const Tensor x = variable(ones({}));
   const Recording recording;
   const Tensor y = square(x);
@@ -124,7 +124,7 @@ TEST_CASE("A recorded tensor is another thread's in another thread") {
         "thread's; use its detach()");
 }
 
-TEST_CASE("A gradient that does not fit its input is an error that names the operation") {
+TEST_CASE("A gradient that does not fit its input throws an Error that names the operation") {
   const Tensor x = variable(ones({2}));
   const auto error = [&](const std::vector<Tensor>& gradients, const Operation& operation = local) {
     const Recording recording;
@@ -146,7 +146,7 @@ TEST_CASE("A gradient that does not fit its input is an error that names the ope
   CHECK(recording.size() == 2);
 }
 
-TEST_CASE("A variable written between its use and backward is an error") {
+TEST_CASE("Writing to a variable between its use and backward throws an Error") {
   Tensor x = variable(ones({2}));
   {
     const Recording recording;
@@ -160,7 +160,7 @@ TEST_CASE("A variable written between its use and backward is an error") {
   CHECK(backward(sum(square(x)))[x].to_vector() == std::vector<double>{10, 2});
 }
 
-TEST_CASE("A tensor that an operation keeps, written between it and backward, is an error that names it") {
+TEST_CASE("Writing to a tensor that backward still needs throws an Error that names it") {
   const auto written = [](const std::string& which) {
     return which +
            ", was written after the operation, but its gradient needs the old values; write to a clone(), or "
@@ -184,7 +184,7 @@ TEST_CASE("A tensor that an operation keeps, written between it and backward, is
   CHECK(backward(sum(y)).size() == 1);
   same.mutable_data<float>()[0] = 7;
   CHECK(message([&] { backward(sum(y)); }) == written("backward of exp: the memory of its output, of shape (3, 3)"));
-  CHECK(message([&] { backward(sum(h * y.detach())); }) == "no error");  // recorded with the values of now
+  CHECK(message([&] { backward(sum(h * y.detach())); }) == "no error");  // recorded with the current values
 
   const Tensor logits = W * 1, loss = cross_entropy(logits, Ids({3}, {0, 1, 2}));
   Tensor given = backward(loss)[W];
@@ -211,7 +211,7 @@ TEST_CASE("Tensors that backward does not read may be written") {
   CHECK(backward(sum(v * x))[v].to_vector() == std::vector<double>{7, 1});
 }
 
-TEST_CASE("The gradient of a variable by itself is 1, and its cotangent") {
+TEST_CASE("backward of a variable itself gives gradient 1, or the cotangent") {
   const Tensor x = variable(full({}, 3)), rows = variable(zeros({2}));
   CHECK(message([&] { backward(x); }) ==
         "backward: the output, of shape (), was not recorded: no Recording was open, or it depends on no variable "
@@ -223,7 +223,7 @@ TEST_CASE("The gradient of a variable by itself is 1, and its cotangent") {
         "backward: the cotangent must be float32 (2) like the output, got float32 (3)");
 }
 
-TEST_CASE("Gradients are values, found by variable") {
+TEST_CASE("Gradients are looked up by variable, copied by value and added") {
   const Tensor a = variable(tensor({2}, {1, 2})), b = variable(tensor({2}, {3, 4})), c = variable(ones({3}));
   const Recording recording;
   Gradients g = backward(sum(a * b));
@@ -255,7 +255,7 @@ TEST_CASE("Gradients are values, found by variable") {
   CHECK(total[a].to_vector() == std::vector<double>{26, 28});
 }
 
-TEST_CASE("A loss's gradients are added to others where they lie, and copies of these stay") {
+TEST_CASE("backward adds gradients to a total in place, without changing copies of it") {
   const Tensor a = variable(tensor({2}, {1, 2})), b = variable(tensor({2}, {3, 4})), c = variable(ones({3}));
   const Tensor table = variable(ones({4, 2}));
   Gradients total;
@@ -297,7 +297,7 @@ TEST_CASE("A loss's gradients are added to others where they lie, and copies of 
       "backward: the loss must be a scalar of shape (), got (2); reduce it with sum() or mean(), or give a cotangent");
 }
 
-TEST_CASE("Each gradient is passed on as soon as it is final, before the rest of backward") {
+TEST_CASE("backward passes each gradient to the callback as soon as it is final") {
   const Tensor a = variable(tensor({2}, {1, 2})), b = variable(tensor({2}, {3, 4})), c = variable(tensor({2}, {5, 6}));
   std::vector<std::string> events;
   const auto noted = [&](const Tensor& x, const std::string& name) {
@@ -328,7 +328,7 @@ TEST_CASE("Each gradient is passed on as soon as it is final, before the rest of
         "backward: the function that takes the gradients is empty");
 }
 
-TEST_CASE("An error of backward begins with the layer whose operation it was") {
+TEST_CASE("An error in backward begins with the name of the layer that recorded the operation") {
   const Tensor x = variable(ones({2}));
   const std::string name = "decoder.3.out";
   const Recording recording;
@@ -341,10 +341,10 @@ TEST_CASE("An error of backward begins with the layer whose operation it was") {
         "decoder.3.out: backward of local: input 0 has shape (2), its gradient (3)");
 }
 
-TEST_CASE("Gradients of several uses add up, and sharing a gradient's memory does no harm") {
+TEST_CASE("Gradients of several uses add up, even when they share memory") {
   const Tensor a = variable(ones({2})), b = variable(ones({2}));
   const Recording recording;
-  const Tensor both = a + b;  // hands one gradient to a and to b
+  const Tensor both = a + b;  // passes one gradient to a and b
   for (const Tensor& loss : {sum(both) + sum(a) + sum(a), sum(a) + sum(both) + sum(a)}) {
     const Gradients gradients = backward(loss);
     CHECK(gradients[a].to_vector() == std::vector<double>{3, 3});
@@ -355,7 +355,7 @@ TEST_CASE("Gradients of several uses add up, and sharing a gradient's memory doe
   CHECK(cotangent.to_vector() == std::vector<double>{1, 2});
 }
 
-TEST_CASE("A tied table's gradient is the sum over its uses, in a single tensor") {
+TEST_CASE("The gradient of a tied embedding table is the sum over its uses, in a single tensor") {
   Random random(5);
   const Tensor values = uniform({4000, 64}, random), x = uniform({6, 64}, random, DType::float64, -0.1, 0.1);
   const Tensor g = uniform({5, 64}, random);
@@ -393,7 +393,7 @@ TEST_CASE("A tied table's gradient is the sum over its uses, in a single tensor"
   CHECK(cotangent.to_vector() == std::vector<double>{1, 10, 100, 1000});
 }
 
-TEST_CASE("Backward repeats itself, and a variable serves many recordings") {
+TEST_CASE("backward is repeatable, and a variable can be used in several recordings") {
   Random random(1);
   const Tensor x = variable(uniform({7, 5}, random)), W = variable(uniform({5, 5}, random));
   const auto loss = [&] { return sum(square(softmax(matmul(tanh(matmul(x, W)), W)))); };
@@ -409,7 +409,7 @@ TEST_CASE("Backward repeats itself, and a variable serves many recordings") {
   }
 }
 
-TEST_CASE("The gradient that cross-entropy makes beforehand is handed out whole each time") {
+TEST_CASE("cross_entropy returns its precomputed gradient unchanged at every backward") {
   Random random(2);
   const Tensor x = variable(uniform({3, 4}, random));
   const Ids labels({3}, {1, 0, 3});
@@ -437,7 +437,7 @@ TEST_CASE("Only operations that depend on a variable are recorded, and only with
   CHECK(recording.size() == 2);
 }
 
-TEST_CASE("Within a NoRecording nothing is recorded, and afterwards it is again") {
+TEST_CASE("NoRecording suspends recording for its lifetime") {
   const Tensor x = variable(full({}, 3));
   const Recording recording;
   const Tensor y = x * x;
@@ -456,8 +456,8 @@ TEST_CASE("Within a NoRecording nothing is recorded, and afterwards it is again"
   CHECK(backward(y * constant)[x].item() == 6 * 81);
 }
 
-TEST_CASE("Steps that repeat ask the system for no memory, and all of it is given back") {
-  const Threads one(1);  // each thread has scratch memory of its own: how many hold some at once is chance
+TEST_CASE("Repeated training steps allocate no system memory and leave none in use") {
+  const Threads one(1);  // each thread has its own scratch memory, and how many hold some at once is random
   const std::int64_t before = memory_use().bytes_in_use;
   {
     Random random(3);

@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("rotary turns each pair by its angle, in both pairings, and leaves the rest") {
+TEST_CASE("rotary rotates each pair by its angle, in both pairings, and keeps the other elements") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const RotaryPairs pairs = GENERATE(RotaryPairs::halves, RotaryPairs::neighbours);
   Random random(13);
@@ -39,7 +39,7 @@ TEST_CASE("rotary turns each pair by its angle, in both pairings, and leaves the
   CHECK(rotary(zeros({5, 0}), zeros({5, 0}), zeros({5, 0}), pairs).shape() == Shape{5, 0});
 }
 
-TEST_CASE("Angles that do not fit are an error") {
+TEST_CASE("rotary throws when cosine and sine do not fit") {
   const Tensor x = zeros({2, 5, 4});
   check_messages(
       {{"rotary: x float32 (2, 5, 4) needs cosine and sine of its dtype that broadcast to (..., 5, r / 2), r <= 4; "

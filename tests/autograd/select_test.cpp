@@ -2,7 +2,7 @@
 
 using namespace heed;
 
-TEST_CASE("where and masked_fill broadcast as NumPy does, whatever the layout") {
+TEST_CASE("where and masked_fill broadcast like NumPy for any layout") {
   Random random(5);
   for_each_broadcast([&](const Shape& shape_a, const Shape& shape_b, DType dtype) {
     const Tensor a = scattered(uniform(shape_a, random, dtype), random);

@@ -23,7 +23,7 @@ bool is_view(Tensor x, const Tensor& y) {
 
 }  // namespace
 
-TEST_CASE("Shape operations are views where the strides allow it, else copies") {
+TEST_CASE("Shape operations return views where the strides allow it, and copies otherwise") {
   const Tensor x = counting({2, 3, 4});
   CHECK(is_view(x, transpose(x)));
   CHECK(is_view(x, permute(x, {2, 0, 1})));
@@ -50,7 +50,7 @@ TEST_CASE("Shape operations are views where the strides allow it, else copies") 
   CHECK_FALSE(is_view(x, reshape(slice(x, 1, 0, 2), {16})));
 }
 
-TEST_CASE("Chains of views hold what index arithmetic says") {
+TEST_CASE("Chains of views agree with index arithmetic") {
   Random random(11);
   for (int trial = 0; trial < 3000; ++trial) {
     Shape shape;
@@ -109,7 +109,7 @@ TEST_CASE("Chains of views hold what index arithmetic says") {
   }
 }
 
-TEST_CASE("concat puts parts of any layout one after another") {
+TEST_CASE("concat joins tensors of any layout along an axis") {
   Random random(6);
   const Tensor x = scattered(uniform({2, 4, 3}, random), random);
   const Tensor y = scattered(uniform({2, 1, 3}, random), random);
@@ -120,7 +120,7 @@ TEST_CASE("concat puts parts of any layout one after another") {
   CHECK(distance(slice(joined, 1, 5, 9), x) == 0);
 }
 
-TEST_CASE("A slice takes any step") {
+TEST_CASE("slice accepts any step") {
   const Tensor x = variable(tensor({4}, {1, 2, 3, 4}));
   const std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   const Recording recording;

@@ -10,7 +10,7 @@ constexpr std::int64_t huge = std::int64_t{1} << 62;
 
 }  // namespace
 
-TEST_CASE("A shape counts its elements, or says that it cannot") {
+TEST_CASE("Shape::numel counts the elements, and throws when they exceed 2^63 - 1") {
   CHECK(Shape{}.numel() == 1);
   CHECK(Shape{2, 3, 4}.numel() == 24);
   CHECK(Shape{2, 0, 4}.numel() == 0);
@@ -33,7 +33,7 @@ TEST_CASE("Tensors without elements may have axes of any size") {
   CHECK(backward(sum(slice(v, 0, 1, 3)))[v].shape() == Shape{3, 0});
 }
 
-TEST_CASE("Sizes that no tensor can have are one error") {
+TEST_CASE("Impossible sizes and strides throw an Error that quotes them") {
   const Tensor x = ones({2});
   const std::vector<std::pair<std::string, std::function<void()>>> cases{
       {"tensor: (4611686018427387904, 4) has more than 2^63 - 1 elements",
@@ -77,13 +77,13 @@ TEST_CASE("Sizes that no tensor can have are one error") {
   for (const auto& [expected, function] : cases) CHECK(message(function) == expected);
 }
 
-TEST_CASE("A shape of too many axes is an error that says what was expected") {
+TEST_CASE("A shape with more than 8 axes throws an Error") {
   check_messages({{"shape: at most 8 axes, got one more than (1, 1, 1, 1, 1, 1, 1, 1)", [] {
                      Shape({1, 1, 1, 1, 1, 1, 1, 1, 1});
                    }}});
 }
 
-TEST_CASE("An axis that a shape does not have is an error, in reading and in writing") {
+TEST_CASE("Reading or writing an axis that a shape lacks throws an Error") {
   const Tensor x = ones({2, 3});
   Shape shape{2, 3};
   CHECK((x.size(-2) == 2 && x.size(1) == 3 && shape[-1] == 3));

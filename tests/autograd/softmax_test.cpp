@@ -19,7 +19,7 @@ std::vector<double> softmax_naive(std::vector<double> row) {
 
 }  // namespace
 
-TEST_CASE("softmax and log_softmax are the naive ones") {
+TEST_CASE("softmax and log_softmax equal their formulas") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   CAPTURE(to_string(dtype));
   Random random(4);
@@ -34,7 +34,7 @@ TEST_CASE("softmax and log_softmax are the naive ones") {
   }
 }
 
-TEST_CASE("A row of -infinity has softmax 0 and gradient 0; a hidden element has 0; NaN stays visible") {
+TEST_CASE("softmax gives weight and gradient 0 at -infinity, even for a whole row, and keeps NaN") {
   const Tensor x = variable(tensor({3, 3}, {1, 2, 3, -infinite, -infinite, -infinite, -infinite, 1, 1}));
   const Recording recording;
   const std::vector<double> y = softmax(x).to_vector();
@@ -49,7 +49,7 @@ TEST_CASE("A row of -infinity has softmax 0 and gradient 0; a hidden element has
   for (const double v : softmax(tensor({3}, {1, std::nan(""), 2})).to_vector()) CHECK(std::isnan(v));
 }
 
-TEST_CASE("A NaN that goes into a row comes out of it, in values and gradients") {
+TEST_CASE("softmax and log_softmax propagate NaN within its row, in values and gradients") {
   const double nan = std::nan("");
   const DType dtype = GENERATE(DType::float32, DType::float64);
   for (const auto& [a, b] : {std::pair(nan, 0.0), {0.0, nan}, {infinite, 0.0}, {nan, -infinite}, {-infinite, nan}}) {
@@ -71,7 +71,7 @@ TEST_CASE("Wrong use of softmax is an error that says what was expected") {
   check_messages({{"softmax: expected at least one axis, got shape ()", [] { softmax(ones({})); }}});
 }
 
-TEST_CASE("Softmax along any axis is that of the transposed tensor") {
+TEST_CASE("softmax along any axis equals softmax of the transposed tensor") {
   Random random(3);
   const Tensor x = uniform({3, 4, 5}, random);
   for (const int axis : {0, 1, -3, -2}) {

@@ -44,7 +44,7 @@ Tensor blocks(const Shape& shape, DType dtype) {
     *bytes += static_cast<char>(random.below(256));
   }
   for (std::size_t at = 0; at < bytes->size(); at += static_cast<std::size_t>(layout.bytes)) {
-    // the upper bytes of the scale and, where there is one, of the least number
+    // the upper bytes of the scale and, if there is one, of the minimum
     for (const int scale : {dtype == DType::q6_k ? 209 : 1, dtype == DType::q6_k ? 209 : 3}) {
       (*bytes)[at + static_cast<std::size_t>(scale)] &= '\xbf';
     }
@@ -93,13 +93,13 @@ void check_widening(bool (*is_number)(float)) {
 
 }  // namespace
 
-TEST_CASE("Vectors of 16-bit numbers are widened like single ones") {
+TEST_CASE("widen() converts vectors of 16-bit numbers exactly like single numbers") {
   const auto is_number = [](float x) { return !std::isnan(x); };
   check_widening<BFloat16>(is_number);
   check_widening<Float16>(is_number);
 }
 
-TEST_CASE("Products with 16-bit weights have the bits of those with float32 weights") {
+TEST_CASE("Products with 16-bit weights are bit-identical to those with float32 weights") {
   struct Size {
     std::int64_t m, k, n;
   };
@@ -123,7 +123,7 @@ TEST_CASE("Products with 16-bit weights have the bits of those with float32 weig
   CHECK(matmul(none, Tensor({0, 3}, DType::bfloat16)).to_vector() == std::vector<double>(6, 0.0));
 }
 
-TEST_CASE("Products with weights in blocks have the bits of those with float32 weights") {
+TEST_CASE("Products with block-quantised weights are bit-identical to those with float32 weights") {
   struct Size {
     std::int64_t m, k, n;
   };
@@ -143,7 +143,7 @@ TEST_CASE("Products with weights in blocks have the bits of those with float32 w
   }
 }
 
-TEST_CASE("Products in float64 with weights that are only stored have the bits of those with float64 weights") {
+TEST_CASE("float64 products with 16-bit or block-quantised weights are bit-identical to float64 weights") {
   std::vector<Tensor> weights;
   for (const DType dtype : half_types) weights.push_back(halves(drawn({70, 256}, "W"), dtype));
   for (const DType dtype : block_types) weights.push_back(blocks({70, 256}, dtype));
@@ -162,7 +162,7 @@ TEST_CASE("Products in float64 with weights that are only stored have the bits o
   }
 }
 
-TEST_CASE("Numbers in blocks are those of float32 in every view") {
+TEST_CASE("Every view of a block-quantised tensor has the values of its float32 conversion") {
   for (const DType dtype : block_types) {
     CAPTURE(to_string(dtype));
     const Tensor W = blocks({3, 512}, dtype), wide = W.to(DType::float32);
@@ -194,7 +194,7 @@ TEST_CASE("Numbers in blocks are those of float32 in every view") {
   }
 }
 
-TEST_CASE("Blocks are finite when their scales are") {
+TEST_CASE("is_finite checks the scales and minima of block-quantised tensors") {
   for (const DType dtype : block_types) {
     CAPTURE(to_string(dtype));
     CHECK(is_finite(blocks({2, 256}, dtype)));
@@ -212,13 +212,13 @@ TEST_CASE("Blocks are finite when their scales are") {
   }
 }
 
-TEST_CASE("An embedding with 16-bit weights has the bits of one with float32 weights") {
+TEST_CASE("An embedding with 16-bit weights is bit-identical to one with float32 weights") {
   const Ids ids({2, 3}, {0, 6, 2, 2, 5, 1});
   check_same_bits({7, 9}, [&](const Tensor& table) { return embedding(table, ids); });
   check_same_bits({9, 7}, [&](const Tensor& table) { return embedding(transpose(table), ids); });
 }
 
-TEST_CASE("Views, copies and single elements of 16-bit tensors keep their numbers") {
+TEST_CASE("Views, copies and elements of 16-bit tensors keep their values") {
   const Tensor W = halves(tensor({2, 3}, {1, -2.5, 3, 0.125, -7, 65504}), DType::float16);
   CHECK(W.to_vector() == std::vector<double>{1, -2.5, 3, 0.125, -7, 65504});
   CHECK(W.at({1, 2}) == 65504);
@@ -233,7 +233,7 @@ TEST_CASE("Views, copies and single elements of 16-bit tensors keep their number
   }
 }
 
-TEST_CASE("16-bit tensors are printed as float32 ones, with their type") {
+TEST_CASE("16-bit tensors print like float32 tensors, followed by their dtype") {
   const Tensor values = tensor({2, 3}, {1, -2.5, 3, 0.125, -7, 65536});
   const Tensor W = halves(tensor({2}, {0.1, 2}), DType::float16);
   CHECK(to_string(W) == "[0.09997559 2.        ] float16");
@@ -242,7 +242,7 @@ TEST_CASE("16-bit tensors are printed as float32 ones, with their type") {
   CHECK(to_string(transpose(halves(values, DType::bfloat16))) == to_string(transpose(values)) + " bfloat16");
 }
 
-TEST_CASE("Other operations refuse 16-bit tensors with one message") {
+TEST_CASE("Operations other than products and embedding refuse 16-bit tensors") {
   const Tensor W = halves(drawn({3, 3}, "W"), DType::bfloat16), x = drawn({3, 3}, "x");
   const std::string told =
       "tensor: bfloat16 weights serve linear(), matmul() and embedding() only; convert them with to(DType::float32)";
@@ -255,7 +255,7 @@ TEST_CASE("Other operations refuse 16-bit tensors with one message") {
         "matmul: both tensors must have one dtype, got bfloat16 x float64");
 }
 
-TEST_CASE("Blocks that are not whole, and other operations on blocks, are refused") {
+TEST_CASE("Incomplete blocks, and unsupported operations on block-quantised tensors, are refused") {
   CHECK(message([] {
           Tensor({4, 33}, DType::q8_0);
         }) == "tensor: rows of Q8_0 must fill whole blocks of 32 numbers, got shape (4, 33)");
@@ -276,7 +276,7 @@ TEST_CASE("Blocks that are not whole, and other operations on blocks, are refuse
         "view: shape (65) with strides (1) and offset 0 reaches outside the storage of 48 bytes");
 }
 
-TEST_CASE("Gradients pass through frozen weights that are only stored, and are refused for others") {
+TEST_CASE("Gradients pass through frozen 16-bit and block-quantised weights; trainable ones throw") {
   Tensor of_blocks = variable(blocks({4, 32}, DType::q4_1));
   {
     const Recording recording;
@@ -307,7 +307,7 @@ TEST_CASE("Gradients pass through frozen weights that are only stored, and are r
   CHECK(dx(of_blocks) == dx(of_blocks.to(DType::float32)));
 }
 
-TEST_CASE("A tensor of borrowed memory keeps its owner, and an alias has a name of its own") {
+TEST_CASE("A tensor over borrowed memory keeps the owner alive, and an alias has its own name") {
   auto numbers = std::make_shared<std::vector<float>>(6, 2.0F);
   const std::weak_ptr<const void> owner = numbers;
   Tensor borrowed({2, 3}, DType::float32, numbers->data(), numbers);

@@ -9,7 +9,7 @@ static_assert(!std::is_assignable_v<Tensor, const Tensor&> && !std::is_assignabl
 static_assert(std::is_copy_assignable_v<Tensor> && std::is_nothrow_move_assignable_v<Tensor>);
 static_assert(std::is_copy_constructible_v<Tensor> && std::is_nothrow_move_constructible_v<Tensor>);
 
-TEST_CASE("Tensors are made, read, converted and written") {
+TEST_CASE("Tensors can be created, read, converted and written") {
   const Tensor x = tensor({2, 2}, {1, 2, 3, 4});
   CHECK(x.at({1, 0}) == 3);
   CHECK(transpose(x).at({1, 0}) == 2);
@@ -27,7 +27,7 @@ TEST_CASE("Tensors are made, read, converted and written") {
   CHECK(y.version() > version);
 }
 
-TEST_CASE("A view may go backwards through the memory, and no further than to its first element") {
+TEST_CASE("A view may have negative strides, but must stay within the storage") {
   const Tensor x = tensor({4}, {1, 2, 3, 4});
   CHECK(x.view({4}, {-1}, 3).to_vector() == std::vector<double>{4, 3, 2, 1});
   CHECK(x.view({2, 2}, {1, -2}, 2).to_vector() == std::vector<double>{3, 1, 4, 2});
@@ -35,7 +35,7 @@ TEST_CASE("A view may go backwards through the memory, and no further than to it
         "view: shape (4) with strides (-1) and offset 2 reaches outside the storage of 16 bytes");
 }
 
-TEST_CASE("copy_from and add_in_place read a view of their own memory before they write") {
+TEST_CASE("copy_from and add_in_place accept a view of their own memory") {
   Tensor x = tensor({4}, {1, 2, 3, 4});
   x.copy_from(x.view({4}, {-1}, 3));
   CHECK(x.to_vector() == std::vector<double>{4, 3, 2, 1});
@@ -86,7 +86,7 @@ TEST_CASE("Wrong use of a tensor is an error that says what was expected") {
                   {"variable: the tensor is undefined", [] { variable(Tensor()); }}});
 }
 
-TEST_CASE("is_finite() sees every element, and each write") {
+TEST_CASE("is_finite() checks every element and notices each write") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   Tensor x = ones({300, 100}, dtype);
   const auto write = [&](std::int64_t i, double value) {
@@ -98,7 +98,7 @@ TEST_CASE("is_finite() sees every element, and each write") {
       write(i, bad);
       CHECK_FALSE(is_finite(x));
       CHECK_FALSE(is_finite(transpose(x)));
-      CHECK(is_finite(slice(x, 0, 1, 2)));  // tells nothing of the rest
+      CHECK(is_finite(slice(x, 0, 1, 2)));  // the rest is not checked
       CHECK_FALSE(is_finite(x));
       write(i, std::numeric_limits<double>::denorm_min());
       CHECK(is_finite(x));

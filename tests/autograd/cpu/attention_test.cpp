@@ -6,7 +6,7 @@ using namespace heed;
 
 namespace {
 
-// (T_q, T_k): two of three keys, causal as well, and nothing for one query.
+// A causal mask (T_q, T_k) that shows two of three keys, and none to the query `blind`.
 Mask sparse_mask(std::int64_t T_q, std::int64_t T_k, std::int64_t blind) {
   std::vector<std::uint8_t> visible;
   for (std::int64_t i = 0; i < T_q * T_k; ++i) visible.push_back(i % 3 != 0 && i / T_k != blind);
@@ -15,7 +15,7 @@ Mask sparse_mask(std::int64_t T_q, std::int64_t T_k, std::int64_t blind) {
 
 }  // namespace
 
-TEST_CASE("Fused passes keep the maximum and the inverse sum of each row of scores, 0 for a fully masked row") {
+TEST_CASE("attention_forward keeps each row's maximum and inverse sum, 0 for a fully masked row") {
   const auto [T_q, T_k] = GENERATE(table<int, int>({{5, 9}, {130, 140}, {7, 600}, {300, 520}}));
   const std::int64_t blind = T_q / 2;
   CAPTURE(T_q, T_k);
@@ -69,7 +69,7 @@ TEST_CASE("Fused passes keep the maximum and the inverse sum of each row of scor
   CHECK(off < 1e-13);
 }
 
-TEST_CASE("Heads and their gradients lie in memory so that joining them is a view") {
+TEST_CASE("Attention lays out heads and their gradients so that joining heads is a view") {
   Random random(42);
   const Tensor Q = uniform({2, 3, 4, 5}, random), K = uniform({2, 3, 6, 5}, random), V = uniform({2, 3, 6, 7}, random);
   blas_description();

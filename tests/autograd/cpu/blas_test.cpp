@@ -52,7 +52,7 @@ TEST_CASE("prints why OpenBLAS cannot be loaded", "[.refusal]") {
 }
 
 #if defined(__x86_64__)
-TEST_CASE("A number of threads that the user gives OpenBLAS is there again after it is loaded") {
+TEST_CASE("Loading OpenBLAS keeps the user's OPENBLAS_NUM_THREADS in the environment") {
   CHECK(description_with("OPENBLAS_NUM_THREADS=3").find("OpenBLAS 0.") != std::string::npos);
 }
 
@@ -67,8 +67,8 @@ TEST_CASE("If OpenBLAS cannot be loaded, the message names the reason and the pa
   CHECK(text.find(". On Debian: apt-get install libopenblas0-pthread\n") != std::string::npos);
 }
 
-#if !defined(HEED_SANITIZED)  // whose own address space is larger than the limit
-TEST_CASE("Where the system refuses OpenBLAS its address space, the message says how much it takes") {
+#if !defined(HEED_SANITIZED)  // a sanitizer's address space exceeds the limit
+TEST_CASE("The message for refused address space states how much OpenBLAS needs") {
   const std::string text = printed_with("ulimit -v 2000000; OMP_NUM_THREADS=64", "[.refusal]");
   INFO(text);
   CHECK(text.find("OpenBLAS cannot be loaded: for 64 threads it needs 8449 MiB of address space, which the system "
@@ -76,7 +76,7 @@ TEST_CASE("Where the system refuses OpenBLAS its address space, the message says
 }
 #endif
 
-TEST_CASE("The kernels are the fastest that the processor runs") {
+TEST_CASE("OpenBLAS uses the fastest kernels that the processor supports") {
   __builtin_cpu_init();
   std::string kernels = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? "Haswell" : "";
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512bw") &&
@@ -90,7 +90,7 @@ TEST_CASE("The kernels are the fastest that the processor runs") {
   CHECK(text.find(", " + kernels, name) != std::string::npos);
 }
 
-TEST_CASE("The user's choice of kernels stands") {
+TEST_CASE("OPENBLAS_CORETYPE selects the kernels") {
   for (const std::string kernels : {"Nehalem", "Sandybridge"}) {
     const std::string text = description_with("OPENBLAS_CORETYPE=" + kernels);
     INFO(text);
@@ -99,7 +99,7 @@ TEST_CASE("The user's choice of kernels stands") {
 }
 #endif
 
-TEST_CASE("A layout is BLAS's when rows or columns are dense and do not overlap") {
+TEST_CASE("is_blas_layout accepts dense, non-overlapping rows or columns") {
   using heed::cpu::is_blas_layout;
   CHECK(is_blas_layout(3, 4, 4, 1));
   CHECK(is_blas_layout(3, 4, 9, 1));
@@ -115,15 +115,14 @@ TEST_CASE("A layout is BLAS's when rows or columns are dense and do not overlap"
         "matmul: a matrix of 3 x 4 with strides 3000000000 and 1 is more than BLAS can count");
 }
 
-TEST_CASE("Functions of OpenBLAS are found by name, of LAPACK too") {
+TEST_CASE("blas_function finds functions of OpenBLAS and LAPACK by name") {
   CHECK(heed::cpu::blas_function("dgesvd_") != nullptr);
   CHECK(heed::message([] {
           heed::cpu::blas_function("dnosuch_");
         }).starts_with("OpenBLAS lacks the function dnosuch_: "));
 }
 
-TEMPLATE_TEST_CASE("Products that OpenBLAS does are right: few columns, no sum, large in every direction", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("gemm is exact for few columns, for an empty sum and for large matrices", "", float, double) {
   for (const auto& [m, n, k] : {std::array{70, 1, 40}, {70, 5, 40}, {3, 8, 0}, {520, 512, 513}, {0, 5, 3}}) {
     CAPTURE(m, n, k);
     // small integers, whose sums are exact

@@ -13,7 +13,7 @@ using namespace heed;
 
 namespace {
 
-// A matrix with rows (or columns, when it is stored transposed) `spare` numbers apart, and nothing after the last.
+// A matrix with rows (or columns, when it is stored transposed) `spare` numbers apart, without a gap after the last.
 template <class T>
 struct Stored {
   std::vector<T> values;
@@ -31,13 +31,13 @@ struct Stored {
   }
 };
 
-// The largest error against sums in double, in units of the type's precision times k. `spare`: see Stored; of A.
+// The largest error against sums in double, in units of the type's precision times k. `spare` is the gap of A.
 template <class T>
 double error(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, T beta, std::int64_t spare, Random& random) {
   const Stored<T> A(m, k, random.below(2), spare, random), B(k, n, random.below(2), random.below(3), random);
   const Stored<T> C(m, n, false, random.below(3), random);
   std::vector<T> result = C.values;
-  if (beta == T{0}) {  // what was there does not count
+  if (beta == T{0}) {  // the old contents must not matter
     for (std::int64_t i = 0; i < m; ++i) {
       std::fill_n(result.data() + i * C.row_stride, n, std::numeric_limits<T>::quiet_NaN());
     }
@@ -61,7 +61,7 @@ double error(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, T beta, st
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("Blocked products are the naive ones, in any layout", "", float, double) {
+TEMPLATE_TEST_CASE("blocked_gemm equals naive loops for any layout", "", float, double) {
   Random random(17);
   for (int i = 0; i < 400; ++i) {
     const std::int64_t m = 1 + random.below(40), n = 1 + random.below(70), k = 1 + random.below(40);
@@ -70,7 +70,7 @@ TEMPLATE_TEST_CASE("Blocked products are the naive ones, in any layout", "", flo
   }
 }
 
-TEMPLATE_TEST_CASE("Blocked products larger than one block are exact", "", float, double) {
+TEMPLATE_TEST_CASE("blocked_gemm is accurate for products larger than one block", "", float, double) {
   Random random(18);
   const auto [m, n, k, spare] = GENERATE(table<int, int, int, int>(
       {{7, 9, 600, 1}, {400, 20, 30, 0}, {20, 1100, 30, 2}, {350, 530, 300, 0}, {300, 200, 300, 212}}));
@@ -79,8 +79,7 @@ TEMPLATE_TEST_CASE("Blocked products larger than one block are exact", "", float
 }
 
 // A transposed B is transposed back in registers, square by square, by the same code for both types.
-TEMPLATE_TEST_CASE("Blocked products of a transposed B, with sums that leave a rest of every length", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("blocked_gemm accepts a transposed B for sums of every length up to 33", "", float, double) {
   Random random(19);
   for (std::int64_t k = 1; k <= 33; ++k) {
     for (const std::int64_t n : {6, 16, 37}) {

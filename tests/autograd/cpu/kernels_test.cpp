@@ -6,7 +6,7 @@
 
 using namespace heed;
 
-TEST_CASE("A thread's share of rows is 8,192 elements at most, and one row at least") {
+TEST_CASE("row_grain gives each thread at most 8,192 elements, but at least one row") {
   CHECK(cpu::row_grain(100, 10) >= 100);
   CHECK(cpu::row_grain(1000, 8192) == 1);
   CHECK(cpu::row_grain(1000, 1'000'000) == 1);
@@ -15,7 +15,7 @@ TEST_CASE("A thread's share of rows is 8,192 elements at most, and one row at le
   CHECK(cpu::row_grain(5000, 10) == 625);  // 8 equal shares
 }
 
-TEST_CASE("fill writes what it is asked to and nothing beside it, however large the tensor") {
+TEST_CASE("fill writes exactly the requested range of small and of large tensors") {
   const std::int64_t all = GENERATE(100, (std::int64_t{1} << 25) / 8 + 100);  // the second does not fit into caches
   const std::int64_t first = GENERATE(0, 1, 16), n = all - 40;
   CAPTURE(all, first);
@@ -26,13 +26,13 @@ TEST_CASE("fill writes what it is asked to and nothing beside it, however large 
   CHECK(std::count(data, data + all, 0.0) == all - n);
 }
 
-TEST_CASE("An operand has stride 0 along the axes that it is repeated over") {
+TEST_CASE("A broadcast operand has stride 0 along its broadcast axes") {
   CHECK(cpu::broadcast_strides({3, 1}, {1, 1}, {2, 3, 4}) == Shape{0, 1, 0});
   CHECK(cpu::broadcast_strides({}, {}, {2, 2}) == Shape{0, 0});
   CHECK(cpu::operand(Booleans({2, 1, 3}, {1, 0, 1, 0, 1, 0}), {2, 5, 3}).strides == Shape{3, 0, 1});
 }
 
-TEST_CASE("A walk merges the axes that lie behind each other in every operand") {
+TEST_CASE("Walk merges the axes that are adjacent in memory in every operand") {
   const Shape dense{12, 4, 1}, transposed{12, 1, 3}, repeated{0, 4, 1};
   const cpu::Walk<1> one({2, 3, 4}, {&dense});
   CHECK(one.rank == 1);

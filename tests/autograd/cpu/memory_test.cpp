@@ -10,7 +10,7 @@
 using namespace heed;
 using cpu::Storage;
 
-TEST_CASE("A block is aligned to 64 bytes, holds what was asked for, and is at most a fifth larger") {
+TEST_CASE("A block is aligned to 64 bytes, and at most a quarter larger than requested") {
   for (const std::int64_t bytes : {1, 256, 257, 4097, 100'000, 9'000'001}) {
     CAPTURE(bytes);
     const std::int64_t before = memory_use().bytes_in_use;
@@ -24,7 +24,7 @@ TEST_CASE("A block is aligned to 64 bytes, holds what was asked for, and is at m
   }
 }
 
-TEST_CASE("Large blocks begin at different places in a page of the system") {
+TEST_CASE("Large blocks start at different offsets within a memory page") {
   constexpr std::int64_t bytes = 43'000'000;  // of a size class of which other tests leave no free blocks
   const Storage a(bytes), b(bytes), c(bytes), d(bytes);
   std::set<std::uintptr_t> places;
@@ -34,7 +34,7 @@ TEST_CASE("Large blocks begin at different places in a page of the system") {
   CHECK(places.size() == 4);
 }
 
-TEST_CASE("A freed block is given out again, and the system is not asked") {
+TEST_CASE("A freed block is reused without a system allocation") {
   auto first = std::make_unique<Storage>(777'777);
   const void* const data = first->data();
   const MemoryUse before = memory_use();
@@ -47,7 +47,7 @@ TEST_CASE("A freed block is given out again, and the system is not asked") {
   CHECK(memory_use().bytes_in_use == before.bytes_in_use);
 }
 
-TEST_CASE("The peak is the most that was in use at the same time") {
+TEST_CASE("peak_bytes is the most memory in use at the same time") {
   reset_peak_memory();
   const std::int64_t before = memory_use().bytes_in_use;
   for (int i = 0; i < 3; ++i) const Storage one_after_the_other(1 << 20);
@@ -57,7 +57,7 @@ TEST_CASE("The peak is the most that was in use at the same time") {
   CHECK(memory_use().bytes_in_use == before);
 }
 
-TEST_CASE("Memory that cannot be had is an error") {
+TEST_CASE("Unavailable memory throws an Error that states the size") {
   const std::int64_t absurd = std::numeric_limits<std::int64_t>::max();
   CHECK(message([&] { const Storage storage(absurd); }) ==
         fmt::format("tensor: {} bytes are more than this machine can address", absurd));
@@ -67,7 +67,7 @@ TEST_CASE("Memory that cannot be had is an error") {
   CHECK(memory_use().bytes_in_use == in_use);
 }
 
-TEST_CASE("Storages are made and freed on several threads at the same time, and none shares a block") {
+TEST_CASE("Storages allocated concurrently on several threads never share a block") {
   const std::int64_t before = memory_use().bytes_in_use;
   std::array<bool, 4> own{};
   std::vector<std::thread> crowd;

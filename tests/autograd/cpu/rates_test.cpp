@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("Rates are of the order of a computer's, in operations and in bytes a second") {
+TEST_CASE("fma_rate, gemm_rate and memory_rate lie between 1e7 and 1e13 per second") {
   for (const double rate : {cpu::fma_rate(1), cpu::fma_rate(2), cpu::gemm_rate(64, 1)}) {
     CHECK(rate > 1e7);
     CHECK(rate < 1e13);

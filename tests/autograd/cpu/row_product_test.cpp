@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("A product of one row is that row of a product of many, however W lies, for any number of threads") {
+TEST_CASE("A one-row product equals that row of a larger product, for any layout of W and any threads") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const auto [k, n] =
       GENERATE(table<std::int64_t, std::int64_t>({{128, 512}, {67, 2051}, {2051, 67}, {1, 20000}, {20000, 1}}));
@@ -29,7 +29,7 @@ TEST_CASE("A product of one row is that row of a product of many, however W lies
   set_threads(before);
 }
 
-TEST_CASE("Rows are taken where they repay it: of a large matrix that lies along rows or columns") {
+TEST_CASE("is_row_product accepts large matrices stored by rows or by columns") {
   CHECK(cpu::is_row_product(128, 128, 128, 1));
   CHECK(cpu::is_row_product(128, 128, 1, 128));
   CHECK_FALSE(cpu::is_row_product(128, 128, 256, 2));
@@ -38,7 +38,7 @@ TEST_CASE("Rows are taken where they repay it: of a large matrix that lies along
   CHECK_FALSE(cpu::is_row_product(16, 14, 14, 1));
 }
 
-TEST_CASE("A product of one row is scaled and added as products of many are") {
+TEST_CASE("A one-row gemm applies alpha and beta") {
   const double alpha = 0.5, beta = GENERATE(0.0, 1.0);
   const bool transposed = GENERATE(false, true);
   constexpr std::int64_t k = 67, n = 73;

@@ -6,7 +6,7 @@
 
 using namespace heed;
 
-TEMPLATE_TEST_CASE("The largest of a row, wherever it is; NaN is not", "", float, double) {
+TEMPLATE_TEST_CASE("max_row finds the maximum at any position and ignores NaN", "", float, double) {
   constexpr TestType infinity = std::numeric_limits<TestType>::infinity();
   Random random(51);
   for (const std::int64_t n : {1, 3, 8, 16, 31, 64, 100}) {
@@ -24,7 +24,7 @@ TEMPLATE_TEST_CASE("The largest of a row, wherever it is; NaN is not", "", float
   CHECK(cpu::max_row<TestType>(nullptr, 0) == -infinity);
 }
 
-TEMPLATE_TEST_CASE("A row's softmax, its logarithm's total and its gradient", "", float, double) {
+TEMPLATE_TEST_CASE("softmax_row and softmax_row_backward equal their formulas", "", float, double) {
   const double allowed = sizeof(TestType) == 4 ? 1e-6 : 1e-14;
   const std::vector<TestType> x{1, -2, 3, TestType(0.5), 3}, dy{1, 2, -1, 0, 3};
   double total = 0, mean = 0;
@@ -42,7 +42,7 @@ TEMPLATE_TEST_CASE("A row's softmax, its logarithm's total and its gradient", ""
   }
 }
 
-TEMPLATE_TEST_CASE("A row of -infinity has a softmax of 0, one with NaN of NaN", "", float, double) {
+TEMPLATE_TEST_CASE("softmax_row gives 0 for a row of -infinity, and NaN for a row with NaN", "", float, double) {
   constexpr TestType infinity = std::numeric_limits<TestType>::infinity();
   std::vector<TestType> y(3, 1);
   const std::vector<TestType> hidden(3, -infinity);

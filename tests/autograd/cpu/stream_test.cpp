@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("A part is written to its last element and no further, whether it is streamed or not") {
+TEST_CASE("Part writes exactly its range, streamed or not") {
   constexpr std::int64_t small = 1000, large = (cpu::max_cached_bytes / 4) + 1;
   for (const std::int64_t all : {small, large}) {
     for (const std::int64_t first : {0, 1, 4, 7}) {
@@ -27,7 +27,7 @@ TEST_CASE("A part is written to its last element and no further, whether it is s
   }
 }
 
-TEST_CASE("Rows of a tensor larger than the caches are the bits of the same rows in a small one") {
+TEST_CASE("Operations give the same bits for tensors larger than the caches as for small ones") {
   const std::int64_t rows = 9001, n = 1001;  // 36 MB; rows begin off the 16 bytes that are streamed at once
   Random random(3);
   const Tensor few = uniform({8, n}, random, DType::float32, -4, 4), gain = uniform({n}, random, DType::float32);

@@ -116,7 +116,7 @@ TEST_CASE("Every operation gives the same bits with 1, 2, 3 and 8 threads") {
   }
 }
 
-TEST_CASE("Threads of a program that compute at once get what each gets alone") {
+TEST_CASE("User threads that compute concurrently get the same bits as one alone") {
   Random random(5);
   const Tensor a = uniform({300, 300}, random, DType::float32);
   const Tensor alone = matmul(a, a);
@@ -132,7 +132,7 @@ TEST_CASE("Threads of a program that compute at once get what each gets alone") 
   CHECK((same[0] && same[1] && same[2]));
 }
 
-TEST_CASE("Work large enough to be shared out gives the same bits with 1, 2, 3 and 8 threads") {
+TEST_CASE("Work large enough to be split gives the same bits with 1, 2, 3 and 8 threads") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   for (const LargeCase& c : large) {
     INFO(c.name << " " << to_string(dtype));
@@ -143,7 +143,7 @@ TEST_CASE("Work large enough to be shared out gives the same bits with 1, 2, 3 a
   }
 }
 
-TEST_CASE("Every tile is run once, and each thread has an index of its own") {
+TEST_CASE("parallel_for runs every tile once, and each thread has its own index") {
   const Threads team(4);
   std::array<std::atomic<std::thread::id>, 4> owner;
   for (int round = 0; round < 50; ++round) {
@@ -168,7 +168,7 @@ TEST_CASE("Every tile is run once, and each thread has an index of its own") {
   CHECK(owner[0].load() == std::this_thread::get_id());
 }
 
-TEST_CASE("Work within a tile is done by the thread that runs it") {
+TEST_CASE("A nested parallel_for runs on the thread of its tile") {
   const Threads team(4);
   std::atomic<int> elsewhere = 0, done = 0;
   cpu::parallel_for(8, 1, [&](std::int64_t, std::int64_t) {
@@ -182,7 +182,7 @@ TEST_CASE("Work within a tile is done by the thread that runs it") {
   CHECK(done == 800);
 }
 
-TEST_CASE("Ranges are 1, 2, 4 or a multiple of 8, none longer than asked for") {
+TEST_CASE("equal_grain gives 1, 2, 4 or a multiple of 8 ranges, none longer than requested") {
   for (const auto& [count, most, ranges] :
        {std::array{10, 10, 1}, {11, 10, 2}, {21, 10, 4}, {41, 10, 8}, {85, 10, 16}}) {
     CAPTURE(count);

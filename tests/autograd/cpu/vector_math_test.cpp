@@ -37,10 +37,8 @@ double operation_error(Tensor (*f)(const Tensor&), double (*exact)(double), DTyp
 
 }  // namespace
 
-TEST_CASE(
-    "Over the whole range exp and tanh of a float are within 1.1 units in the last place, sigmoid within 3, the normal "
-    "distribution within 8") {
-  CHECK(largest_error(cpu::exp, std::exp, -infinity, 88.7228F) < 1.1);  // numbers below the normal ones among them
+TEST_CASE("float exp and tanh are accurate to 1.1 ulp, sigmoid to 3, the normal distribution to 8") {
+  CHECK(largest_error(cpu::exp, std::exp, -infinity, 88.7228F) < 1.1);  // including subnormal results
   CHECK(largest_error(cpu::exp_nonpositive, std::exp, -87, 88) < 3);
   CHECK(largest_error(cpu::tanh, std::tanh, -infinity, infinity) < 1.1);
   CHECK(largest_error(cpu::sigmoid<float>, sigmoid_exact, -87, infinity) < 3);
@@ -50,7 +48,7 @@ TEST_CASE(
   CHECK(largest_error(Phi, exact, -13, -1) < 100);  // as e^(-x^2/2), whose exponent is rounded
 }
 
-TEST_CASE("exp, tanh and sigmoid end as they should") {
+TEST_CASE("exp, tanh, sigmoid and normal are correct at 0, at their limits and for NaN") {
   CHECK(cpu::exp(0.0F) == 1);
   CHECK(cpu::exp(-0.0F) == 1);
   CHECK(cpu::exp(1e-40F) == 1);
@@ -82,7 +80,7 @@ TEST_CASE("exp, tanh and sigmoid end as they should") {
   CHECK(cpu::sigmoid(0.0F) == 0.5F);
 }
 
-TEST_CASE("Functions of one number are the C library's to the dtype's precision") {
+TEST_CASE("Unary operations match the C library to the precision of the dtype") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const double allowed = dtype == DType::float32 ? 3e-7 : 1e-15;
   CAPTURE(to_string(dtype));
@@ -103,7 +101,7 @@ TEST_CASE("Functions of one number are the C library's to the dtype's precision"
   CHECK(operation_error(sqrt, std::sqrt, dtype, 1e-3) < allowed);
 }
 
-TEST_CASE("Scalars stand on either side") {
+TEST_CASE("Arithmetic operators accept a scalar on either side") {
   const Tensor x = tensor({3}, {1, -2, 4}, DType::float64);
   CHECK((2 + x - 0.5).to_vector() == std::vector<double>{2.5, -0.5, 5.5});
   CHECK((1 - x).to_vector() == std::vector<double>{0, 3, -3});
@@ -113,7 +111,7 @@ TEST_CASE("Scalars stand on either side") {
   CHECK((-x).to_vector() == std::vector<double>{-1, 2, -4});
 }
 
-TEST_CASE("gelu and gelu_tanh of the largest numbers are these, or 0, with gradient 1 or 0") {
+TEST_CASE("gelu and gelu_tanh of huge numbers are the identity or 0, with gradient 1 or 0") {
   const Tensor x = variable(tensor({4}, {3e38, -3e38, 1e15, -1e15}));
   const Recording recording;
   for (const Tensor& y : {gelu(x), gelu_tanh(x)}) {
@@ -122,7 +120,7 @@ TEST_CASE("gelu and gelu_tanh of the largest numbers are these, or 0, with gradi
   }
 }
 
-TEST_CASE("At the kink of relu the gradient is 0, and of equal maxima the first takes it") {
+TEST_CASE("relu has gradient 0 at its kink, and the first of equal maxima gets the gradient of max") {
   const Tensor x = variable(tensor({2, 3}, {0, -1, 2, 3, 3, 1}));
   const Recording recording;
   CHECK(backward(sum(relu(x)))[x].to_vector() == std::vector<double>{0, 0, 1, 1, 1, 1});

@@ -6,7 +6,7 @@
 
 using namespace heed;
 
-TEST_CASE("Attention's samples look at its output, or at the weights beside it") {
+TEST_CASE("attention_samples returns the output, or the output joined with the weights") {
   const std::vector<GradientSample> outputs = attention_samples(AttentionOutput::output);
   const std::vector<GradientSample> both = attention_samples(AttentionOutput::weights);
   REQUIRE(outputs.size() == both.size());

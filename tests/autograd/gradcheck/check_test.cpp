@@ -23,7 +23,7 @@ CheckReport check_square(F gradient) {
 
 }  // namespace
 
-TEST_CASE("A wrong gradient fails the check, which says where") {
+TEST_CASE("A wrong gradient fails the check, and the report locates it") {
   CHECK(check_square([](const Tensor& dy, const Tensor& x) { return dy * x * 2; }).passed);
   const CheckReport half = check_square([](const Tensor& dy, const Tensor& x) { return dy * x; });
   CHECK_FALSE(half.passed);
@@ -41,7 +41,7 @@ TEST_CASE("A wrong gradient fails the check, which says where") {
   CHECK(check_square([](const Tensor& dy, const Tensor& x) { return dy * x * 2; }).entries == 3 * (3 + 2));
 }
 
-TEST_CASE("The checker refuses what it cannot check") {
+TEST_CASE("check_gradients and derivative reject functions that they cannot check") {
   const auto first = [](const std::vector<Tensor>& x) { return square(x[0]); };
   CHECK(message([&] { check_gradients(first, {ones({2})}); }) == "check_gradients: input 0 must be float64");
   CHECK(message([&] {
@@ -55,7 +55,7 @@ TEST_CASE("The checker refuses what it cannot check") {
                    [] { derivative([](const Tensor&) { return zeros({0}); }, 0, 1e-3); }}});
 }
 
-TEST_CASE("The gradient of one operation is checked on its samples") {
+TEST_CASE("check() checks the gradient of an operation on its samples") {
   const auto named = [](const char* name) {
     const auto same = [&](const Operation* operation) { return std::string_view(operation->name()) == name; };
     return *std::ranges::find_if(operations(), same);

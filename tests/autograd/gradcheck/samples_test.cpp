@@ -25,7 +25,7 @@ TEST_CASE("The shapes of the samples broadcast in every way up to rank 4, and so
   }
 }
 
-TEST_CASE("Samples call the function on arguments of the kind asked for") {
+TEST_CASE("Samples call the function with arguments of the requested kind") {
   Random random(1);
   for (const GradientSample& sample : unary_samples(log, Argument::Values::positive)) {
     REQUIRE(sample.arguments.size() == 1);
