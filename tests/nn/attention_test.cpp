@@ -24,7 +24,7 @@ struct Case {
 
 }  // namespace
 
-TEST_CASE("MultiHeadAttention and its gradients are PyTorch's") {
+TEST_CASE("MultiHeadAttention and its gradients match PyTorch") {
   const Golden golden("attention");
   const AttentionConfig sizes{.d_model = 10, .heads = 3, .d_k = 4, .d_v = 2, .bias = Bias::yes};
   const Mask padding = Mask::padding(std::vector{5, 2}, 5), other_padding = Mask::padding(std::vector{3, 5}, 5);
@@ -54,7 +54,7 @@ TEST_CASE("MultiHeadAttention and its gradients are PyTorch's") {
   });
 }
 
-TEST_CASE("Queries of their own find what the same rows of one sequence find") {
+TEST_CASE("MultiHeadAttention with separate queries equals those rows of self-attention") {
   Parameters parameters;
   const MultiHeadAttention layer(Scope(parameters, 1, DType::float64), {.d_model = 8, .heads = 2});
   const Mask mask = Mask::padding(std::vector{5, 3}, 5);
@@ -68,7 +68,7 @@ TEST_CASE("Queries of their own find what the same rows of one sequence find") {
         }) == "MultiHeadAttention: expected x (B, T, 8), got (2, 2, 7)");
 }
 
-TEST_CASE("Four heads on (5, 7, 32)") {
+TEST_CASE("MultiHeadAttention with 4 heads on (5, 7, 32) matches PyTorch") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   CAPTURE(to_string(dtype));
   Parameters parameters;
@@ -89,7 +89,7 @@ TEST_CASE("Four heads on (5, 7, 32)") {
   CHECK(error(gradients[x], golden("four_heads.gradient.x")) <= tolerance(dtype));
 }
 
-TEST_CASE("Plain self-attention from 512 to 64 dimensions") {
+TEST_CASE("Single-head attention from 512 to 64 dimensions matches PyTorch") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const bool masked = GENERATE(false, true);
   CAPTURE(to_string(dtype), masked);
@@ -112,7 +112,7 @@ TEST_CASE("Plain self-attention from 512 to 64 dimensions") {
   CHECK(error(slice(gradients[W_Q], 0, 0, 512, 64), golden(name + ".gradient.W_Q")) <= tolerance(dtype));
 }
 
-TEST_CASE("Separate heads, concatenated, are the packed heads") {
+TEST_CASE("The packed heads equal separate heads that are concatenated") {
   Parameters parameters;
   const MultiHeadAttention layer(Scope(parameters, 1, DType::float64), {.d_model = 12, .heads = 3, .d_k = 5, .d_v = 2});
   const Tensor x = waves({2, 4, 12}, 0, 1, DType::float64);
@@ -124,7 +124,7 @@ TEST_CASE("Separate heads, concatenated, are the packed heads") {
   CHECK(error(layer.W_O(concat(heads, -1)), layer(x).output) <= 1e-12);
 }
 
-TEST_CASE("Tied matrices are one parameter with the sum of both gradients") {
+TEST_CASE("Tied matrices are one parameter, whose gradient is the sum of both gradients") {
   const auto tie = GENERATE(Tie::K_is_V, Tie::Q_is_K);
   const auto [shared, copy] = tie == Tie::K_is_V ? std::pair("W_K", "W_V") : std::pair("W_Q", "W_K");
   CAPTURE(shared, copy);
@@ -152,7 +152,7 @@ TEST_CASE("Tied matrices are one parameter with the sum of both gradients") {
   }
 }
 
-TEST_CASE("Heads that share keys and values are heads whose keys and values are equal, and so are their gradients") {
+TEST_CASE("Grouped-query attention and its gradients equal attention with repeated keys and values") {
   Parameters few, many;
   const AttentionConfig config{.d_model = 8, .heads = 4, .kv_heads = 2, .bias = Bias::yes};
   const MultiHeadAttention sharing(Scope(few, 1, DType::float64), config);
@@ -182,7 +182,7 @@ TEST_CASE("Heads that share keys and values are heads whose keys and values are 
   CHECK(error(g[few["W_K.weight"]], concat({head(0) + head(1), head(2) + head(3)}, 1)) <= 1e-12);
 }
 
-TEST_CASE("A hook sees and changes what attention computes with all options, and gradients agree with the fused form") {
+TEST_CASE("Attention under a hook gives the output and gradients of fused attention, with all options") {
   Parameters parameters;
   const MultiHeadAttention layer(
       Scope(parameters, 1, DType::float64) / "a",
@@ -206,7 +206,7 @@ TEST_CASE("A hook sees and changes what attention computes with all options, and
   for (const auto& [name, parameter] : parameters) CHECK(error(g[parameter], h[parameter]) <= 1e-12);
 }
 
-TEST_CASE("With a rotary embedding scores depend on the distance of two tokens and not on where they are") {
+TEST_CASE("With a rotary embedding, scores depend only on the distance between two tokens") {
   Parameters parameters;
   const MultiHeadAttention layer(Scope(parameters, 1, DType::float64), {.d_model = 8, .heads = 2},
                                  RotaryEmbedding(9, rotary_frequencies(4), RotaryPairs::halves, DType::float64));
@@ -253,7 +253,7 @@ void shake_attention(const Parameters& parameters) {
 
 }  // namespace
 
-TEST_CASE("Score scale, soft cap and norms of queries and keys are as composed by hand") {
+TEST_CASE("Score scale, soft cap and query-key norms equal a composition by hand") {
   AttentionConfig config{.d_model = 8, .heads = 4, .kv_heads = 2, .output_bias = Bias::no};
   config.query_key_norm = GENERATE(QueryKeyNorm::none, QueryKeyNorm::heads, QueryKeyNorm::all);
   config.scale = GENERATE(0.0, 0.9);
@@ -285,7 +285,7 @@ TEST_CASE("Score scale, soft cap and norms of queries and keys are as composed b
   CHECK(error(given.output, matmul(heads, parameters["W_O.weight"])) <= 1e-13);
 }
 
-TEST_CASE("Queries, keys and outputs are their linear forms at a token, summed over the parts of its input") {
+TEST_CASE("Linear forms of queries, keys and values, summed over input parts, give the exact values") {
   AttentionConfig config{.d_model = 8, .heads = 4, .kv_heads = 2, .d_v = 3, .bias = GENERATE(Bias::no, Bias::yes)};
   config.query_key_norm = GENERATE(QueryKeyNorm::none, QueryKeyNorm::heads, QueryKeyNorm::all);
   config.query_key.kind = GENERATE(NormKind::rms, NormKind::layer);
@@ -321,7 +321,7 @@ TEST_CASE("Queries, keys and outputs are their linear forms at a token, summed o
   }
 }
 
-TEST_CASE("Impossible shapes of attention are errors") {
+TEST_CASE("MultiHeadAttention rejects impossible shapes and constants") {
   Parameters parameters;
   const auto make = [&](AttentionConfig config) {
     return message([&] { MultiHeadAttention(Scope(parameters, 1), config); });

@@ -11,7 +11,7 @@ const AttentionConfig attention_config{.d_model = 8, .heads = 2, .bias = Bias::y
 const Mask block_mask = Mask::padding(std::vector{5, 3}, 5);
 }  // namespace
 
-TEST_CASE("TransformerBlock and its gradients are PyTorch's, with and without an MLP") {
+TEST_CASE("TransformerBlock and its gradients match PyTorch, with and without an MLP") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const int mlp = GENERATE(0, 12);
   CAPTURE(to_string(dtype), mlp);
@@ -73,7 +73,7 @@ void draw_block(const Parameters& parameters, Random& random) {
 
 }  // namespace
 
-TEST_CASE("Norms stand where the placement says, and gradients, one token and tokens in turn agree") {
+TEST_CASE("TransformerBlock equals its formula for every norm placement, also through at() and append()") {
   BlockConfig config{.attention = {.d_model = 8, .heads = 2}, .mlp = {.width = 12, .activation = Activation::relu}};
   config.norm = GENERATE(NormConfig{.epsilon = 0.1}, NormConfig{.kind = NormKind::rms, .epsilon = 0.2});
   config.placement = GENERATE(NormPlacement::before, NormPlacement::after, NormPlacement::output, NormPlacement::both);
@@ -106,7 +106,7 @@ TEST_CASE("Norms stand where the placement says, and gradients, one token and to
   }
 }
 
-TEST_CASE("The norms' names say which part of the block they belong to, and where they stand") {
+TEST_CASE("The names of a block's norms state their part and their placement") {
   const auto names = [](NormPlacement placement) {
     Parameters parameters;
     const TransformerBlock block(Scope(parameters, 1),
@@ -124,7 +124,7 @@ TEST_CASE("The norms' names say which part of the block they belong to, and wher
                                                                "mlp.norm.gain", "mlp.output_norm.gain"});
 }
 
-TEST_CASE("A window hides the tokens before it") {
+TEST_CASE("An attention window hides the tokens before it") {
   Parameters parameters;
   BlockConfig config{.attention = {.d_model = 8, .heads = 2}, .mlp = {.width = 4}};
   const TransformerBlock all(Scope(parameters, 1, DType::float64), config);
@@ -150,7 +150,7 @@ TEST_CASE("A window hides the tokens before it") {
         "TransformerBlock::at: a causal mask differs from token to token");
 }
 
-TEST_CASE("A block is computed at one token only where mask and positions are the same for all tokens") {
+TEST_CASE("TransformerBlock::at throws for masks and positions that differ between tokens") {
   Parameters parameters;
   const TransformerBlock block(Scope(parameters, 1), {.attention = attention_config});
   const Tensor x = ones({2, 5, 8});
@@ -166,7 +166,7 @@ TEST_CASE("A block is computed at one token only where mask and positions are th
         "rotated: TransformerBlock::at: rotary embeddings need all tokens of a text");
 }
 
-TEST_CASE("A block with an MLP of negative width, or parallel with norms elsewhere than before, is an error") {
+TEST_CASE("TransformerBlock rejects a negative MLP width and invalid parallel configurations") {
   Parameters parameters;
   const Scope scope(parameters, 1);
   CHECK(message([&] { TransformerBlock(scope / "a", {.attention = {.d_model = 4}, .mlp = {.width = -8}}); }) ==
@@ -179,7 +179,7 @@ TEST_CASE("A block with an MLP of negative width, or parallel with norms elsewhe
         "TransformerBlock: shared_norm is for a parallel block");
 }
 
-TEST_CASE("Dropout takes shares of the attention's weights and of each part's output") {
+TEST_CASE("Dropout applies to the attention weights and to the output of each part") {
   Parameters parameters;
   const MultiHeadAttention layer(Scope(parameters, 1, DType::float64), {.d_model = 6, .heads = 1});
   Random random(5), a = random.stream("dropout"), b = a;
@@ -205,7 +205,7 @@ TEST_CASE("Dropout takes shares of the attention's weights and of each part's ou
   CHECK(error(block(x, {}, Weights::no, {.p = 0.3, .random = &a}).output, y) <= 1e-13);
 }
 
-TEST_CASE("A dropout outside [0, 1), or without random numbers, is an error") {
+TEST_CASE("Dropout throws for p outside [0, 1) and without random numbers") {
   Random random(1);
   const Tensor x = ones({3});
   for (const double p : {-0.1, 1.0, 2.0, std::nan("")}) {

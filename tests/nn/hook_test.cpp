@@ -34,7 +34,7 @@ const Hook::Function nothing = [](const std::string&, Tensor&) {};
 
 }  // namespace
 
-TEST_CASE("A hook sees every value, under the names of the parameters") {
+TEST_CASE("A hook receives every value under the name of its layer") {
   const SmallAnswerer small(DType::float32);
   std::vector<std::string> names;
   std::map<std::string, Tensor> values;
@@ -93,7 +93,7 @@ TEST_CASE("A hook that only reads does not change output, weights and gradients"
   }
 }
 
-TEST_CASE("Layers continue with a replaced value, and gradients flow through it") {
+TEST_CASE("Layers continue with a value that a hook replaced, and gradients flow through it") {
   const SmallAnswerer small(DType::float64);
   const Tensor factor = variable(tensor({1}, {2}, DType::float64));
   const auto loss = [&] {
@@ -122,7 +122,7 @@ TEST_CASE("Layers continue with a replaced value, and gradients flow through it"
   CHECK(std::abs(gradient) > 1e-3);
 }
 
-TEST_CASE("A score of -infinity cuts an edge, whose weight the others share; masks apply to replaced scores too") {
+TEST_CASE("A score of -infinity removes an edge, and masks apply to replaced scores, too") {
   const SmallAnswerer small(DType::float64);
   const Tensor before = small.model.answer(five_and_three, Compute::all, Weights::yes).weights[1];
   const Hook hook([](const std::string& name, Tensor& value) {
@@ -140,7 +140,7 @@ TEST_CASE("A score of -infinity cuts an edge, whose weight the others share; mas
     if (name == "encoder.1.attention.scores") value = zeros(value.shape(), value.dtype());
   });
   const Tensor even = small.model.answer(five_and_three, Compute::all, Weights::yes).weights[1];
-  CHECK(even.at({0, 0, 4, 2}) == Approx(0.2));  // the later hook has the last word
+  CHECK(even.at({0, 0, 4, 2}) == Approx(0.2));  // the later hook takes precedence
   CHECK(even.at({1, 0, 1, 2}) == Approx(1.0 / 3));
   CHECK(even.at({1, 0, 1, 3}) == 0);  // beyond the second text's three tokens
 }
@@ -157,7 +157,7 @@ TEST_CASE("Several hooks may be open, and may run a model themselves") {
     const Hook second([&](const std::string& name, Tensor& value) {
       if (name != "logits") return;
       calls += max(square(value)).item() == 0 ? "second" : "out of order";
-      value = small.model.answer(five_and_three).logits;  // shown to no hook
+      value = small.model.answer(five_and_three).logits;  // runs without hooks
     });
     CHECK(max(square(small.model.answer(five_and_three).logits)).item() > 0);
     CHECK(calls == "first second");
@@ -166,7 +166,7 @@ TEST_CASE("Several hooks may be open, and may run a model themselves") {
   CHECK(calls == "first secondfirst ");
 }
 
-TEST_CASE("A value can be replaced by its like only, and an error leaves the hooks as they were") {
+TEST_CASE("A hook must keep the shape and dtype of a value, and closes after an error") {
   const SmallAnswerer small(DType::float32);
   const auto replaced_by = [&](const Tensor& other) {
     const Hook hook([&](const std::string& name, Tensor& value) {

@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("A text read token by token with a cache gives what it gives at once, with all options") {
+TEST_CASE("Attention with a key-value cache, chunk by chunk, equals attention over the whole text") {
   Parameters parameters;
   const MultiHeadAttention layer(Scope(parameters, 1, DType::float64),
                                  {.d_model = 8,
@@ -32,7 +32,7 @@ TEST_CASE("A text read token by token with a cache gives what it gives at once, 
   CHECK(same_bits(slice(layer(later, mask).output, 1, 0, 100), slice(at_once, 1, 0, 100)));
 }
 
-TEST_CASE("A cache takes what follows what it holds, and nothing that is recorded") {
+TEST_CASE("KeyValueCache::append throws for wrong shapes and for recorded tensors") {
   check_messages({{"KeyValueCache: float32 (2, 1, 1, 3) does not follow what is held, float32 (2, 1, T, 2)",
                    [] {
                      KeyValueCache cache;

@@ -7,7 +7,7 @@
 
 using namespace heed;
 
-TEST_CASE("Layers and their gradients are PyTorch's") {
+TEST_CASE("Layers and their gradients match PyTorch") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   CAPTURE(to_string(dtype));
   const Golden golden("layers");
@@ -64,7 +64,7 @@ TEST_CASE("A text longer than the learned positions is an error") {
         }) == "LearnedPositions: the text has 6 tokens, but max_length is 5");
 }
 
-TEST_CASE("With an offset the first positions are later rows") {
+TEST_CASE("LearnedPositions with an offset reads later rows") {
   Parameters parameters, plain_parameters;
   const LearnedPositions positions(Scope(parameters, 1, DType::float64), 5, 4, 1, 2);
   const LearnedPositions plain(Scope(plain_parameters, 1, DType::float64), 7, 4);
@@ -75,7 +75,7 @@ TEST_CASE("With an offset the first positions are later rows") {
   CHECK(message([&] { positions(x, 3); }) == "LearnedPositions: the text has 6 tokens, but max_length is 5");
 }
 
-TEST_CASE("A linear layer's linear form is the layer, or some of its columns") {
+TEST_CASE("The linear form of a Linear layer equals the layer, or a range of its columns") {
   Parameters parameters;
   const Linear layer(Scope(parameters, 1, DType::float64), 3, 5);
   Tensor(parameters["bias"]).copy_from(tensor({5}, {1, 2, 3, 4, 5}));
@@ -87,7 +87,7 @@ TEST_CASE("A linear layer's linear form is the layer, or some of its columns") {
   CHECK_FALSE(without.linearised().constant.defined());
 }
 
-TEST_CASE("A linear form after another is their composition") {
+TEST_CASE("Linearised::then composes two linear forms") {
   const auto scaled = [](double factor, const Tensor& constant) {
     return Linearised{[factor](const Tensor& parts) { return parts * factor; }, constant};
   };
@@ -101,7 +101,7 @@ TEST_CASE("A linear form after another is their composition") {
   CHECK_FALSE(scaled(3, {}).then(scaled(2, {})).constant.defined());
 }
 
-TEST_CASE("Layers of size 0 are errors that name the parameter, and add none") {
+TEST_CASE("Layers of size 0 throw an Error that names the parameter, and add none") {
   Parameters parameters;
   const Scope scope = Scope(parameters, 1) / "layer";
   const auto refused = [](const std::string& name, const std::string& shape) {
@@ -118,7 +118,7 @@ TEST_CASE("Layers of size 0 are errors that name the parameter, and add none") {
   CHECK(parameters.size() == 0);
 }
 
-TEST_CASE("A deviation that is negative or not finite is an error") {
+TEST_CASE("Embeddings reject a deviation that is negative or not finite") {
   Parameters parameters;
   const Scope scope(parameters, 1);
   CHECK(message([&] { Embedding(scope, 2, 3, -1); }) ==

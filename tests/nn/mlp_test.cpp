@@ -19,7 +19,7 @@ Tensor activation_function(Activation activation, const Tensor& x) {
 
 }  // namespace
 
-TEST_CASE("An MLP is two matrices with its activation between them, or three where it is gated; so are the gradients") {
+TEST_CASE("Mlp and its gradients equal the formula for every activation, gated or not") {
   using enum Activation;
   const Activation activation =
       GENERATE(gelu, gelu_tanh, quick_gelu, relu, relu2, silu, swiglu, geglu, geglu_tanh, quick_geglu, reglu, reglu2);
@@ -47,7 +47,7 @@ TEST_CASE("An MLP is two matrices with its activation between them, or three whe
   for (const auto& [name, parameter] : parameters) CHECK(distance(a[parameter], b[parameter]) < 1e-12);
 }
 
-TEST_CASE("A hook sees the hidden features of an MLP and may replace them") {
+TEST_CASE("A hook can read and replace the hidden features of an MLP") {
   Parameters parameters;
   const Mlp mlp(Scope(parameters, 1) / "mlp", 4, {.width = 6, .activation = Activation::swiglu});
   const Tensor x = ones({2, 4});
@@ -60,7 +60,7 @@ TEST_CASE("A hook sees the hidden features of an MLP and may replace them") {
   CHECK(names == std::vector<std::string>{"mlp.gate.output", "mlp.in.output", "mlp.hidden", "mlp.out.output"});
 }
 
-TEST_CASE("An MLP with an unknown activation is an error") {
+TEST_CASE("Mlp rejects an unknown activation and a width of 0") {
   Parameters parameters;
   CHECK(message([&] { Mlp(Scope(parameters, 1), 4, {.width = 6, .activation = static_cast<Activation>(99)}); }) ==
         "Mlp: 99 is not an activation");

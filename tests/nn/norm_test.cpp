@@ -62,7 +62,7 @@ TEST_CASE("With gain_offset the gain is 1 + a parameter that starts at 0") {
   CHECK(distance(norm(x), plain(x)) < 1e-15);
 }
 
-TEST_CASE("A norm's linear form at a point gives its output there, as a sum over the parts of the point") {
+TEST_CASE("The linear form of a norm at a point sums over the parts of the point to the norm's output") {
   const NormKind kind = GENERATE(NormKind::layer, NormKind::rms);
   const bool gain_offset = GENERATE(false, true);
   CAPTURE(name_of(kind), gain_offset);
@@ -79,7 +79,7 @@ TEST_CASE("A norm's linear form at a point gives its output there, as a sum over
   CHECK(distance(form.linear(parts * 2.0), form.linear(parts) * 2.0) < 1e-14);
 }
 
-TEST_CASE("A norm of a negative or infinite epsilon is an error") {
+TEST_CASE("Norm rejects a negative or infinite epsilon") {
   const NormKind kind = GENERATE(NormKind::layer, NormKind::rms);
   Parameters parameters;
   const auto made = [&](double epsilon) {

@@ -9,7 +9,7 @@
 
 using namespace heed;
 
-TEST_CASE("Parameters have full names, in the order they were made") {
+TEST_CASE("Parameters have full names and keep the order of their creation") {
   Parameters parameters;
   const Scope scope(parameters, 1);
   (scope / "encoder" / 0 / "W_Q").parameter("weight", {2, 3}, Init::ones());
@@ -30,7 +30,7 @@ TEST_CASE("Parameters have full names, in the order they were made") {
         "parameters: 'bias' already exists; give each layer its own scope");
 }
 
-TEST_CASE("First values depend on the seed and the full name alone") {
+TEST_CASE("Initial values depend only on the seed and the full name") {
   const auto values = [](std::uint64_t seed, const std::string& name, bool after_others, DType dtype) {
     Parameters parameters;
     const Scope scope(parameters, seed, dtype);
@@ -44,7 +44,7 @@ TEST_CASE("First values depend on the seed and the full name alone") {
   CHECK(values(1, "a", false, DType::float64).to(DType::float32).to_vector() == base);
 }
 
-TEST_CASE("First values have the distribution asked for") {
+TEST_CASE("Initial values have the requested distribution") {
   Parameters parameters;
   const Scope scope(parameters, 1, DType::float64);
   const auto moments = [&](const std::string& name, Init init) {
@@ -69,7 +69,7 @@ TEST_CASE("First values have the distribution asked for") {
   CHECK(farthest > 1.5);
 }
 
-TEST_CASE("Loading copies every value, or nothing") {
+TEST_CASE("Parameters::load copies every value, or none when names or shapes do not match") {
   Parameters parameters;
   const Scope scope(parameters, 1);
   const Tensor a = scope.parameter("a", {2}, Init::zeros());
@@ -102,7 +102,7 @@ TEST_CASE("Loading copies every value, or nothing") {
   CHECK(a.to_vector() == std::vector<double>{1, 2});
 }
 
-TEST_CASE("A model can be made of shapes alone, which take no memory") {
+TEST_CASE("A layer can be created with Values::none, without memory for its values") {
   Parameters shapes, drawn;
   const std::int64_t before = memory_use().bytes_in_use;
   const Linear layer(Scope(shapes, 1, DType::float32, Values::none) / "large", 1 << 20, 1 << 20);
@@ -112,7 +112,7 @@ TEST_CASE("A model can be made of shapes alone, which take no memory") {
   CHECK(shapes.begin()->first == drawn.begin()->first);
 }
 
-TEST_CASE("Only variables can be parameters") {
+TEST_CASE("Parameters::add accepts only variables") {
   Parameters parameters;
   const auto refused = [](const std::string& given) {
     return fmt::format("parameters: 'w' must be a variable, got {}; add variable(x), and compute with that", given);
@@ -148,7 +148,7 @@ TEST_CASE("Errors about gradients name the parameter") {
         "optimiser's step, and open a new Recording after it");
 }
 
-TEST_CASE("A frozen parameter written before backward is named where its values are needed") {
+TEST_CASE("The error for a frozen parameter written before backward names it") {
   Parameters parameters;
   const Linear layer(Scope(parameters, 1) / "body", 2, 3);
   parameters.freeze("body");
@@ -161,7 +161,7 @@ TEST_CASE("A frozen parameter written before backward is named where its values 
         "the operation, but its gradient needs the old values; write to a clone(), or after backward");
 }
 
-TEST_CASE("Frozen parameters are constants for recordings, and cost no gradient") {
+TEST_CASE("Frozen parameters are not recorded and cost no gradient computation") {
   Parameters parameters;
   const Scope scope(parameters, 1);
   const Linear body(scope / "body", 64, 64), head(scope / "head", 64, 64);

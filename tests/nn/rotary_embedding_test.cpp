@@ -6,7 +6,7 @@
 
 using namespace heed;
 
-TEST_CASE("With a rotary embedding products depend on the distance alone") {
+TEST_CASE("Products of vectors rotated by RotaryEmbedding depend only on their distance") {
   const RotaryPairs pairs = GENERATE(RotaryPairs::halves, RotaryPairs::neighbours);
   const RotaryEmbedding rotate(20, rotary_frequencies(6, {.base = 100}), pairs, DType::float64);
   Random random(3);
@@ -20,7 +20,7 @@ TEST_CASE("With a rotary embedding products depend on the distance alone") {
         "RotaryEmbedding: x (1, 6) starts at position 20, but the table ends at position 20");
 }
 
-TEST_CASE("A fraction of the features is rotated and the rest stays") {
+TEST_CASE("RotaryEmbedding rotates a fraction of the features and keeps the rest") {
   const RotaryPairs pairs = GENERATE(RotaryPairs::halves, RotaryPairs::neighbours);
   // 0.75 of 6 features are 4.5: 4 are rotated.
   const std::vector<double> frequencies = rotary_frequencies(6, {.base = 100, .fraction = 0.75});
@@ -33,7 +33,7 @@ TEST_CASE("A fraction of the features is rotated and the rest stays") {
   CHECK(distance(slice(y, -1, 0, 4), slice(x, -1, 0, 4)) > 0.1);
 }
 
-TEST_CASE("Linear scaling divides all frequencies; llama3 divides low ones, keeps high ones, and passes smoothly") {
+TEST_CASE("Linear scaling divides all frequencies; llama3 divides low ones and interpolates to high ones") {
   const std::vector<double> plain = rotary_frequencies(16, {.base = 1000});
   const std::vector<double> linear =
       rotary_frequencies(16, {.base = 1000, .scaling = RotaryScaling::linear, .factor = 4});
@@ -60,7 +60,7 @@ TEST_CASE("Linear scaling divides all frequencies; llama3 divides low ones, keep
         "rotary_frequencies: 9 is not a scaling");
 }
 
-TEST_CASE("Divisors divide each frequency, beside the scaling, and an amplitude multiplies what is rotated") {
+TEST_CASE("Divisors divide each frequency, and an amplitude multiplies the rotated features") {
   const RotaryConfig config{.base = 100, .scaling = RotaryScaling::linear, .factor = 2, .divisors = {1, 4}};
   const std::vector<double> frequencies = rotary_frequencies(4, config);
   CHECK(frequencies == std::vector<double>{0.5, 0.1 / 2 / 4});
@@ -69,7 +69,7 @@ TEST_CASE("Divisors divide each frequency, beside the scaling, and an amplitude 
   Random random(6);
   const Tensor x = uniform({3, 6}, random), y = larger(x, 2);
   CHECK(distance(slice(y, -1, 0, 4), slice(plain(x, 2), -1, 0, 4) * 1.5) < 1e-15);
-  CHECK(same_bits(slice(y, -1, 4, 6), slice(x, -1, 4, 6)));  // what is not rotated keeps its size
+  CHECK(same_bits(slice(y, -1, 4, 6), slice(x, -1, 4, 6)));  // the other features are unchanged
   CHECK(message([] { rotary_frequencies(4, {.divisors = {1}}); }) ==
         "rotary_frequencies: expected 2 divisors above 0, one per pair, got 1");
   CHECK(message([] {
@@ -77,7 +77,7 @@ TEST_CASE("Divisors divide each frequency, beside the scaling, and an amplitude 
         }) == "rotary_frequencies: expected 2 divisors above 0, one per pair, got 1, -2");
 }
 
-TEST_CASE("A rotary embedding gives the same bits whatever texts came before") {
+TEST_CASE("RotaryEmbedding gives the same bits whatever texts it rotated before") {
   const std::vector<double> frequencies = rotary_frequencies(4);
   const RotaryEmbedding grown(1000, frequencies), fresh(1000, frequencies);
   Random random(7);
@@ -86,7 +86,7 @@ TEST_CASE("A rotary embedding gives the same bits whatever texts came before") {
   CHECK(same_bits(grown(slice(x, 0, 0, 50), 700), fresh(slice(x, 0, 0, 50), 700)));
 }
 
-TEST_CASE("A rotary embedding's linear form at a position is the rotation there") {
+TEST_CASE("The linear form of RotaryEmbedding at a position equals the rotation there") {
   const RotaryEmbedding rotate(9, rotary_frequencies(6, {.fraction = 0.7}), RotaryPairs::neighbours, DType::float64);
   Random random(5);
   const Tensor parts = uniform({4, 6}, random);
@@ -95,7 +95,7 @@ TEST_CASE("A rotary embedding's linear form at a position is the rotation there"
   CHECK(distance(sum(form.linear(parts), {0}, true), rotate(sum(parts, {0}, true), 7)) < 1e-14);
 }
 
-TEST_CASE("A rotary embedding without length, frequencies or pairs, or with an odd d, is an error") {
+TEST_CASE("RotaryEmbedding and rotary_frequencies reject invalid sizes and constants") {
   const auto refused = [](int d, const std::string& base, const std::string& factor, const std::string& fraction) {
     return fmt::format(
         "rotary_frequencies: expected an even d, a base and a factor above 0 and a fraction up to 1, got {}, {}, {}, "

@@ -24,7 +24,7 @@ bool near(int count, double share) { return std::abs(count - 4000 * share) < 120
 
 }  // namespace
 
-TEST_CASE("Tokens are drawn as often as they are probable") {
+TEST_CASE("sample() draws tokens with their probabilities, also with temperature, top_k and top_p") {
   const std::vector<int> plain = drawn({});
   CHECK((near(plain[0], .4) && near(plain[1], .3) && near(plain[2], .2) && near(plain[3], .1)));
   const std::vector<int> cold = drawn({.temperature = 0.5});  // p^2 of each, over 0.3
@@ -38,7 +38,7 @@ TEST_CASE("Tokens are drawn as often as they are probable") {
   CHECK(drawn({.top_p = 0.001}) == std::vector<int>{4000, 0, 0, 0});
 }
 
-TEST_CASE("The same random numbers draw the same token, and invalid distributions are an error") {
+TEST_CASE("sample() depends only on the random numbers, and throws for invalid distributions") {
   Random a(5), b(5);
   const Tensor logits = full({100}, 0.0);
   for (int i = 0; i < 20; ++i) CHECK(sample(logits, {}, a) == sample(logits, {}, b));
