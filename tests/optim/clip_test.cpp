@@ -8,7 +8,7 @@
 
 using namespace heed;
 
-TEST_CASE("Clipping is PyTorch's clip_grad_norm_") {
+TEST_CASE("clip_by_global_norm matches PyTorch's clip_grad_norm_") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const auto [name, max_norm] = GENERATE(table<std::string, double>({{"clipped", 1.0}, {"unclipped", 100.0}}));
   CAPTURE(to_string(dtype), name);
@@ -23,7 +23,7 @@ TEST_CASE("Clipping is PyTorch's clip_grad_norm_") {
   CHECK(error(gradients[q], golden(name + ".q")) <= tolerance(dtype));
 }
 
-TEST_CASE("Gradients that share storage, or have stride 0, are scaled once") {
+TEST_CASE("clip_by_global_norm scales gradients with shared storage or stride 0 once") {
   const Tensor a = variable(zeros({4})), b = variable(zeros({4}));
   const bool dense = GENERATE(true, false);
   const Tensor shared = dense ? full({4}, 3) : broadcast_to(full({1}, 3), {4});
@@ -36,7 +36,7 @@ TEST_CASE("Gradients that share storage, or have stride 0, are scaled once") {
   CHECK(shared.at({0}) == 3);
 }
 
-TEST_CASE("A gradient that is not finite is an error that names it, and leaves all as they are") {
+TEST_CASE("clip_by_global_norm names a gradient that is not finite, and changes none") {
   const double bad = GENERATE(std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN());
   Parameters parameters;
   const Scope scope(parameters, 1);
@@ -57,7 +57,7 @@ TEST_CASE("A gradient that is not finite is an error that names it, and leaves a
         "clip_by_global_norm: the squares of the gradients overflow: their norm is inf");
 }
 
-TEST_CASE("The norm is bitwise the same for any number of threads") {
+TEST_CASE("clip_by_global_norm returns the same bits for any number of threads") {
   const Tensor a = variable(zeros({100000}));
   std::vector<double> values;
   for (int i = 0; i < 100000; ++i) values.push_back(std::sin(i));
@@ -73,7 +73,7 @@ TEST_CASE("The norm is bitwise the same for any number of threads") {
   CHECK(one == Approx(223.6).epsilon(1e-3));
 }
 
-TEST_CASE("A maximal norm must be above 0, and a norm at least 0") {
+TEST_CASE("Clipping requires a max_norm above 0 and a norm of at least 0") {
   const Tensor a = variable(zeros({2}));
   Gradients gradients;
   gradients.set(a, tensor({2}, {3, 4}));

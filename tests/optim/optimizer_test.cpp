@@ -49,7 +49,7 @@ const std::vector<Recipe> cases{
 
 }  // namespace
 
-TEST_CASE("Fifteen steps of each optimiser are PyTorch's") {
+TEST_CASE("Fifteen steps of each optimiser match PyTorch") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const Recipe& chosen = GENERATE(from_range(cases));
   CAPTURE(to_string(dtype), chosen.name);
@@ -66,7 +66,7 @@ TEST_CASE("Fifteen steps of each optimiser are PyTorch's") {
   CHECK(optimizer.steps() == 15);
 }
 
-TEST_CASE("A step by a factor of the gradients is that by clipped ones") {
+TEST_CASE("Optimizer::step with a gradient factor equals a step with clipped gradients") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const Recipe& chosen = GENERATE(from_range(cases));
   CAPTURE(to_string(dtype), chosen.name);
@@ -107,7 +107,7 @@ TEST_CASE("A restored optimiser continues bit for bit") {
   }
 }
 
-TEST_CASE("State is named after the parameters, and loading it is strict") {
+TEST_CASE("The optimiser's state is named after the parameters, and loading it is strict") {
   Walk walk(DType::float32);
   Optimizer adam(walk.parameters, {}), sgd(walk.parameters, {.method = OptimizerOptions::Method::sgd, .momentum = 0.9});
   std::vector<std::string> names;
@@ -121,7 +121,7 @@ TEST_CASE("State is named after the parameters, and loading it is strict") {
         "  extra: q.m (4)");
 }
 
-TEST_CASE("A parameter without a gradient is an error that names it, and changes nothing") {
+TEST_CASE("Optimizer::step names parameters without a gradient, and changes nothing") {
   Walk walk(DType::float32);
   Optimizer optimizer(walk.parameters, {});
   const auto before = walk.parameters["p"].to_vector();
@@ -135,7 +135,7 @@ TEST_CASE("A parameter without a gradient is an error that names it, and changes
   CHECK(optimizer.steps() == 0);
 }
 
-TEST_CASE("Parameters that were made after their optimiser are named at its next step, which changes nothing") {
+TEST_CASE("Optimizer::step names parameters created after the optimiser, and changes nothing") {
   Parameters parameters;
   const Scope scope(parameters, 1);
   const Tensor early = scope.parameter("early", {2}, Init::ones());
@@ -157,13 +157,13 @@ TEST_CASE("Parameters that were made after their optimiser are named at its next
   CHECK(optimizer.steps() == 0);
 }
 
-TEST_CASE("An optimiser needs a store with parameters") {
+TEST_CASE("Optimizer rejects an empty parameter store") {
   Parameters parameters;
   CHECK(message([&] { Optimizer(parameters, {}); }) ==
         "Optimizer: the parameter store is empty; make the layers before the optimiser");
 }
 
-TEST_CASE("An optimiser notices later parameters when its store was moved, and outlives it") {
+TEST_CASE("An optimiser outlives its moved store, and still notices later parameters") {
   auto first = std::make_unique<Parameters>();
   Scope(*first, 1).parameter("a", {1}, Init::ones());
   Optimizer optimizer(*first, {});
@@ -178,7 +178,7 @@ TEST_CASE("An optimiser notices later parameters when its store was moved, and o
         }).starts_with("Optimizer: parameters were made or unfrozen after it, and would not be trained: b;"));
 }
 
-TEST_CASE("Two optimisers train disjoint parts from one set of gradients") {
+TEST_CASE("Two optimisers can train disjoint parameters from one set of gradients") {
   Parameters first, second;
   const Tensor a = Scope(first, 1).parameter("a", {1}, Init::ones());
   const Tensor b = Scope(second, 1).parameter("b", {1}, Init::ones());
@@ -194,7 +194,7 @@ TEST_CASE("Two optimisers train disjoint parts from one set of gradients") {
   CHECK(b.item() == 0.75);
 }
 
-TEST_CASE("A negative or infinite learning rate is an error that changes nothing") {
+TEST_CASE("Optimizer::step rejects invalid learning rates and gradient factors, and changes nothing") {
   Walk walk(DType::float32);
   Optimizer optimizer(walk.parameters, {});
   const auto before = walk.parameters["p"].to_vector();
@@ -212,7 +212,7 @@ TEST_CASE("A negative or infinite learning rate is an error that changes nothing
   CHECK(walk.parameters["p"].to_vector() == before);
 }
 
-TEST_CASE("A gradient that is not finite is an error that names the parameter and changes nothing") {
+TEST_CASE("Optimizer::step names a parameter whose gradient is not finite, and changes nothing") {
   const auto method = GENERATE(OptimizerOptions::Method::sgd, OptimizerOptions::Method::adamw);
   Parameters parameters;
   const Scope scope(parameters, 1);
@@ -223,7 +223,7 @@ TEST_CASE("A gradient that is not finite is an error that names the parameter an
   gradients.set(a, ones({3}));
   Tensor of_b = ones({300, 200});
   gradients.set(b, of_b);
-  CHECK(std::isfinite(global_norm(gradients)));  // what it saw does not hold once the gradient is written
+  CHECK(std::isfinite(global_norm(gradients)));  // this result is outdated once the gradient is written
   const auto refused = [&](double bad) {
     of_b.mutable_data<float>()[59998] = static_cast<float>(bad);
     return message([&] { optimizer.step(gradients, 0.1); });
@@ -241,7 +241,7 @@ TEST_CASE("A gradient that is not finite is an error that names the parameter an
   CHECK(optimizer.steps() == 1);
 }
 
-TEST_CASE("Options out of range are errors") {
+TEST_CASE("Optimizer rejects options out of range") {
   Walk walk(DType::float32);
   const auto refusal = [&](const OptimizerOptions& options) {
     return message([&] { Optimizer(walk.parameters, options); });
@@ -262,7 +262,7 @@ TEST_CASE("Options out of range are errors") {
   CHECK(refusal({.method = OptimizerOptions::Method::sgd, .beta1 = 0, .beta2 = 0}) == "no error");
 }
 
-TEST_CASE("Frozen parameters stay, and their moments with them, until they are unfrozen") {
+TEST_CASE("An optimiser keeps frozen parameters and their moments until they are unfrozen") {
   Parameters parameters;
   const Scope scope(parameters, 1);
   const Tensor a = (scope / "a").parameter("weight", {2}, Init::ones());
@@ -290,7 +290,7 @@ TEST_CASE("Frozen parameters stay, and their moments with them, until they are u
         "after that");
 }
 
-TEST_CASE("A group has a rate and a decay of its own; vectors decay only where they are asked to") {
+TEST_CASE("Parameter groups have their own rate and decay, and decay_matrices_only spares vectors") {
   const auto method = GENERATE(OptimizerOptions::Method::sgd, OptimizerOptions::Method::adamw);
   Parameters parameters;
   const Scope scope(parameters, 1);

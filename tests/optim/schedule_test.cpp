@@ -5,7 +5,7 @@
 
 using namespace heed;
 
-TEST_CASE("Schedules with warm-up are PyTorch's") {
+TEST_CASE("Schedules with warm-up match PyTorch") {
   const auto [name, kind] = GENERATE(table<std::string, Schedule::Kind>({{"constant", Schedule::Kind::constant},
                                                                          {"linear", Schedule::Kind::linear},
                                                                          {"cosine", Schedule::Kind::cosine}}));
@@ -27,7 +27,7 @@ TEST_CASE("A schedule rises to its peak after the warm-up and falls to 0 at its 
   CHECK(learning_rate({Schedule::Kind::linear, 0.3, 0, 10}, 0) == 0.3);
 }
 
-TEST_CASE("A schedule falls to its least rate and no further") {
+TEST_CASE("A schedule falls to its minimal rate") {
   const Schedule cosine{Schedule::Kind::cosine, 0.3, 5, 20, 0.03}, linear{Schedule::Kind::linear, 0.3, 0, 10, 0.1};
   CHECK(learning_rate(cosine, 0) == Approx(0.05));
   CHECK(learning_rate(cosine, 5) == Approx(0.3));
@@ -36,7 +36,7 @@ TEST_CASE("A schedule falls to its least rate and no further") {
   CHECK(learning_rate(linear, 10) == Approx(0.1));
 }
 
-TEST_CASE("An unknown schedule kind is an error") {
+TEST_CASE("learning_rate rejects an unknown schedule kind") {
   CHECK(message([] {
           learning_rate({static_cast<Schedule::Kind>(99), 0.3, 5, 20}, 6);
         }) == "learning_rate: 99 is not a schedule kind");

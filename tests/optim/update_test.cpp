@@ -6,7 +6,7 @@
 
 using namespace heed;
 
-TEST_CASE("A gradient that is a transposed view is read as such") {
+TEST_CASE("An optimiser reads a gradient that is a transposed view correctly") {
   const auto method = GENERATE(OptimizerOptions::Method::sgd, OptimizerOptions::Method::adamw);
   const Tensor values = tensor({2, 3}, {1, -2, 3, 0, 0.5, 9});
   const auto run = [&](const Tensor& gradient) {
@@ -20,7 +20,7 @@ TEST_CASE("A gradient that is a transposed view is read as such") {
   CHECK(run(transpose(values)) == run(transpose(values).clone()));
 }
 
-TEST_CASE("Steps are bitwise the same for any number of threads") {
+TEST_CASE("Optimizer::step gives the same bits for any number of threads") {
   const auto run = [](int count) {
     set_threads(count);
     Parameters parameters;
@@ -39,7 +39,7 @@ TEST_CASE("Steps are bitwise the same for any number of threads") {
   CHECK(one == three);
 }
 
-TEST_CASE("Each element is updated once, for any number of threads and any sizes of parameters") {
+TEST_CASE("Optimizer::step updates each element once, for parameters of any size") {
   const auto method = GENERATE(OptimizerOptions::Method::sgd, OptimizerOptions::Method::adamw);
   Parameters parameters;
   Gradients gradients;

@@ -7,7 +7,7 @@
 
 using namespace heed;
 
-TEST_CASE("The mean of weights over steps is shown in their place, and they come back") {
+TEST_CASE("WeightAverage::Shown replaces the weights by their mean, and then restores them") {
   Parameters parameters;
   Tensor w = Scope(parameters, 1).parameter("w", {2}, Init::zeros());
   WeightAverage average(parameters);
@@ -64,7 +64,7 @@ TEST_CASE("The mean of weights over steps is shown in their place, and they come
   CHECK((other.steps() == 0 && other.state().empty()));
 }
 
-TEST_CASE("A parameter that is a view with gaps cannot be updated") {
+TEST_CASE("Optimizer and WeightAverage reject a parameter that is a view with gaps") {
   const Tensor whole = zeros({6});
   const Tensor view = GENERATE_COPY(slice(whole, 0, 0, 6, 2), transpose(reshape(whole, {2, 3})),
                                     broadcast_to(slice(whole, 0, 0, 1), {6}));
