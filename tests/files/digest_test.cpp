@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("xxh64 gives the figures of its specification and of its reference implementation") {
+TEST_CASE("xxh64 gives the values of its specification and of its reference implementation") {
   CHECK(hexadecimal(xxh64("")) == "ef46db3751d8e999");
   CHECK(hexadecimal(xxh64("a")) == "d24ec4f1a98c6e5b");
   CHECK(hexadecimal(xxh64("abc")) == "44bc2cf5ad770999");
@@ -12,7 +12,7 @@ TEST_CASE("xxh64 gives the figures of its specification and of its reference imp
   CHECK(hexadecimal(1) == "0000000000000001");
 }
 
-TEST_CASE("any one flipped bit, and another seed, change the hash") {
+TEST_CASE("A flipped bit or another seed changes the hash of xxh64") {
   for (const std::size_t size : {1, 3, 4, 7, 8, 31, 32, 33, 100}) {
     std::string bytes(size, 'x');
     const std::uint64_t whole = xxh64(bytes);
@@ -25,7 +25,7 @@ TEST_CASE("any one flipped bit, and another seed, change the hash") {
   }
 }
 
-TEST_CASE("The hash of bytes in pieces is that of all together") {
+TEST_CASE("Xxh64 gives the same hash for bytes added in pieces") {
   std::string bytes;
   for (int i = 0; i < 200; ++i) bytes += static_cast<char>(i * 37);
   for (const std::size_t size : {0, 1, 31, 32, 33, 64, 100, 200}) {

@@ -17,7 +17,7 @@
 
 using namespace heed;
 
-TEST_CASE("A file is read as it was written, and replaced atomically") {
+TEST_CASE("write_file and read_file preserve all bytes, and leave no temporary file") {
   const Scratch scratch;
   const auto path = scratch / "weights 权重.bin";
   for (const std::string& bytes : {std::string(3'000'000, 'x'), std::string("a\0b\r\n\xff", 6), std::string()}) {
@@ -27,7 +27,7 @@ TEST_CASE("A file is read as it was written, and replaced atomically") {
   }
 }
 
-TEST_CASE("A file is written piece by piece, in their order") {
+TEST_CASE("write_file writes pieces in their order") {
   const Scratch scratch;
   std::string all;
   write_file(scratch / "file", [&](const auto& write) {
@@ -42,7 +42,7 @@ TEST_CASE("A file is written piece by piece, in their order") {
   CHECK(read_file(scratch / "file").empty());
 }
 
-TEST_CASE("When the pieces end with an error, the file is as before") {
+TEST_CASE("write_file keeps the old file when the writing function throws") {
   const Scratch scratch;
   write_file(scratch / "file", "old");
   CHECK(message([&] {
@@ -55,7 +55,7 @@ TEST_CASE("When the pieces end with an error, the file is as before") {
   CHECK(scratch.files() == 1);
 }
 
-TEST_CASE("A new file has the permissions that the user's umask leaves") {
+TEST_CASE("A new file has the permissions of the user's umask") {
   const Scratch scratch;
   const auto before = ::umask(027);
   write_file(scratch / "a", "a");
@@ -63,7 +63,7 @@ TEST_CASE("A new file has the permissions that the user's umask leaves") {
   CHECK(std::filesystem::status(scratch / "a").permissions() == std::filesystem::perms{0640});
 }
 
-TEST_CASE("A file that cannot be read or written is named, with the reason") {
+TEST_CASE("Errors in reading and writing a file name the file and the reason") {
   const Scratch scratch;
   const std::string root = scratch.path.string();
   write_file(scratch / "file", "kept");
@@ -103,7 +103,7 @@ TEST_CASE("An interrupted write leaves the old file and no temporary file") {
   CHECK(scratch.files() == 1);
 }
 
-TEST_CASE("With several writers of one file, one of them wins completely") {
+TEST_CASE("With several writers of a file, it holds the complete content of one of them") {
   const Scratch scratch;
   std::vector<std::thread> writers;
   for (const char letter : {'a', 'b', 'c', 'd'}) {
@@ -125,7 +125,7 @@ TEST_CASE("Endless files and FIFOs without a writer are rejected in time") {
   const std::string fifo = (scratch / "fifo").string();
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
   CHECK(message([&] { read_file(fifo); }) == "cannot read " + fifo + ": it is a FIFO, and nobody writes to it");
-#if !defined(HEED_SANITIZED)  // whose operator new ends the program where it should throw
+#if !defined(HEED_SANITIZED)  // a sanitizer's operator new ends the program instead of throwing
   const std::string huge = (scratch / "huge").string();
   write_file(huge, "x");
   std::error_code too_large;
@@ -139,7 +139,7 @@ TEST_CASE("A file that is truncated during the read is rejected") {
   const Scratch scratch;
   const std::string path = (scratch / "file").string();
   constexpr std::uintmax_t size = std::uintmax_t{1} << 28;
-  const auto is_being_read = [&] {  // a descriptor of this process stands within the file
+  const auto is_being_read = [&] {  // a descriptor of this process has a position within the file
     for (const auto& link : std::filesystem::directory_iterator("/proc/self/fd")) {
       std::error_code closed;
       if (std::filesystem::read_symlink(link.path(), closed) != path) continue;
@@ -169,7 +169,7 @@ TEST_CASE("A file that is truncated during the read is rejected") {
                     " bytes to 5 while it was read; try again when it is whole");
 }
 
-TEST_CASE("A directory is made with those above it, or an error gives the system's reason") {
+TEST_CASE("make_directories creates parent directories, and its errors state the system's reason") {
   const Scratch scratch;
   make_directories(scratch / "a/b");
   make_directories(scratch / "a/b");
@@ -230,7 +230,7 @@ TEST_CASE("A device or FIFO is written in place") {
   CHECK(scratch.files() == 1);
 }
 
-TEST_CASE("A descriptor's file is written in place") {
+TEST_CASE("write_file writes to a /proc/self/fd path in place") {
   const Scratch scratch;
   const int file = ::open((scratch / "file").c_str(), O_WRONLY | O_CREAT, 0600);
   REQUIRE(::write(file, "before ", 7) == 7);
@@ -246,7 +246,7 @@ TEST_CASE("Writing to a symbolic link replaces its target") {
   fs::create_directory(scratch / "there");
   fs::create_symlink("there/file", scratch / "link");
   fs::create_symlink(scratch / "link", scratch / "second");
-  for (const std::string bytes : {"new", "replaced"}) {  // the first makes what the link leads to
+  for (const std::string bytes : {"new", "replaced"}) {  // the first creates the target
     write_file(scratch / "second", bytes);
     CHECK(read_file(scratch / "there/file") == bytes);
     CHECK(fs::is_symlink(scratch / "link"));
@@ -258,13 +258,13 @@ TEST_CASE("Writing to a symbolic link replaces its target") {
         "cannot write " + (scratch / "round").string() + ": Too many levels of symbolic links");
 }
 
-TEST_CASE("Nothing is written where the directory could not be synced") {
+TEST_CASE("write_file keeps the old file in a directory that it cannot sync") {
   const Scratch scratch;
   const std::string root = scratch.path.string();
   write_file(scratch / "file", "old");
   namespace fs = std::filesystem;
   fs::permissions(scratch.path, fs::perms{0333});
-  const bool is_root = ::geteuid() == 0;  // who may read all
+  const bool is_root = ::geteuid() == 0;  // root may read every file
   fs::permissions(scratch / "file", fs::perms{0666});
   if (is_root) REQUIRE(::seteuid(65534) == 0);
   const std::string said = message([&] { write_file(scratch / "file", "new"); });
@@ -275,7 +275,7 @@ TEST_CASE("Nothing is written where the directory could not be synced") {
   CHECK(scratch.files() == 1);
 }
 
-TEST_CASE("A directory is listed in order; a missing one is empty, and an unreadable one is an error") {
+TEST_CASE("entries_of lists a directory in order; a missing one is empty, an unreadable one an error") {
   const Scratch scratch;
   write_file(scratch / "b", "");
   write_file(scratch / "a", "");
@@ -284,7 +284,7 @@ TEST_CASE("A directory is listed in order; a missing one is empty, and an unread
   CHECK(message([&] { entries_of(scratch / "a"); }, scratch.path.string()) == "cannot read FILE/a: Not a directory");
 }
 
-TEST_CASE("Paths are separated by commas, except for a file whose name contains one") {
+TEST_CASE("divided_paths splits at commas, except in the name of an existing file") {
   CHECK(divided_paths("a.txt,b.txt, c/d.txt") == std::vector<std::string>{"a.txt", "b.txt", "c/d.txt"});
   CHECK(divided_paths("a.txt") == std::vector<std::string>{"a.txt"});
   const Scratch scratch;
@@ -297,7 +297,7 @@ TEST_CASE("Paths are separated by commas, except for a file whose name contains 
   }
 }
 
-TEST_CASE("A file is read piece by piece, and one that has become shorter is an error") {
+TEST_CASE("OpenFile reads any part of a file, and reports one that was truncated") {
   const Scratch scratch;
   write_file(scratch / "file", "0123456789");
   const OpenFile file(scratch / "file");

@@ -18,12 +18,12 @@ std::string refusal(const std::string& text, int deepest = 8) {
 
 }  // namespace
 
-TEST_CASE("JSON is read back as written, with names in order") {
+TEST_CASE("JSON is read back as written, with keys in order") {
   const std::string text = R"({"z":[1,2.5,-3],"a":{"它":null,"b":true},"c":"\"\\\n"})";
   CHECK(format_json(parse_json(text)) == text);
 }
 
-TEST_CASE("Truncated or invalid JSON is rejected at its byte") {
+TEST_CASE("parse_json rejects truncated or invalid JSON, and names the byte") {
   CHECK(refusal(" \n") == "not JSON: it is empty");
   CHECK(refusal("{\n\"x\":\n}").starts_with("not JSON at line 3, byte 8: "));
   CHECK(refusal("{\"x\":}").starts_with("not JSON at byte 6: "));
@@ -33,7 +33,7 @@ TEST_CASE("Truncated or invalid JSON is rejected at its byte") {
   CHECK(refusal("[1e999]") == "a number in it is too large");
 }
 
-TEST_CASE("Ambiguous JSON is rejected") {
+TEST_CASE("parse_json rejects duplicate keys and more than 20,000 keys") {
   CHECK(refusal(R"([{"a":1},{"a":1}])") == "no error");
   CHECK(refusal(R"({"x":{"a":1,"a":2}})") == "key 'a' occurs twice");
   std::string many;
@@ -42,7 +42,7 @@ TEST_CASE("Ambiguous JSON is rejected") {
   CHECK(refusal(many + "}") == "more than 20000 keys in one object");
 }
 
-TEST_CASE("Large JSON is refused as other JSON is, and may have any number of keys") {
+TEST_CASE("parse_large_json gives the same errors as parse_json, but allows any number of keys") {
   const auto large = [](const std::string& text) { return message([&] { parse_large_json(text, 3); }); };
   CHECK(parse_large_json(R"({"z":[1,2.5,-3],"a":{"它":null,"b":true},"c":"\"\\\n"})").dump() ==
         R"({"a":{"b":true,"它":null},"c":"\"\\\n","z":[1,2.5,-3]})");
@@ -59,17 +59,17 @@ TEST_CASE("Large JSON is refused as other JSON is, and may have any number of ke
   CHECK(parse_large_json(many + "}")["29999"] == 29999);
 }
 
-TEST_CASE("JSON is read only to a given depth") {
+TEST_CASE("parse_json reads only to a given depth") {
   CHECK(refusal(R"({"x":[{}]})", 3) == "no error");
   CHECK(refusal(R"({"x":[[[]]]})", 3) == "nested deeper than 3 levels");
   CHECK(refusal(std::string(1'000'000, '[')) == "nested deeper than 8 levels");
 }
 
-TEST_CASE("what is not UTF-8 is not written as JSON") {
+TEST_CASE("format_json rejects strings that are not UTF-8") {
   CHECK(message([] { format_json("\xff"); }) == "cannot be written as JSON: a string is not UTF-8");
 }
 
-TEST_CASE("messages of library exceptions lose their marks") {
+TEST_CASE("message_of removes the prefixes of library exceptions") {
   const auto said = [](const auto& read) {
     try {
       read(parse_json(R"({"a":3})"));

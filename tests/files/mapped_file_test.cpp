@@ -22,7 +22,7 @@ struct Ended {
   std::string told;  // what the process wrote to its standard error
 };
 
-// Runs `function` in a process of its own, which ends with 0 if it returns.
+// Runs `function` in a child process, which exits with 0 if it returns.
 template <class Function>
 Ended in_a_process(const Function& function) {
   std::array<int, 2> ends{};
@@ -49,7 +49,7 @@ Ended in_a_process(const Function& function) {
 
 }  // namespace
 
-TEST_CASE("A mapped file has the bytes of the file, and writes do not reach it") {
+TEST_CASE("A mapped file has the bytes of the file, and writes to it do not change the file") {
   const Scratch scratch;
   const std::string text(100'000, 'a');
   write_file(scratch / "a", text);
@@ -74,7 +74,7 @@ TEST_CASE("Only regular files that are not empty are mapped") {
   CHECK_THROWS_AS(MappedFile(scratch.path), Error);
 }
 
-TEST_CASE("A mapped file that is cut ends the process with a message, and other faults end it as before") {
+TEST_CASE("Truncating a mapped file ends the process with a message; other SIGBUS signals are unaffected") {
   const Scratch scratch;
   const std::string path = scratch / "a";
   const auto read_all = [](const MappedFile& file) {
@@ -97,7 +97,7 @@ TEST_CASE("A mapped file that is cut ends the process with a message, and other 
   write_file(path, std::string(1 << 20, 'a'));
   const Ended whole = in_a_process([&] { read_all(MappedFile(path)); });
   CHECK((WIFEXITED(whole.status) && WEXITSTATUS(whole.status) == 0 && whole.told.empty()));
-#if !defined(HEED_SANITIZED)  // which handles the signal itself
+#if !defined(HEED_SANITIZED)  // a sanitizer handles the signal itself
   const Ended other = in_a_process([&] {
     const MappedFile file(path);
     ::raise(SIGBUS);
@@ -106,7 +106,7 @@ TEST_CASE("A mapped file that is cut ends the process with a message, and other 
 #endif
 }
 
-TEST_CASE("Tensors of a mapped safetensors file are those that are read, in their own types") {
+TEST_CASE("Mapped tensors of a safetensors file equal the tensors written, in their stored types") {
   const Scratch scratch;
   const SafeTensors content{.tensors = {{"W", tensor({2, 3}, {1, -2, 3, 0.5, 5, 6})}, {"empty", zeros({3, 0})}},
                             .metadata = {}};
@@ -125,7 +125,7 @@ TEST_CASE("Tensors of a mapped safetensors file are those that are read, in thei
   }
 }
 
-TEST_CASE("A safetensors file that was cut before its tensors are mapped is an error") {
+TEST_CASE("SafeTensorsFile::map throws for a file that was truncated after it was opened") {
   const Scratch scratch;
   const std::string path = scratch / "a";
   write_safetensors(path, {.tensors = {{"W", zeros({1000})}}, .metadata = {}});

@@ -8,7 +8,7 @@
 
 using namespace heed;
 
-TEST_CASE("Tensors that are read one by one are those of the whole file") {
+TEST_CASE("SafeTensorsFile::read gives the tensors that read_safetensors gives") {
   const Scratch scratch;
   SafeTensors content{.tensors = {{"W", tensor({2, 3}, {1, -2, 3, 0.5, 5, 6})}, {"empty", zeros({3, 0})}},
                       .metadata = {}};
@@ -25,7 +25,7 @@ TEST_CASE("Tensors that are read one by one are those of the whole file") {
   }
 }
 
-TEST_CASE("A file that is read tensor by tensor is refused as a whole one is") {
+TEST_CASE("SafeTensorsFile and read_safetensors give the same error for a truncated file") {
   const Scratch scratch;
   write_safetensors(scratch / "a", {.tensors = {{"W", tensor({2}, {1, 2})}}, .metadata = {}});
   const std::string bytes = read_file(scratch / "a");

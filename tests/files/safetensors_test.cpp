@@ -25,7 +25,7 @@ SafeTensors small() {
   return content;
 }
 
-// A file with this header and `size` bytes of data.
+// Returns the bytes of a file with this header and `size` zero bytes of data.
 std::string file_of(const std::string& header, std::size_t size) {
   const std::uint64_t length = header.size();
   return std::string(reinterpret_cast<const char*>(&length), 8) + header + std::string(size, '\0');
@@ -33,7 +33,7 @@ std::string file_of(const std::string& header, std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("Tensors and metadata come back bit for bit, in their order") {
+TEST_CASE("Tensors and metadata are read back bit for bit, in their order") {
   const Scratch scratch;
   SafeTensors content = small();
   const double infinity = std::numeric_limits<double>::infinity();
@@ -63,7 +63,7 @@ TEST_CASE("Tensors and metadata come back bit for bit, in their order") {
         "safetensors: no tensor 'W_K.weight' among 6 (did you mean 'W_Q.weight'?)");
 }
 
-TEST_CASE("The bytes of a file are those of the format") {
+TEST_CASE("write_safetensors writes the bytes of the format") {
   const Scratch scratch;
   for (std::size_t digits = 1; digits <= 8; ++digits) {  // every length of padding
     SafeTensors content;
@@ -83,7 +83,7 @@ TEST_CASE("The bytes of a file are those of the format") {
   }
 }
 
-TEST_CASE("Half precision, integers and booleans are read as floats and listed") {
+TEST_CASE("parse_safetensors converts half precision, integers and booleans to floats and lists them") {
   std::string file = file_of(R"({"half":{"dtype":"F16","shape":[7],"data_offsets":[0,14]},)"
                              R"("brain":{"dtype":"BF16","shape":[2],"data_offsets":[14,18]},)"
                              R"("long":{"dtype":"I64","shape":[2],"data_offsets":[18,34]},)"
@@ -115,11 +115,11 @@ TEST_CASE("Half precision, integers and booleans are read as floats and listed")
       parse_safetensors(file_of(R"({"x":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", 4), "a").converted.empty());
 }
 
-TEST_CASE("Numbers are rounded to the nearest 16-bit number, and read back exactly") {
+TEST_CASE("16-bit types store the nearest number, ties to even, and read it back exactly") {
   const Scratch scratch;
   SafeTensors content;
   const double infinity = std::numeric_limits<double>::infinity();
-  // 2049 lies halfway between two numbers of F16, as does 2051: to the even ones
+  // 2049 and 2051 lie halfway between two numbers of F16 and are rounded to the even one
   content.tensors = {{"x", tensor({9}, {1, 2049, 2051, -0.1, 65519, 65504, 3e-8, infinity, std::nan("")})}};
   write_safetensors(scratch / "half", content, StoredAs::F16);
   write_safetensors(scratch / "brain", content, StoredAs::BF16);
@@ -131,7 +131,7 @@ TEST_CASE("Numbers are rounded to the nearest 16-bit number, and read back exact
   CHECK(std::vector<double>(brain.begin(), brain.begin() + 6) ==
         std::vector<double>{1, 2048, 2048, -0.10009765625, 65536, 65536});
   CHECK((brain[7] == infinity && std::isnan(brain[8])));
-  SafeTensors every;  // each number of 16 bits, but NaN, is its own rounding
+  SafeTensors every;  // each 16-bit number except NaN is stored unchanged
   for (const StoredAs stored : {StoredAs::F16, StoredAs::BF16}) {
     const bool is_half = stored == StoredAs::F16;
     std::string all = file_of(
@@ -149,7 +149,7 @@ TEST_CASE("Numbers are rounded to the nearest 16-bit number, and read back exact
   }
 }
 
-TEST_CASE("A number that 16 bits would make infinite is rejected for every type") {
+TEST_CASE("write_safetensors rejects finite numbers that would become infinite in 16 bits") {
   const Scratch scratch;
   const double largest = std::numeric_limits<float>::max(), infinity = std::numeric_limits<double>::infinity();
   const auto said = [&](double value, DType dtype, StoredAs stored) {
@@ -180,10 +180,9 @@ TEST_CASE("A number that 16 bits would make infinite is rejected for every type"
   CHECK(read_safetensors(scratch / "a")["W"].at({1, 0}) == 1e300);
 }
 
-TEST_CASE("A number of 64 bits is rounded once") {
+TEST_CASE("write_safetensors rounds float64 to 16 bits in one step") {
   const Scratch scratch;
-  SafeTensors
-      content;  // both lie just above the middle between two numbers of 16 bits, and would round to it in float32
+  SafeTensors content;  // both lie just above the middle of two 16-bit numbers; float32 would round them to the middle
   content.tensors = {{"x", tensor({2}, {1 + 0x1p-11 + 0x1p-40, -(1 + 0x1p-8 + 0x1p-40)}, DType::float64)}};
   write_safetensors(scratch / "half", content, StoredAs::F16);
   write_safetensors(scratch / "brain", content, StoredAs::BF16);
@@ -191,7 +190,7 @@ TEST_CASE("A number of 64 bits is rounded once") {
   CHECK(read_safetensors(scratch / "brain")["x"].at({1}) == -(1 + 0x1p-7));
 }
 
-TEST_CASE("Every flipped bit of a file is detected") {
+TEST_CASE("The digest detects every flipped bit of a safetensors file") {
   const Scratch scratch;
   write_safetensors(scratch / "a", small());
   std::string bytes = read_file(scratch / "a");
@@ -209,7 +208,7 @@ TEST_CASE("Every flipped bit of a file is detected") {
         }).starts_with("a: the file is damaged: its bytes do not match its digest"));
 }
 
-TEST_CASE("A file without a digest is read; metadata may look like one") {
+TEST_CASE("Files without a digest are read, and metadata may look like a digest") {
   const SafeTensors read = parse_safetensors(
       file_of(R"({"__metadata__":{"by":"another"},"x":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", 4), "a");
   CHECK_FALSE(read.has_digest);
@@ -225,7 +224,7 @@ TEST_CASE("A file without a digest is read; metadata may look like one") {
   CHECK(read_safetensors(scratch / "a").metadata == content.metadata);
 }
 
-TEST_CASE("Content that cannot be stored is rejected before anything is written") {
+TEST_CASE("write_safetensors rejects invalid names before it writes anything") {
   const Scratch scratch;
   const auto said = [&](const std::string& first, const std::string& second) {
     SafeTensors content;
@@ -239,7 +238,7 @@ TEST_CASE("Content that cannot be stored is rejected before anything is written"
   CHECK(scratch.files() == 0);
 }
 
-TEST_CASE("A file that can be written can be read: both have the same limits") {
+TEST_CASE("write_safetensors enforces the limits of read_safetensors") {
   const Scratch scratch;
   SafeTensors content;
   const Tensor nothing = zeros({0});
@@ -259,7 +258,7 @@ TEST_CASE("A file that can be written can be read: both have the same limits") {
   CHECK(scratch.files() == 0);
 }
 
-TEST_CASE("A file truncated anywhere is rejected") {
+TEST_CASE("read_safetensors rejects a file truncated at any byte") {
   const Scratch scratch;
   write_safetensors(scratch / "whole", small());
   const std::string bytes = read_file(scratch / "whole");
@@ -276,7 +275,7 @@ TEST_CASE("A file truncated anywhere is rejected") {
         path + ": not a safetensors file: 45 bytes of data, but its tensors cover 44");
 }
 
-TEST_CASE("A file with damaged bytes is rejected if it has a digest, else read or rejected") {
+TEST_CASE("A damaged file with a digest is always rejected; without one it is read or rejected") {
   const Scratch scratch;
   write_safetensors(scratch / "whole", small());
   const std::string with_digest = read_file(scratch / "whole");
@@ -304,7 +303,7 @@ TEST_CASE("A file with damaged bytes is rejected if it has a digest, else read o
   }
 }
 
-TEST_CASE("Each error in a header is named") {
+TEST_CASE("parse_safetensors names each kind of error in a header") {
   const auto said = [](const std::string& header, std::size_t size = 8) {
     return message([&] { parse_safetensors(file_of(header, size), "f"); });
   };

@@ -16,7 +16,7 @@ struct Written : Scratch {
 
 }  // namespace
 
-TEST_CASE("a text is read by lines, with any line ends") {
+TEST_CASE("TextFile splits a text into lines at any kind of line end") {
   using Lines = std::vector<std::string_view>;
   const auto lines_are = [](const std::string& bytes, const Lines& expected) {
     const Written written(bytes);
@@ -29,7 +29,7 @@ TEST_CASE("a text is read by lines, with any line ends") {
   CHECK(lines_are("\xef\xbb\xbf\u82f9\r\nb\r", {"\u82f9", "b"}));
 }
 
-TEST_CASE("mistakes are listed at once, by line, the first twenty of them") {
+TEST_CASE("TextFile::finish lists the first 20 mistakes with their lines") {
   const Written written("");
   TextFile file(written.path);
   file.finish();  // nothing to say
@@ -44,7 +44,7 @@ TEST_CASE("mistakes are listed at once, by line, the first twenty of them") {
   CHECK(message([&] { file.finish(); }) == listed + "\n... and 40 more");
 }
 
-TEST_CASE("Reading stops at the thousandth mistake") {
+TEST_CASE("TextFile stops reading at the thousandth mistake") {
   const Written written("");
   TextFile file(written.path);
   int noted = 0;
@@ -56,14 +56,14 @@ TEST_CASE("Reading stops at the thousandth mistake") {
   CHECK(message([&] { file.mistake(1, "from a catch block"); }) == said);
 }
 
-TEST_CASE("a message cannot control the terminal") {
+TEST_CASE("Messages of TextFile escape control characters") {
   const Written written("");
   TextFile file(written.path);
   file.mistake(1, "got '{}'", "\x1b[2J\xe2\x80\xae\xc2\x9b\n");
   CHECK(message([&] { file.finish(); }) == written.path + ":1: got '␛[2J⟨U+202E⟩⟨U+009B⟩␊'");
 }
 
-TEST_CASE("a file that is not text is rejected") {
+TEST_CASE("TextFile rejects a file that is not text") {
   const Written binary("ab\xff");
   const std::string root = binary.Scratch::path.string();
   CHECK(message([&] { TextFile file(binary.path); }) == binary.path + ": not UTF-8 at byte 2: 0xff");

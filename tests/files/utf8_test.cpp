@@ -5,7 +5,7 @@
 
 using namespace heed;
 
-TEST_CASE("UTF-8 is checked to the byte") {
+TEST_CASE("checked_utf8 accepts UTF-8 and names the first invalid byte") {
   CHECK(checked_utf8("它很甜 ok", "f") == "它很甜 ok");
   CHECK(checked_utf8("\xef\xbb\xbf"
                      "abc",
@@ -24,7 +24,7 @@ TEST_CASE("UTF-8 is checked to the byte") {
   CHECK(refusal("\xf4\x90\x80\x80") == "f.txt: not UTF-8 at byte 0: 0xf4");  // above U+10FFFF
 }
 
-TEST_CASE("UTF-16 and UTF-32 are recognised, with the command that converts them") {
+TEST_CASE("checked_text recognises UTF-16 and UTF-32, and suggests the command that converts them") {
   const auto refusal = [](const std::string& text) { return message([&] { checked_text(text, "f.txt"); }); };
   const auto converted = [](const std::string& encoding) {
     return ". It looks like " + encoding + ": convert it with iconv -f " + encoding + " -t UTF-8";
@@ -42,7 +42,7 @@ TEST_CASE("UTF-16 and UTF-32 are recognised, with the command that converts them
   CHECK(checked_utf8(std::string_view("a\0b", 3), "f").size() == 3);  // a NUL is UTF-8
 }
 
-TEST_CASE("a byte that is not UTF-8 is a character of its own") {
+TEST_CASE("Each byte that is not UTF-8 is a separate grapheme") {
   const std::vector<Grapheme> all = graphemes("e\u0301\xff\u0301\xe5\xae");
   std::vector<std::string> texts;
   for (const Grapheme& g : all) texts.emplace_back(g.text);
@@ -53,7 +53,7 @@ TEST_CASE("a byte that is not UTF-8 is a character of its own") {
   CHECK(fit_width("a\xff", 3) == "a\uFFFD ");
 }
 
-TEST_CASE("columns of a terminal") {
+TEST_CASE("display_width counts terminal columns of wide, combining and joined characters") {
   CHECK(display_width("") == 0);
   CHECK(display_width("it") == 2);
   CHECK(display_width("苹果 很 甜") == 10);
@@ -64,7 +64,7 @@ TEST_CASE("columns of a terminal") {
   CHECK(display_width("…") == 1);
 }
 
-TEST_CASE("text is cut and padded to exactly the width") {
+TEST_CASE("fit_width truncates and pads text to exactly the width") {
   CHECK(fit_width("it", 4) == "it  ");
   CHECK(fit_width("animal", 6) == "animal");
   CHECK(fit_width("animal", 4) == "ani…");
@@ -73,14 +73,14 @@ TEST_CASE("text is cut and padded to exactly the width") {
   CHECK(fit_width("苹果", 1) == "…");
   CHECK(fit_width("苹果", 0) == "");
   CHECK(fit_width("e\u0301e\u0301e\u0301", 2) == "e\u0301…");
-  CHECK(fit_width("a\tb\x1b", 5) == "a\uFFFDb\uFFFD ");       // what moves the cursor is replaced
-  CHECK(display_width(fit_width("\x01\x01\u302e", 5)) == 5);  // a mark, which joins what takes the place of a control
+  CHECK(fit_width("a\tb\x1b", 5) == "a\uFFFDb\uFFFD ");       // characters that move the cursor are replaced
+  CHECK(display_width(fit_width("\x01\x01\u302e", 5)) == 5);  // a combining mark after a replaced control character
   for (int width = 0; width < 12; ++width) {
     CHECK(display_width(fit_width("The 苹果 e\u0301 👩‍👩‍👧.", width)) == width);
   }
 }
 
-TEST_CASE("visible replaces invisible and disruptive characters by signs") {
+TEST_CASE("visible() replaces control and invisible characters by visible symbols") {
   CHECK(visible("苹果 it's שלום") == "苹果 it's שלום");
   CHECK(visible(std::string_view("a\0b\t\x7f", 5)) == "a␀b␉␡");
   CHECK(visible("\xe2\x80\xae|\xe2\x81\xa6|\xc2\x85|\xe2\x80\xa8|\xef\xbb\xbf") ==
@@ -89,7 +89,7 @@ TEST_CASE("visible replaces invisible and disruptive characters by signs") {
   CHECK(visible("a\xff") == "a\xef\xbf\xbd");
 }
 
-TEST_CASE("an excerpt is cut at a character, whatever its length") {
+TEST_CASE("excerpt() truncates text of any length between characters") {
   CHECK(excerpt("animal") == "animal");
   CHECK(excerpt("a\x1b[31m") == "a␛[31m");
   CHECK(excerpt("苹果苹果", 8) == "苹果苹果");
