@@ -20,7 +20,7 @@ TokenNumbers counted(int count) {
 
 }  // namespace
 
-TEST_CASE("Token numbers take as few bytes as the largest needs, and keep their values") {
+TEST_CASE("TokenNumbers uses the fewest bytes that hold the largest number, and keeps all values") {
   TokenNumbers numbers(100);
   for (int i = 0; i < 100; ++i) numbers.add(i);
   CHECK(numbers.bytes() == 100);
@@ -34,7 +34,7 @@ TEST_CASE("Token numbers take as few bytes as the largest needs, and keep their 
   CHECK((numbers[100] == 256 && numbers[101] == 70000));
 }
 
-TEST_CASE("Windows of a text begin anywhere; each token's next is the one after it") {
+TEST_CASE("training_windows begin anywhere in a text, and next holds the following token of each token") {
   const Corpus corpus{.train = counted(20), .held_out = counted(11), .context = 4};
   std::set<int> begins;
   for (int step = 0; step < 200; ++step) {
@@ -53,7 +53,7 @@ TEST_CASE("Windows of a text begin anywhere; each token's next is the one after 
         values_of(training_windows(corpus, 8, 8, Random(1)).tokens));
 }
 
-TEST_CASE("Each held-out token but the first is predicted once") {
+TEST_CASE("held_out_windows predict each held-out token except the first once") {
   for (const int count : {2, 3, 5, 6, 9, 10, 11}) {
     const Corpus corpus{.train = counted(20), .held_out = counted(count), .context = 4};
     CAPTURE(count);
@@ -68,7 +68,7 @@ TEST_CASE("Each held-out token but the first is predicted once") {
   }
 }
 
-TEST_CASE("A text shorter than a window and windows out of range are rejected") {
+TEST_CASE("Functions of Corpus reject a text shorter than a window and windows out of range") {
   Corpus corpus{counted(8), counted(1), 8};
   const auto refused = [&](int B) { return message([&] { training_windows(corpus, B, 0, Random(1)); }); };
   const std::string expected = "training_windows: expected B and context from 1 and more tokens than context, got ";
@@ -84,7 +84,7 @@ TEST_CASE("A text shorter than a window and windows out of range are rejected") 
   CHECK(message([&] { corpus.train.add(-1); }) == "TokenNumbers: expected a number from 0, got -1");
 }
 
-TEST_CASE("Windows of sequences are whole sequences, and count where a token came before") {
+TEST_CASE("Windows of sequences are whole sequences that predict only after a repeated token") {
   Corpus corpus;
   corpus.held_out = counted(10);
   corpus.context = 4;

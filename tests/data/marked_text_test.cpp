@@ -18,7 +18,7 @@ MarkedText marked() {
 
 }  // namespace
 
-TEST_CASE("Spans of bytes become spans of tokens for each kind of split") {
+TEST_CASE("cut() converts spans of bytes into spans of tokens for each kind of split") {
   const Example words = cut(marked(), Tokenizer(Split::words));
   CHECK(words.tokens == Words{"The", "old", "cup", "can't", "hold", "the", "tea", ",", "it", "leaks", "."});
   CHECK(words.query == 8);
@@ -38,7 +38,7 @@ TEST_CASE("Spans of bytes become spans of tokens for each kind of split") {
   CHECK(characters.antecedent == 7);
 }
 
-TEST_CASE("A span within a token becomes the whole token") {
+TEST_CASE("cut() extends a span within a token to the whole token") {
   MarkedText text{.text = "Ann's cat saw Bo, and she left"};
   text.candidates = {find_word(text.text, "ann"), find_word(text.text, "Bo")};
   text.query = find_word(text.text, "she");
@@ -49,7 +49,7 @@ TEST_CASE("A span within a token becomes the whole token") {
   CHECK(example.antecedent == -1);
 }
 
-TEST_CASE("Only whole words are found, in any case") {
+TEST_CASE("find_word finds only whole words, in upper and lower case") {
   CHECK(find_word("a cart, a CAR", "car") == MarkedText::Place{10, 13});
   CHECK(find_word("car car", "car", 1) == MarkedText::Place{4, 7});
   CHECK(find_word("cart", "car").end == 0);
@@ -57,7 +57,7 @@ TEST_CASE("Only whole words are found, in any case") {
   CHECK(find_word("RaceCAR CAR_x", "car") == MarkedText::Place{8, 11});
 }
 
-TEST_CASE("A query that is a whole candidate and unbalanced brackets are rejected") {
+TEST_CASE("cut() and without_brackets reject invalid queries, candidates and brackets") {
   MarkedText text = marked();
   text.candidates.push_back(text.query);
   CHECK(message([&] { cut(text, Tokenizer(Split::words)); }) == "the query 'it' is a candidate, too");

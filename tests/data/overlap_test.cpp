@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("A sentence of the training set is removed, however it is split and written; its counterpart stays alone") {
+TEST_CASE("leave_out removes sentences of the training set, however they are split and written") {
   const std::vector<Example> known{{.tokens = {"The", "cat", "didn't", "run", "."}}};
   std::vector<Example> set{{.tokens = {"A", "dog"}, .twin = 2},
                            {.tokens = {"the", "CAT", "did", "n't", "run"}, .twin = 3},

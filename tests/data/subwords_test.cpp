@@ -20,7 +20,7 @@ std::string again(const Tokenizer& tokenizer, const std::string& text) { return 
 
 }  // namespace
 
-TEST_CASE("Subwords give back any text, byte for byte") {
+TEST_CASE("Subwords reproduce any text byte for byte") {
   const Tokenizer tokenizer = Tokenizer::of_text(Subwords::learn({english()}, 600));
   CHECK(again(tokenizer, english()) == english());
   CHECK(tokenizer(english()).size() < english().size() * 6 / 10);
@@ -44,7 +44,7 @@ TEST_CASE("Subwords give back any text, byte for byte") {
   }
 }
 
-TEST_CASE("Subwords are the same for the same text, and after saving and loading") {
+TEST_CASE("Subwords learned from the same text are equal, also after saving and loading") {
   const Subwords learned = Subwords::learn({english()}, 500), other = Subwords::learn({english()}, 500);
   CHECK(learned.model() == other.model());
   CHECK(learned.words() == Subwords(learned.model()).words());
@@ -53,7 +53,7 @@ TEST_CASE("Subwords are the same for the same text, and after saving and loading
   CHECK(a("the attention of heads") == b("the attention of heads"));
 }
 
-TEST_CASE("A text that SentencePiece would change is split into bytes") {
+TEST_CASE("Subwords split a text that SentencePiece would change into bytes") {
   std::string model = Subwords::learn({english()}, 500).model();
   const std::size_t normaliser = model.find("identity");
   REQUIRE(normaliser != model.npos);
@@ -65,7 +65,7 @@ TEST_CASE("A text that SentencePiece would change is split into bytes") {
   CHECK(again(tokenizer, english()) == english());
 }
 
-TEST_CASE("Subwords from an unusable text or file are an error") {
+TEST_CASE("Subwords reject an unusable text and a damaged model") {
   for (const std::string_view nothing : {"", "\n\n\n", "\xff\xfe", "\u2581"}) {
     CHECK(message([&] { Subwords::learn({nothing}, 400); }) ==
           "data.tokens: subwords are learned from lines of UTF-8; the text has only line ends, NUL, U+2581 and "
@@ -90,7 +90,7 @@ TEST_CASE("Subwords from an unusable text or file are an error") {
         "the subwords cannot be read: they are truncated");
 }
 
-TEST_CASE("Subwords that normalise text are rejected: SentencePiece would trust their table") {
+TEST_CASE("Subwords reject models that normalise text, whose table SentencePiece would not check") {
   const std::string learned = Subwords::learn({english()}, 500).model();
   const auto field = [](int number, const std::string& content) {  // of fewer than 128 bytes
     return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(content.size())} + content;

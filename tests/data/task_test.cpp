@@ -26,7 +26,7 @@ std::vector<int> values(const Ids& ids) { return {ids.data(), ids.data() + ids.n
 
 }  // namespace
 
-TEST_CASE("a batch is padded to its longest text") {
+TEST_CASE("A batch is padded to its longest text") {
   const Vocabulary vocabulary({"pad", "a", "b", "it"});
   const Example longer = example({"a", "b", "it"}, 2, 1), shorter = example({"it", "a"}, 0, 1);
   const NumberedExamples examples({longer, shorter}, vocabulary);
@@ -49,7 +49,7 @@ TEST_CASE("a batch is padded to its longest text") {
   }
 }
 
-TEST_CASE("batches have all examples in order, the remainder in the last") {
+TEST_CASE("Batches contain all examples in order, and the last one holds the remainder") {
   const Vocabulary vocabulary({"pad", "a", "b", "it"});
   const Example longer = example({"a", "b", "it"}, 2, 1), shorter = example({"it", "a"}, 0, 1);
   const NumberedExamples examples({longer, shorter, longer, longer, shorter}, vocabulary);
@@ -59,14 +59,14 @@ TEST_CASE("batches have all examples in order, the remainder in the last") {
   CHECK(NumberedExamples().batches(2).empty());
 }
 
-TEST_CASE("the index of a word is that of its first token") {
+TEST_CASE("index_of returns the first position of a word, or -1") {
   const std::vector<std::string> tokens = {"the", "dog", "and", "the", "cat"};
   CHECK(index_of("the", tokens) == 0);
   CHECK(index_of("cat", tokens) == 4);
   CHECK(index_of("cow", tokens) == -1);
 }
 
-TEST_CASE("sentence numbers are batched, all or none") {
+TEST_CASE("Either every example has sentence numbers, or none has") {
   const Vocabulary vocabulary({"a", "b", "it"});
   Example first = example({"a", "b", "it"}, 2, 1), second = example({"it", "a"}, 0, 1);
   first.sentences = {1, 1, 0};
@@ -78,7 +78,7 @@ TEST_CASE("sentence numbers are batched, all or none") {
         std::vector<int>{1, 1, 0, 0, 2, 0});
 }
 
-TEST_CASE("candidates are batched, all or none") {
+TEST_CASE("Either every example has candidates, or none has") {
   const Vocabulary vocabulary({"a", "b", "it"});
   Example first = example({"a", "b", "it"}, 2, 1);
   const Example second = first;
@@ -92,7 +92,7 @@ TEST_CASE("candidates are batched, all or none") {
         }) == "example 1 has 2 candidates, the first has 0; expected some in each, or none in the whole set");
 }
 
-TEST_CASE("a part of a batch has its rows of every tensor; parts have equal sizes") {
+TEST_CASE("part_of returns the rows of one part, and requires parts of equal size") {
   const Vocabulary vocabulary({"pad", "a", "b", "it"});
   const Example longer = example({"a", "b", "it"}, 2, 1), shorter = example({"it", "a"}, 0, 1);
   const Batch batch = NumberedExamples({longer, shorter, longer, shorter}, vocabulary).batch(0, 4);
@@ -109,10 +109,10 @@ TEST_CASE("a part of a batch has its rows of every tensor; parts have equal size
   CHECK(values(last.next) == std::vector<int>{5, 6, -1});
 }
 
-TEST_CASE("each epoch visits every example once, in its own order") {
+TEST_CASE("Each epoch visits every example once, in its own order") {
   const Random random(7);
   std::vector<int> walk;
-  for (int step = 0; step < 15; ++step) {  // 60 examples: three epochs of 20, batches across their borders
+  for (int step = 0; step < 15; ++step) {  // 60 examples, three epochs of 20
     const std::vector<int> batch = batch_order(20, 4, step, random);
     walk.insert(walk.end(), batch.begin(), batch.end());
   }
@@ -121,7 +121,7 @@ TEST_CASE("each epoch visits every example once, in its own order") {
     const std::vector<int> batch = batch_order(20, 12, step, random);
     across.insert(across.end(), batch.begin(), batch.end());
   }
-  CHECK(across == walk);  // the walk does not depend on how it is cut
+  CHECK(across == walk);  // the order does not depend on the batch size
   std::vector<std::vector<int>> epochs;
   for (int epoch = 0; epoch < 3; ++epoch) {
     epochs.emplace_back(walk.begin() + 20 * epoch, walk.begin() + 20 * (epoch + 1));
@@ -137,7 +137,7 @@ TEST_CASE("each epoch visits every example once, in its own order") {
   CHECK(message([&] { batch_order(0, 8, 0, random); }) == "batch_order: expected at least one example");
 }
 
-TEST_CASE("over many epochs an example occurs at every position equally often") {
+TEST_CASE("Over many epochs an example occurs at every position equally often") {
   constexpr int count = 10, epochs = 2000;
   std::vector<std::vector<int>> times(count, std::vector<int>(count));
   for (int epoch = 0; epoch < epochs; ++epoch) {
@@ -150,10 +150,10 @@ TEST_CASE("over many epochs an example occurs at every position equally often") 
   CHECK(batch_order(1, 3, 0, Random(7)) == std::vector<int>{0, 0, 0});
 }
 
-TEST_CASE("counterparts differ in one word, antecedent and answer") {
+TEST_CASE("Counterparts differ in one word, antecedent and answer") {
   std::vector<Example> examples = {
-      example({"dog", "road", "it", "tired"}, 2, 0),  // 0: twin of 4
-      example({"dog", "road", "it", "weak"}, 2, 0),   // 1: same antecedent as 0, twin of nobody
+      example({"dog", "road", "it", "tired"}, 2, 0),  // 0: counterpart of 4
+      example({"dog", "road", "it", "weak"}, 2, 0),   // 1: same antecedent as 0, no counterpart
       example({"dog", "road", "it", "wide"}, 3, 1),   // 2: another query
       example({"cat", "road", "it", "wide"}, 2, 1),   // 3: two words differ from 0
       example({"dog", "road", "it", "wide"}, 2, 1),   // 4
@@ -167,7 +167,7 @@ TEST_CASE("counterparts differ in one word, antecedent and answer") {
   CHECK(distractors == std::vector<int>{1, -1, -1, -1, 0, -1, -1, -1});
 }
 
-TEST_CASE("an example has at most one counterpart, with a different answer") {
+TEST_CASE("An example has at most one counterpart, with a different answer") {
   std::vector<Example> examples = {example({"dog", "road", "it", "tired"}, 2, 0),
                                    example({"dog", "road", "it", "wide"}, 2, 1),    // differs in the last word,
                                    example({"cat", "road", "it", "tired"}, 2, 1)};  // in the first
@@ -182,7 +182,7 @@ TEST_CASE("an example has at most one counterpart, with a different answer") {
   CHECK(examples[1].twin == -1);
 }
 
-TEST_CASE("the minimal pairs of a whole task are found again, in nearly linear time") {
+TEST_CASE("pair_twins finds the minimal pairs of 20,000 sentences in less than 5 seconds") {
   Task task = coreference_task(20000, 2, Random(3));
   for (Example& e : task.train) e.twin = -1;
   const auto start = std::chrono::steady_clock::now();
@@ -201,7 +201,7 @@ TEST_CASE("the minimal pairs of a whole task are found again, in nearly linear t
   CHECK(seconds.count() < 5);
 }
 
-TEST_CASE("shuffled antecedents are one of the two candidates, half of them wrong") {
+TEST_CASE("shuffle_antecedents chooses between the two candidates, and half of the choices are wrong") {
   Task task = coreference_task(2000, 2, Random(3));
   std::vector<Example> shuffled = task.train;
   shuffle_antecedents(shuffled, Random(5));
@@ -220,7 +220,7 @@ TEST_CASE("shuffled antecedents are one of the two candidates, half of them wron
         "shuffle_antecedents: expected an antecedent and a distractor in example 1");
 }
 
-TEST_CASE("a tenth of the groups is held out, groups stay together") {
+TEST_CASE("hold_out_tenth holds out a tenth of the groups and keeps groups together") {
   Task task;
   std::vector<std::vector<Example>> groups;
   for (int i = 0; i < 50; ++i) {
@@ -261,7 +261,7 @@ TEST_CASE("a tenth of the groups is held out, groups stay together") {
         "task 'jsonl': 1 group of examples; expected two to hold one out");
 }
 
-TEST_CASE("a completed task knows every word and the longest text") {
+TEST_CASE("complete() sets the vocabulary, the longest text and the number of sentences of a task") {
   Task task;
   task.name = "t";
   task.train = {example({"a", "it"}, 1, 0)};

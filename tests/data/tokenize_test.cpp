@@ -6,7 +6,7 @@
 using namespace heed;
 using Words = std::vector<std::string>;
 
-TEST_CASE("words are split at white space and punctuation") {
+TEST_CASE("The split into words is at white space and punctuation") {
   CHECK(tokenize("The animal didn't cross.", Split::words) == Words{"The", "animal", "didn't", "cross", "."});
   CHECK(tokenize("  a\t b\u3000c\u00a0d\r\n", Split::words) == Words{"a", "b", "c", "d"});
   CHECK(tokenize("小狗 没有 过，因为 它。", Split::words) == Words{"小狗", "没有", "过", "，", "因为", "它", "。"});
@@ -20,13 +20,13 @@ TEST_CASE("words are split at white space and punctuation") {
   CHECK(message([] { tokenize("ab\xc3", Split::words); }) == "text: not UTF-8 at byte 2: 0xc3");
 }
 
-TEST_CASE("characters are grapheme clusters, ASCII runs stay together") {
+TEST_CASE("The split into characters yields grapheme clusters, and keeps ASCII words together") {
   CHECK(tokenize("苹果很甜", Split::characters) == Words{"苹", "果", "很", "甜"});
   CHECK(tokenize("用GPT4写， 好!", Split::characters) == Words{"用", "GPT4", "写", "，", "好", "!"});
   CHECK(tokenize("e\u0301a 👩‍👩‍👧", Split::characters) == Words{"e\u0301", "a", "👩‍👩‍👧"});
 }
 
-TEST_CASE("A text's tokens are the text again, byte for byte") {
+TEST_CASE("The tokens of a text reproduce it byte for byte, for each kind of split") {
   const Tokenizer words = Tokenizer::of_text(Split::words), characters = Tokenizer::of_text(Split::characters),
                   bytes = Tokenizer::of_text(Split::bytes);
   CHECK(words("a cat,  didn't\r\n\n it's - so") ==

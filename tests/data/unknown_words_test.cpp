@@ -12,7 +12,7 @@ Example asked(const std::vector<std::string>& tokens) {
 
 }  // namespace
 
-TEST_CASE("Rare training words and words of held-out sentences alone are unknown") {
+TEST_CASE("learn_unknown makes rare training words and words only in held-out sentences unknown") {
   Task task;
   task.train = {asked({"cat", "it", "ran"}), asked({"cat", "it", "sat"}), asked({"dog", "it", "ran"})};
   task.held_out = {asked({"cat", "it", "flew"}), asked({"newt", "it", "ran"})};
@@ -22,7 +22,7 @@ TEST_CASE("Rare training words and words of held-out sentences alone are unknown
   CHECK(task.vocabulary["newt"] == 0);
   CHECK(task.vocabulary["ran"] == 3);
 
-  for (Example& example : task.train) example.answer = "yes";  // which no sentence has
+  for (Example& example : task.train) example.answer = "yes";  // not a word of any sentence
   learn_unknown(task, 3);
   CHECK(task.vocabulary.words() == std::vector<std::string>{"<unk>", "it", "yes"});
   learn_unknown(task, 2);
@@ -33,7 +33,7 @@ TEST_CASE("Rare training words and words of held-out sentences alone are unknown
   CHECK(share.words == 6);
   CHECK(share.unknown_words == 2);
 
-  // An unknown answer can be given by nobody, not even by one who says "<unk>".
+  // An unknown answer counts as wrong even if the model answers "<unk>".
   const Batch batch = NumberedExamples(task.held_out, task.vocabulary).batch(0, 2);
   CHECK(batch.answer[0] == 1);
   CHECK(batch.answer[1] == -1);

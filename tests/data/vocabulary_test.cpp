@@ -5,7 +5,7 @@
 
 using namespace heed;
 
-TEST_CASE("words are numbered in order of first occurrence") {
+TEST_CASE("Vocabulary numbers words in order of first occurrence") {
   Vocabulary vocabulary;
   CHECK(vocabulary.add("it") == 0);
   CHECK(vocabulary.add("它") == 1);
@@ -17,7 +17,7 @@ TEST_CASE("words are numbered in order of first occurrence") {
   CHECK_FALSE(vocabulary.contains("It"));
 }
 
-TEST_CASE("an unknown word is named, with the most similar known one") {
+TEST_CASE("The error for an unknown word names it and suggests the most similar known word") {
   const Vocabulary vocabulary({"animal", "street"});
   CHECK(vocabulary.words() == std::vector<std::string>{"animal", "street"});
   CHECK(message([&] { vocabulary["animals"]; }) ==

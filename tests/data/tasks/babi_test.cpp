@@ -27,7 +27,7 @@ std::string babi_refusal(const std::string& content) {
 
 }  // namespace
 
-TEST_CASE("a question comes with the story so far") {
+TEST_CASE("read_babi gives each question with the story before it") {
   const TemporaryFile file("qa11_some_train.txt", two_stories);
   const auto stories = read_babi(file.path());
   REQUIRE(stories.size() == 2);
@@ -49,7 +49,7 @@ TEST_CASE("a question comes with the story so far") {
   CHECK(stories[1][1].antecedent == 4);   // the last of two statements that support it
 }
 
-TEST_CASE("spaces around a question, its answer and its IDs are none of them") {
+TEST_CASE("read_babi ignores spaces around a question, its answer and its IDs") {
   const TemporaryFile file("qa1_x.txt", "1 Ann is in bed.\n2  Where is Ann? \t  bed \t  1 \n");
   const auto stories = read_babi(file.path());
   REQUIRE(stories.size() == 1);
@@ -58,7 +58,7 @@ TEST_CASE("spaces around a question, its answer and its IDs are none of them") {
   CHECK(stories[0][0].antecedent == 3);
 }
 
-TEST_CASE("a bAbI task reads several files") {
+TEST_CASE("babi_task reads several files") {
   const TemporaryFile a("qa1_a.txt", two_stories), b("qa2_b.txt", "1 Ann is in bed.\n2 Where is Ann?\tbed\t1\n");
   const Task both = babi_task(a.path() + ", " + b.path(), b.path(), Random(1));
   CHECK(both.train.size() == 5);
@@ -73,7 +73,7 @@ TEST_CASE("a bAbI task reads several files") {
   for (const Example& e : cut.train) CHECK(text(e).substr(0, 3) != text(cut.held_out[0]).substr(0, 3));
 }
 
-TEST_CASE("mistakes in a bAbI file are listed by line") {
+TEST_CASE("read_babi lists the mistakes in a file by line") {
   CHECK(babi_refusal("1 Eve ran.\n"
                      "3 Where is Eve?\tshed\t1\n"
                      "4 \n"
@@ -104,7 +104,7 @@ TEST_CASE("mistakes in a bAbI file are listed by line") {
   CHECK(babi_refusal("1 \xe5ve.\n") == "FILE: not UTF-8 at byte 2: 0xe5");
 }
 
-TEST_CASE("Stories whose questions would multiply them beyond memory are rejected") {
+TEST_CASE("read_babi rejects long stories that their questions would multiply beyond memory") {
   std::string story;
   for (int id = 1; id <= 12'000; id += 2) {
     story += fmt::format("{} John went to the hall.\n{} Where is John?\thall\t{}\n", id, id + 1, id);

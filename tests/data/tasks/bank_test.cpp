@@ -7,7 +7,7 @@
 using namespace heed;
 using namespace heed::test;
 
-TEST_CASE("bank: one cue word decides the sense, independent of the others") {
+TEST_CASE("bank: one cue word decides the sense, independently of the other words") {
   const Task task = bank_task(4000, 1000, Random(1));
   CHECK(texts(task.train).size() == 4000);
   CHECK(texts(task.held_out).size() == 1000);
@@ -15,7 +15,7 @@ TEST_CASE("bank: one cue word decides the sense, independent of the others") {
   CHECK(text(task.held_out[1]).substr(0, 22) == "The bank of the money ");
   check_twins(task.train);
   check_twins(task.held_out);
-  std::map<std::string, std::set<std::string>> senses;  // of a word, in all texts that have it
+  std::map<std::string, std::set<std::string>> senses;  // per word, in all texts that contain it
   Pairs pairs[2];
   int before = 0, unclear = 0;
   for (const Set* set : {&task.train, &task.held_out}) {

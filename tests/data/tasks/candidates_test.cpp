@@ -31,7 +31,7 @@ constexpr const char* clozes =
 
 }  // namespace
 
-TEST_CASE("Candidates of JSONL are read back as written, also the answer 'none of them'") {
+TEST_CASE("Candidates in JSONL are read back as written, including the answer 'none of them'") {
   const Scratch scratch;
   write_file(scratch / "a.jsonl", spans);
   std::vector<Example> examples = read_jsonl(scratch / "a.jsonl");
@@ -72,7 +72,7 @@ TEST_CASE("Mistakes in candidates are listed by line") {
         "FILE:1: other: not allowed with candidates, which determine it\nFILE:1: missing key 'antecedent'");
 }
 
-TEST_CASE("Files of different formats are read one after another; given tokens are kept") {
+TEST_CASE("read_all_candidates reads files of different formats and keeps given tokens") {
   const Scratch scratch;
   write_file(scratch / "a.jsonl", spans);
   write_file(scratch / "b.jsonl", words);
@@ -89,7 +89,7 @@ TEST_CASE("Files of different formats are read one after another; given tokens a
   CHECK(all[3].twin == 2);
 }
 
-TEST_CASE("The first line tells the format of a file, and '#' selects sets of schemas") {
+TEST_CASE("read_candidates detects the format by the first line, and '#' selects sets of schemas") {
   const Scratch scratch;
   const auto schema = [](const char* set, int chosen) {
     return fmt::format(
@@ -116,11 +116,11 @@ TEST_CASE("The first line tells the format of a file, and '#' selects sets of sc
   CHECK(read_candidates(schemas + "#en/two").size() == 1);
   CHECK(read_candidates((scratch / "g.tsv").string())[0].relation == "masculine");
   CHECK(read_candidates((scratch / "w.txt").string())[0].candidates.size() == 2);
-  // A set follows the one before it, unless it is a file, or a file's own sets come next.
+  // A name after a comma is another set of the same file, unless it is a file or has its own '#'.
   CHECK(read_all_candidates(schemas + "#en/one,en/two").size() == 3);
   CHECK(read_all_candidates(schemas + "#en/two," + (scratch / "b.jsonl").string()).size() == 2);
   CHECK(read_all_candidates(schemas + "#en/two," + schemas + "#en/one").size() == 3);
-  write_file(scratch / "s#1.jsonl", words);  // a name of its own
+  write_file(scratch / "s#1.jsonl", words);  // '#' is part of this file's name
   CHECK(read_candidates((scratch / "s#1.jsonl").string()).size() == 1);
 
   const std::string file = (scratch / "b.jsonl").string();
@@ -194,8 +194,7 @@ TEST_CASE("A held-out sentence that is also in the training set is removed and c
         "data.test: every sentence is also in the training set; expected others to test on");
 }
 
-TEST_CASE(
-    "A sentence in which two candidates have the same tokens is removed and counted; its counterpart stays alone") {
+TEST_CASE("A sentence whose candidates have the same tokens is removed and counted") {
   const Scratch scratch;
   const auto cloze = [](const char* sentence, const char* one, const char* two) {
     return fmt::format(R"({{"qID": "A-{}", "sentence": "{}", "option1": "{}", "option2": "{}", "answer": "1"}})"
@@ -213,7 +212,7 @@ TEST_CASE(
   CHECK(task.train[0].twin == -1);
 }
 
-TEST_CASE("Subwords are learned from the training sentences, and spans are of them") {
+TEST_CASE("The candidates task learns subwords from the training sentences and converts the spans") {
   const Scratch scratch;
   std::string many;
   for (int i = 0; i < 40; ++i) many += spans;
@@ -244,7 +243,7 @@ TEST_CASE("Subwords are learned from the training sentences, and spans are of th
   CHECK(with_known.vocabulary.words() == task.vocabulary.words());
 }
 
-TEST_CASE("An antecedent and a distractor make two candidates in text order") {
+TEST_CASE("name_candidates turns antecedent and distractor into two candidates in text order") {
   std::vector<Example> examples{
       {.tokens = {"a", "b", "it"}, .query = 2, .antecedent = 1, .distractor = 0, .answer = "b"}};
   name_candidates(examples);
@@ -255,7 +254,7 @@ TEST_CASE("An antecedent and a distractor make two candidates in text order") {
         "sentence 2 of 2: expected a question with \"candidates\", or with \"antecedent\" and \"other\"");
 }
 
-TEST_CASE("Shuffled answers are equally likely among the candidates") {
+TEST_CASE("shuffle_antecedents draws each candidate, or none, with equal probability") {
   const Example one{.tokens = {"a", "b", "it"}, .query = 2, .candidates = {{0, 1}, {1, 2}}, .chosen = 0};
   std::vector<Example> examples(1000, one);
   shuffle_antecedents(examples, Random(3));

@@ -7,7 +7,7 @@
 using namespace heed;
 using namespace heed::test;
 
-TEST_CASE("chinese: three questions, the first held out is 苹果 很 甜") {
+TEST_CASE("chinese: the task has three kinds of question, with counterparts and expected words") {
   const Task task = chinese_task(3600, 900, Random(1));
   CHECK(task.train.size() == 3600);
   CHECK(task.held_out.size() == 900);

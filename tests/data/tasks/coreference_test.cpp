@@ -17,7 +17,7 @@ Pairs coreference_pairs(const Set& set) {
 
 }  // namespace
 
-TEST_CASE("coreference: sizes, words and sentences as promised") {
+TEST_CASE("coreference: the task has the documented sizes, words and sentences") {
   const Task task = coreference_task(4000, 1000, Random(1));
   CHECK(task.train.size() == 4000);
   CHECK(task.held_out.size() == 1000);
@@ -36,7 +36,7 @@ TEST_CASE("coreference: sizes, words and sentences as promised") {
   check_twins(task.held_out);
 }
 
-TEST_CASE("coreference: both nouns are candidates, one pronoun asks") {
+TEST_CASE("coreference: both nouns are candidates, and the pronoun is the query") {
   const Task task = coreference_task(2000, 500, Random(2));
   std::map<std::string, std::set<std::string>> adjectives;  // by noun
   for (const Set* set : {&task.train, &task.held_out}) {
@@ -82,7 +82,7 @@ TEST_CASE("coreference: position and frequency do not predict the antecedent") {
   }
 }
 
-TEST_CASE("coreference: held-out pairs are unseen, their words are not") {
+TEST_CASE("coreference: held-out pairs do not occur in training, but their words do") {
   for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
     const Task task = coreference_task(8000, 2000, Random(seed));
     const Pairs seen = coreference_pairs(task.train), unseen = coreference_pairs(task.held_out);
@@ -99,7 +99,7 @@ TEST_CASE("coreference: held-out pairs are unseen, their words are not") {
   }
 }
 
-TEST_CASE("coreference: the seed decides, sizes have limits") {
+TEST_CASE("coreference: the seed determines the sentences, and sizes have limits") {
   const Task task = coreference_task(200, 100, Random(1));
   CHECK(texts(task.train) == texts(coreference_task(200, 100, Random(1)).train));
   CHECK(texts(task.train) != texts(coreference_task(200, 100, Random(2)).train));

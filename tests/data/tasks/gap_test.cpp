@@ -18,7 +18,7 @@ std::string names(const char* pronoun, int at, const char* A, const char* B) {
 
 }  // namespace
 
-TEST_CASE("Names are read at their offsets; both may be wrong; the pronoun gives the gender") {
+TEST_CASE("read_gap reads names at their offsets, and the pronoun determines the gender") {
   const TemporaryFile file("g.tsv",
                            titles + names("her", 21, "TRUE", "FALSE") + names("her", 21, "FALSE", "TRUE") +
                                names("him", 33, "FALSE", "FALSE") +
@@ -34,10 +34,10 @@ TEST_CASE("Names are read at their offsets; both may be wrong; the pronoun gives
   CHECK(all[2].chosen == -1);
   CHECK(all[0].relation == "feminine");
   CHECK(all[2].relation == "masculine");
-  CHECK(all[3].relation == "masculine");  // of a capital
+  CHECK(all[3].relation == "masculine");  // capital letters do not matter
 }
 
-TEST_CASE("Every mistake of a file of names is listed by its line") {
+TEST_CASE("read_gap lists every mistake by line") {
   const TemporaryFile file("g.tsv", titles + "t-1\tshort\n" + names("her", 20, "TRUE", "FALSE") +
                                         names("dog", 25, "TRUE", "FALSE") + names("her", 21, "TRUE", "TRUE") +
                                         names("her", 21, "yes", "FALSE") +

@@ -9,7 +9,7 @@
 using namespace heed;
 using Words = std::vector<std::string>;
 
-TEST_CASE("one of five pairs is held out, and each noun and adjective occurs in both sets") {
+TEST_CASE("split_pairs holds out a fifth of the pairs, and every noun and adjective is in both sets") {
   for (const std::uint64_t seed : {1, 2, 3}) {
     const PairSplit split = split_pairs(12, 10, Random(seed));
     REQUIRE(split.train.size() == 12);
@@ -31,7 +31,7 @@ TEST_CASE("one of five pairs is held out, and each noun and adjective occurs in 
   }
 }
 
-TEST_CASE("numbers are drawn without repetition, the kept ones first") {
+TEST_CASE("draw() draws numbers without repetition, after those to keep") {
   const std::vector<int> drawn = draw("x", 50, 60, 3, Random(1));
   CHECK(std::vector<int>(drawn.begin(), drawn.begin() + 3) == std::vector<int>{0, 1, 2});
   CHECK(std::set<int>(drawn.begin(), drawn.end()).size() == 50);
@@ -46,12 +46,12 @@ TEST_CASE("numbers are drawn without repetition, the kept ones first") {
         "data.sentences: expected 0 to 60, got -1: no more exist");
 }
 
-TEST_CASE("a shape's placeholders become words") {
+TEST_CASE("fill() replaces the placeholders of a shape by words") {
   CHECK(fill("The {animal} saw the {animal}", {{"{animal}", "dog"}}) == Words{"The", "dog", "saw", "the", "dog"});
   CHECK(fill("it", {}) == Words{"it"});
 }
 
-TEST_CASE("a number is split digit by digit") {
+TEST_CASE("Digits splits a number digit by digit") {
   Digits digit{2 + 3 * (4 + 5 * 6)};
   CHECK(digit(3) == 2);
   CHECK(digit(5) == 4);

@@ -7,7 +7,7 @@
 
 using namespace heed;
 
-TEST_CASE("Induction: distinct signs, then the same signs in the same order") {
+TEST_CASE("induction: a sequence is distinct signs, and then the same signs in the same order") {
   const Task task = induction_task(300, 20, 32, Random(1));
   REQUIRE(task.corpus);
   const Corpus& corpus = *task.corpus;
@@ -27,7 +27,7 @@ TEST_CASE("Induction: distinct signs, then the same signs in the same order") {
   CHECK((*periods.begin() == 8 && *periods.rbegin() == 16 && periods.size() == 9));
 }
 
-TEST_CASE("Induction: a sequence ends in a repeated sign, and asks for the sign after its first occurrence") {
+TEST_CASE("induction: the query is a repeated sign, and the answer follows its first occurrence") {
   const Task task = induction_task(10, 300, 40, Random(2));
   REQUIRE(task.held_out.size() == 200);
   for (const Example& piece : task.held_out) {

@@ -24,7 +24,7 @@ std::string line(int number) {
 
 }  // namespace
 
-TEST_CASE("annotated sentences are read as written") {
+TEST_CASE("read_jsonl reads annotated sentences as written") {
   const TemporaryFile file("s.jsonl",
                            "\xef\xbb\xbf"
                            R"({"tokens": ["小狗", "，", "它", "累"], "query": 2, "antecedent": 0})"
@@ -43,7 +43,7 @@ TEST_CASE("annotated sentences are read as written") {
   CHECK(examples[1].sentences == std::vector<int>{1, 0});
 }
 
-TEST_CASE("writing and reading keeps every task's held-out sentences") {
+TEST_CASE("write_jsonl and read_jsonl preserve the held-out sentences of every task") {
   const TemporaryFile file("held_out.jsonl", "");
   const auto returns = [&](const std::vector<Example>& examples) {
     write_jsonl(file.path(), examples);
@@ -57,7 +57,7 @@ TEST_CASE("writing and reading keeps every task's held-out sentences") {
                             "1 Mary moved to the hall.\n2 Where is Mary?\thall\t1\n"
                             "3 John has the ball.\n4 Is John in the hall?\tmaybe\t3\n");
   const std::vector<Example> asked = read_babi(story.path()).at(0);
-  REQUIRE(asked.at(1).antecedent == -1);  // "maybe" is none of the words
+  REQUIRE(asked.at(1).antecedent == -1);  // "maybe" is not a word of the story
   CHECK(returns(asked));
 
   Example odd;
@@ -77,7 +77,7 @@ TEST_CASE("writing and reading keeps every task's held-out sentences") {
   CHECK(read_file(file.path()) == before);
 }
 
-TEST_CASE("every mistake of a file is listed, by line") {
+TEST_CASE("read_jsonl lists every mistake in a file by line") {
   CHECK(jsonl_refusal("[1]\n"
                       "{\"tokens\": [\"a\", \"b\"], \"query\": 2, \"antecedent\": -1}\n"
                       "{\"tokens\": [\"a\", \"b\"], \"qeury\": 1, \"antecedent\": 0}\n"
@@ -108,7 +108,7 @@ TEST_CASE("every mistake of a file is listed, by line") {
         "FILE:11: missing key 'tokens'");
 }
 
-TEST_CASE("counterparts, candidates and cue words of a file must match its sentences") {
+TEST_CASE("read_jsonl requires counterparts, distractors and cue words to match the sentences") {
   const std::string a = R"({"tokens": ["a", "b"], "query": 1, "antecedent": 0, )";
   CHECK(jsonl_refusal(a + "\"other\": 2}\n" + a + "\"decider\": \"c\"}\n" + a + "\"twin\": -1}\n") ==
         "FILE:1: other: expected a number from 0 to 1, got 2\n"
@@ -123,7 +123,7 @@ TEST_CASE("counterparts, candidates and cue words of a file must match its sente
         "FILE:5: twin: expected a sentence of 3 tokens with query 1, got 2 tokens and 1");
 }
 
-TEST_CASE("invalid JSON is rejected at its line") {
+TEST_CASE("read_jsonl rejects invalid JSON and names its line") {
   CHECK(jsonl_refusal("{\"tokens\": [\"a\"").rfind("FILE:1: not JSON at byte 16: ", 0) == 0);
   CHECK(jsonl_refusal("\n{} x").rfind("FILE:2: not JSON at byte 4: ", 0) == 0);
   CHECK(jsonl_refusal("{\"query\": 1e999}").rfind("FILE:1: a number in it is too large", 0) == 0);
@@ -137,7 +137,7 @@ TEST_CASE("invalid JSON is rejected at its line") {
         "FILE:1: query: expected a number from 0 to 1, got 4294967296");
 }
 
-TEST_CASE("a file that is one JSON array, or whose objects span lines, is rejected with one message") {
+TEST_CASE("read_jsonl rejects a JSON array, objects over several lines, and CSV with one message") {
   const std::string object = "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 0}";
   const std::string array =
       "FILE: this is one JSON array; expected one object per line, without brackets around them or commas between them "
@@ -151,15 +151,15 @@ TEST_CASE("a file that is one JSON array, or whose objects span lines, is reject
         "FILE: looks like CSV; expected one JSON object per line (examples/convert.py of heed converts CSV)");
 }
 
-TEST_CASE("a long list of mistakes is cut") {
+TEST_CASE("read_jsonl truncates a long list of mistakes") {
   std::string content;
-  for (int i = 0; i < 25; ++i) content += "{}\n";  // three missing keys would hide behind the first: tokens
+  for (int i = 0; i < 25; ++i) content += "{}\n";  // the first missing key, tokens, hides the other ones
   const std::string text = jsonl_refusal(content);
   CHECK(text.find("FILE:20: missing key 'tokens'\n... and 5 more") != std::string::npos);
   CHECK(text.find("FILE:21") == std::string::npos);
 }
 
-TEST_CASE("wrong values are shown, cut at a character, without disruptive characters") {
+TEST_CASE("Errors of read_jsonl quote wrong values, truncated and without control characters") {
   CHECK(jsonl_refusal("{\"tokens\": \"\xe2\x80\xae\\u001b\xc2\x9b\"}\n") ==
         "FILE:1: tokens: expected a list of at least 2 words, got \"⟨U+202E⟩\\u001b⟨U+009B⟩\"");
   std::string apples;
@@ -169,7 +169,7 @@ TEST_CASE("wrong values are shown, cut at a character, without disruptive charac
   CHECK(jsonl_refusal("{\"a\xe2\x80\xae\": 1}\n") == "FILE:1: unknown key 'a⟨U+202E⟩'\nFILE:1: missing key 'tokens'");
 }
 
-TEST_CASE("files that are not text are rejected as a whole") {
+TEST_CASE("read_jsonl rejects a file that is not text, or empty, with one message") {
   CHECK(jsonl_refusal("{\"tokens\": [\"\xff\"]}") == "FILE: not UTF-8 at byte 13: 0xff");
   CHECK(jsonl_refusal(R"({"tokens": ["a"]})"
                       "\r"
@@ -181,7 +181,7 @@ TEST_CASE("files that are not text are rejected as a whole") {
   CHECK(message([] { read_jsonl("/"); }) == "/: expected a text file, got a directory");
 }
 
-TEST_CASE("a jsonl task holds out a tenth, keeping minimal pairs together, or takes the test file") {
+TEST_CASE("jsonl_task holds out a tenth, keeping minimal pairs together, or uses the test file") {
   std::string content;
   for (int i = 0; i < 20; ++i) {
     content += line(i) +
@@ -207,7 +207,7 @@ TEST_CASE("a jsonl task holds out a tenth, keeping minimal pairs together, or ta
         "FILE: has only one sentence or minimal pair; expected more, to hold some out, or a file in data.test");
 }
 
-TEST_CASE("A sentence of a single word may ask for the next word") {
+TEST_CASE("read_jsonl accepts a sentence of a single word that asks for the next word") {
   const Scratch scratch;
   write_file(scratch / "a.jsonl", R"({"tokens": ["a"], "query": 0, "answer": "b"})"
                                   "\n");
@@ -219,7 +219,7 @@ TEST_CASE("A sentence of a single word may ask for the next word") {
                       "\n") == "FILE:1: tokens: expected a list of at least 1 word, got []");
 }
 
-TEST_CASE("A sentence has its file and line, which do not affect equality") {
+TEST_CASE("read_jsonl stores file and line of a sentence, which do not affect equality") {
   const std::string line = R"({"tokens": ["a", "b"], "query": 1, "antecedent": 0})";
   const TemporaryFile file("a.jsonl", line + "\n\n" + line + "\n");
   const std::vector<Example> examples = read_jsonl(file.path());
@@ -229,7 +229,7 @@ TEST_CASE("A sentence has its file and line, which do not affect equality") {
   CHECK(examples[0] == examples[1]);
 }
 
-TEST_CASE("A hostile line takes time and memory in proportion to its bytes") {
+TEST_CASE("read_jsonl takes time and memory proportional to the bytes of a hostile line") {
   CHECK(jsonl_refusal("{\"" + std::string(10'000'000, 'k') + "\": 1}") ==
         "FILE:1: unknown key '" + std::string(59, 'k') + "…'\nFILE:1: missing key 'tokens'");
   std::string tokens = "\"it\"", spans;

@@ -19,7 +19,7 @@ TaskOptions options(TaskKind kind) {
 
 }  // namespace
 
-TEST_CASE("tasks are made by name") {
+TEST_CASE("make_task makes a task of each kind") {
   for (const TaskKind kind : {TaskKind::coreference, TaskKind::bank, TaskKind::chinese}) {
     const Task task = make_task(options(kind), chance);
     CHECK(task.name == name_of(kind));
@@ -35,7 +35,7 @@ TEST_CASE("tasks are made by name") {
   CHECK(make_task(o, chance).train.size() == 1);
 }
 
-TEST_CASE("the control changes answers of the training set alone") {
+TEST_CASE("The option shuffle_antecedents changes only answers of the training set") {
   TaskOptions o = options(TaskKind::coreference);
   const Task task = make_task(o, chance);
   o.shuffle_antecedents = true;
@@ -48,7 +48,7 @@ TEST_CASE("the control changes answers of the training set alone") {
   CHECK(held_out == 0);
 }
 
-TEST_CASE("a task that cannot be made says why") {
+TEST_CASE("make_task states why it cannot make a task") {
   CHECK(message([] { make_task(options(static_cast<TaskKind>(99)), chance); }) ==
         "value 99 is not among coreference, bank, chinese, babi, jsonl, text, masked_text, induction, "
         "candidates");

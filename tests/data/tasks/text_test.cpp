@@ -31,7 +31,7 @@ std::string text_of(const Task& task, const TokenNumbers& numbers) {
 
 }  // namespace
 
-TEST_CASE("The last tenth of a text is held out completely") {
+TEST_CASE("text_task holds out the last tenth of a text") {
   const Texts texts;
   const std::string text = "To be, or not to be:\nthat is the question.\n苹果很甜\n";  // 56 bytes
   write_file(texts / "a", text);
@@ -47,7 +47,7 @@ TEST_CASE("The last tenth of a text is held out completely") {
   CHECK(texts.task("a", Split::characters, 4).vocabulary.word(1) == "o");
 }
 
-TEST_CASE("Several files form one text, and a separate text may be held out") {
+TEST_CASE("text_task joins several files into one text, and accepts a separate held-out text") {
   const Texts texts;
   write_file(texts / "a", "abcdefghij");
   write_file(texts / "b", "klmnopqrst");
@@ -59,13 +59,13 @@ TEST_CASE("Several files form one text, and a separate text may be held out") {
   CHECK(text_of(other, other.corpus->held_out) == "klmnopqrst");
 }
 
-TEST_CASE("Excerpts are held-out tokens, each with the next token as answer") {
+TEST_CASE("The excerpts of text_task are held-out tokens with the next token as the answer") {
   const Texts texts;
   std::string text;
   for (int i = 0; i < 1000; ++i) text += static_cast<char>('a' + i % 26);
   write_file(texts / "a", text);
   const Task task = texts.task("a", Split::characters, 8);
-  REQUIRE(task.held_out.size() == 92);  // 100 characters have so many pieces of 8 with a next one
+  REQUIRE(task.held_out.size() == 92);  // the number of excerpts of 8 in 100 characters that have a next one
   for (const Example& piece : task.held_out) {
     REQUIRE(piece.tokens.size() == 8);
     CHECK(piece.query == 7);
@@ -73,7 +73,7 @@ TEST_CASE("Excerpts are held-out tokens, each with the next token as answer") {
   }
 }
 
-TEST_CASE("A text that is too short or invalid is rejected") {
+TEST_CASE("text_task rejects a text that is too short or invalid") {
   const Texts texts;
   write_file(texts / "short", "abcdefghij");
   write_file(texts / "broken", "abcdefghij\xff");
@@ -89,7 +89,7 @@ TEST_CASE("A text that is too short or invalid is rejected") {
   CHECK(refusal("none", Split::bytes, 3) == "cannot read FILE/none: No such file or directory");
 }
 
-TEST_CASE("Subwords are learned from the training part, and join to the text again") {
+TEST_CASE("text_task learns subwords from the training part, and they reproduce the text") {
   const Texts texts;
   std::string text;
   for (int i = 0; i < 300; ++i) text += "the cat sat on the mat\u2581 \u00ff\n";
@@ -97,10 +97,10 @@ TEST_CASE("Subwords are learned from the training part, and join to the text aga
   const Task task = texts.task("a", Split::subwords, 8);
   CHECK(text_of(task, task.corpus->train) + text_of(task, task.corpus->held_out) == text);
   CHECK(task.vocabulary.contains(" the"));
-  CHECK(task.corpus->train.size() < 300 * 16);  // of 30 bytes a line
+  CHECK(task.corpus->train.size() < 300 * 16);  // a line has 30 bytes
 }
 
-TEST_CASE("UTF-16 is rejected for every split except bytes") {
+TEST_CASE("text_task rejects UTF-16 for every split except bytes") {
   const Texts texts;
   std::string text;
   for (int i = 0; i < 300; ++i) text += "the cat sat on the mat\n";
@@ -122,7 +122,7 @@ TEST_CASE("UTF-16 is rejected for every split except bytes") {
   CHECK(texts.task("wide", Split::bytes, 8).corpus->train.size() == std::ssize(wide) / 10 * 9);
 }
 
-TEST_CASE("A text that another program truncates during the read is an error, or is read completely") {
+TEST_CASE("text_task reports a text truncated during the read, or reads it completely") {
   const Texts texts;
   std::string text;
   while (text.size() < 20'000'000) text += "the cat sat on the mat\n";
@@ -160,7 +160,7 @@ std::vector<std::string> shown_windows(const Windows& windows, const Vocabulary&
 
 }  // namespace
 
-TEST_CASE("A pretrained tokenizer's special tokens are in every window and excerpt, and are not predicted") {
+TEST_CASE("Special tokens of a pretrained tokenizer are in every window and are never predicted") {
   const Texts texts;
   write_file(texts / "a", "the cat saw the dog because it was big .");
   write_file(texts / "b", "a cat saw birds .");
@@ -190,14 +190,14 @@ TEST_CASE("A pretrained tokenizer's special tokens are in every window and excer
       const bool is_special = i % 6 == 0 || i % 6 == 5;
       if (is_special) CHECK((windows.next[i] < 0 && windows.tokens[i] == (i % 6 == 0 ? 2 : 3)));
       hidden += windows.next[i] >= 0;
-      replaced += windows.next[i] >= 0 && windows.tokens[i] >= 19;  // words that the text lacks
+      replaced += windows.next[i] >= 0 && windows.tokens[i] >= 19;  // words missing from the text
     }
   }
   CHECK((hidden > 400 && hidden < 560));  // 15 % of 3200
-  CHECK(replaced > 15);                   // 10 % of these, of which 42 of 61 are such words
+  CHECK(replaced > 15);                   // 10 % of these; 42 of the 61 words are missing from the text
 }
 
-TEST_CASE("A long text is read by a pretrained tokenizer in pieces of whole lines") {
+TEST_CASE("A pretrained tokenizer reads a long text in pieces of whole lines") {
   const Texts texts;
   std::string text;
   while (text.size() < 2'300'000) text += "the birds saw a cat .\n";

@@ -7,7 +7,7 @@
 
 using namespace heed;
 
-TEST_CASE("The distractor is a person that other lines mark") {
+TEST_CASE("read_winobias takes as distractor a person that other lines mark") {
   const Scratch scratch;
   const std::filesystem::path path = scratch / "pro_one.txt.dev";
   write_file(path,
@@ -34,7 +34,7 @@ TEST_CASE("The distractor is a person that other lines mark") {
   CHECK(all[0].relation == "pro");
 }
 
-TEST_CASE("Names need no article; spaces inside brackets and empty lines are ignored") {
+TEST_CASE("read_winobias reads names without an article, and ignores spaces and empty lines") {
   const Scratch scratch;
   const std::filesystem::path path = scratch / "anti_one.txt";
   write_file(path,
@@ -52,7 +52,7 @@ TEST_CASE("Names need no article; spaces inside brackets and empty lines are ign
   CHECK(all[1].relation == "anti");
 }
 
-TEST_CASE("Every mistake of a file of brackets is listed by its line") {
+TEST_CASE("read_winobias lists every mistake by line") {
   const Scratch scratch;
   const std::filesystem::path path = scratch / "x.txt";
   write_file(path,

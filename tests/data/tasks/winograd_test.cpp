@@ -22,7 +22,7 @@ std::string with(std::string text, const std::string& what, const std::string& b
 
 }  // namespace
 
-TEST_CASE("Schemas are read from the spans of their tokens, and one set is chosen") {
+TEST_CASE("read_winograd reads schemas from token spans, and selects sets by name") {
   const std::string twin = with(with(with(soup, "true", "TRUE"), "false", "true"), "TRUE", "false");
   const TemporaryFile file("s.tsv",
                            std::string(soup) + "\n" + twin + "\n" + "\n" + with(soup, "en\tone", "fr\ttwo") + "\n");
@@ -44,7 +44,7 @@ TEST_CASE("Schemas are read from the spans of their tokens, and one set is chose
         "FILE: unknown set 'en/on' (did you mean 'en/one'?); its sets: en/one, fr/two");
 }
 
-TEST_CASE("Every mistake of a file of schemas is listed by its line") {
+TEST_CASE("read_winograd lists every mistake by line") {
   const TemporaryFile file("s.tsv", std::string("en\tone\n") + soup + "\n" + with(soup, "\"burned\"", "\"boiled\"") +
                                         "\n" + with(soup, "[11, 12]", "[11, 99]") + "\n" + with(soup, "false", "true") +
                                         "\n" + with(soup, "true", "false") + "\n" +
@@ -59,7 +59,7 @@ TEST_CASE("Every mistake of a file of schemas is listed by its line") {
         "FILE:7: no candidates");
 }
 
-TEST_CASE("A span is two whole numbers, and errors in a schema say what is expected") {
+TEST_CASE("read_winograd requires spans of two whole numbers, and its errors state the expected form") {
   const auto refusal = [](const std::string& line) {
     const TemporaryFile file("s.tsv", line + "\n");
     return message([&] { read_winograd(file.path()); }, file.path());

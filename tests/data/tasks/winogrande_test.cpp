@@ -16,7 +16,7 @@ std::string cloze(const char* id, const char* sentence, const char* one, const c
 
 }  // namespace
 
-TEST_CASE("Options of a cloze are found as words, as the start of a word, or anywhere; qIDs pair counterparts") {
+TEST_CASE("read_winogrande finds options as words or parts of words, and pairs counterparts by qID") {
   const TemporaryFile file(
       "w.jsonl", cloze("A-2", "Nettles sting; Olaf cut the nettle, then Pim, as _ was told.", "pim", "Olaf", "2") +
                      cloze("B-1", "The lids and pots were there, but the _ broke.", "pot", "lid", "1") +
@@ -44,7 +44,7 @@ TEST_CASE("Options of a cloze are found as words, as the start of a word, or any
   CHECK(words(3, 0) == "boat");
 }
 
-TEST_CASE("Every mistake of a file of clozes is listed by its line") {
+TEST_CASE("read_winogrande lists every mistake by line") {
   const TemporaryFile file("w.jsonl", cloze("A-1", "No blank here.", "No", "here", "1") + "\n[1]\n" +
                                           cloze("A-1", "A cup or a _ here.", "cup", "jug", "1") +
                                           cloze("A-1", "A cup or a jug: _ here.", "cup", "jug", "3") +

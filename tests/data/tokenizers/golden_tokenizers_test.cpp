@@ -44,7 +44,7 @@ std::vector<int> ids_of(const std::vector<EncodedToken>& tokens) {
   return ids;
 }
 
-// The tokens of a text, as the vocabulary names them, with spaces between.
+// Returns the tokens of a text as in the vocabulary, separated by spaces.
 std::string named(const PretrainedTokenizer& tokenizer, std::string_view text) {
   std::string result;
   for (const EncodedToken& token : tokenizer.encode(text))
@@ -72,9 +72,9 @@ TEST_CASE("Tokenizers of 19 models give the ids and the texts of the tokenizers 
   }
 }
 
-TEST_CASE("The pieces of a text that get the sign of a space in front are those of the tokenizers package") {
+TEST_CASE("Metaspace puts its sign before the same pieces as the tokenizers package") {
   using Json = nlohmann::json;
-  // Shows each character of a text as "?", <s> as "s", and "_" for each sign, where each character is a piece.
+  // Makes each character a piece; returns "?" for each character, "s" for <s>, and "_" for each sign.
   const auto signs = [](const Json& normalizer, const std::string& text) {
     const Json characters = {
         {"type", "Split"}, {"pattern", {{"Regex", "."}}}, {"behavior", "Isolated"}, {"invert", false}};
@@ -98,7 +98,7 @@ TEST_CASE("The pieces of a text that get the sign of a space in front are those 
   const auto form = [](const char* name) { return Json{{"type", name}}; };
   const Json table = Json::parse(read_file(golden / "t5.json")).at("normalizer");
 
-  // As tokenizers 0.23.3 has them. A character that replaces others has the offset of the last one.
+  // The results of tokenizers 0.23.3. A character that replaces others has the offset of the last one.
   CHECK(signs(nullptr, "ab") == "_??");
   CHECK(signs(replacing("String", "''", "\""), "''a") == "??");
   CHECK(signs(replacing("String", "a", "xy"), "ab") == "_?_??");
@@ -123,14 +123,14 @@ TEST_CASE("The pieces of a text that get the sign of a space in front are those 
   CHECK(signs({{"type", "Sequence"}, {"normalizers", {form("NFKC"), replacing("String", "1", "xy")}}}, "\u00bdb") ==
         "_?_?_?_??");
 
-  CHECK(signs(table, "\u0301ab") == "_??");  // nothing is before what the table removes
+  CHECK(signs(table, "\u0301ab") == "_??");  // the table removes the first character, so no sign comes before it
   CHECK(signs(table, "\u00bdb") == "_?_?_??");
   CHECK(signs(table, "\u00bd\u0301b") == "_????");
   CHECK(signs(table, "\u200d\u200dab") == "_??");
   CHECK(signs(table, "a\u0301b") == "_??");
 }
 
-TEST_CASE("Letters of Hangul are composed as by the tokenizers package") {
+TEST_CASE("NFC, NFKC and NFKD treat Hangul letters like the tokenizers package") {
   const auto form = [](const char* name, const std::string& text) {
     const nlohmann::json vocabulary = {
         {"?", 0},       {"\uac00", 1},       {"\uac03", 2},      {"\ud558\u1102", 3}, {"\u1172\u1172", 4},
@@ -140,7 +140,7 @@ TEST_CASE("Letters of Hangul are composed as by the tokenizers package") {
     const EncodedToken token = PretrainedTokenizer(file.dump()).encode(text).at(0);
     return fmt::format("{} {}-{}", token.id, token.begin, token.end);
   };
-  // As tokenizers 0.23.3 has them.
+  // The results of tokenizers 0.23.3.
   CHECK(form("NFKC", "\u3131\u314f") == "1 0-6");
   CHECK(form("NFKC", "\uffa1\uffc2") == "1 0-6");
   CHECK(form("NFKC", "\uac00\u3133") == "2 0-6");
@@ -151,9 +151,9 @@ TEST_CASE("Letters of Hangul are composed as by the tokenizers package") {
   CHECK(form("NFC", "\uac00\u11a7") == "7 0-6");
 }
 
-TEST_CASE("Characters that are newer than the tables of the tokenizers package stay as they are") {
+TEST_CASE("Characters newer than the Unicode tables of the tokenizers package are unchanged") {
   using Json = nlohmann::json;
-  // Returns whether `text` is left as it is, in one piece.
+  // Returns whether `text` stays unchanged and in one piece.
   const auto keeps = [](const Json& normalizer, const Json& pre_tokenizer, const std::string& text) {
     const Json file = {{"normalizer", normalizer},
                        {"pre_tokenizer", pre_tokenizer},
@@ -181,7 +181,7 @@ TEST_CASE("Characters that are newer than the tables of the tokenizers package s
   CHECK_FALSE(keeps(nullptr, {{"type", "Punctuation"}}, "a\u2014"));
 }
 
-TEST_CASE("Alphabetic marks are those of the tokenizers package") {
+TEST_CASE("The class [:alpha:] contains the same marks as in the tokenizers package") {
   const nlohmann::json file = nlohmann::json::parse(R"({
     "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "[[:alpha:]]"}, "behavior": "Removed", "invert": false},
     "model": {"type": "WordLevel", "unk_token": "?", "vocab": {"1": 0, "?": 1}}})");
@@ -193,7 +193,7 @@ TEST_CASE("Alphabetic marks are those of the tokenizers package") {
   CHECK(named(tokenizer, "1\u03621") == "?");
 }
 
-TEST_CASE("A pattern that matches nothing leaves an empty text empty") {
+TEST_CASE("A Replace pattern that matches the empty string leaves an empty text empty") {
   const nlohmann::json file = nlohmann::json::parse(R"({
     "normalizer": {"type": "Sequence", "normalizers": [
       {"type": "Strip", "strip_left": true, "strip_right": true},
@@ -204,13 +204,13 @@ TEST_CASE("A pattern that matches nothing leaves an empty text empty") {
   CHECK(named(tokenizer, "a") == "x a");
 }
 
-TEST_CASE("Scores that nearly tie are those that the tokenizers package reads") {
+TEST_CASE("Unigram scores that nearly tie are decided as in the tokenizers package") {
   const auto ids = [](double a, double bc, double ab, double c) {
     const auto vocabulary = nlohmann::json::array({{"<unk>", 0.0}, {"a", a}, {"bc", bc}, {"ab", ab}, {"c", c}});
     const nlohmann::json file = {{"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", vocabulary}}}};
     return ids_of(PretrainedTokenizer(file.dump()).encode("abc"));
   };
-  // As tokenizers 0.23.3 has them. The nearest doubles of the first three make a + bc the larger sum or an equal one.
+  // The results of tokenizers 0.23.3. With the nearest doubles, a + bc would be larger or equal in the first three.
   CHECK(ids(-3.472796329604123, -3.1581943989316206, -5.265666966648271, -1.3653237618874723) == std::vector{3, 4});
   CHECK(ids(-2.5831005951759725, -7.2917269110739635, -0.4056912907682382, -9.469136215481697) == std::vector{3, 4});
   CHECK(ids(-0.7191110707864713, -1.6070053010184613, -3.3594711806428474, 1.033354808837915) == std::vector{3, 4});
@@ -218,7 +218,7 @@ TEST_CASE("Scores that nearly tie are those that the tokenizers package reads") 
   CHECK(ids(-1e-7, -2.5e20, -2.5e20, -1e-300) == std::vector{1, 2});
 }
 
-TEST_CASE("Tokens stand for bytes of the text that follow one another") {
+TEST_CASE("Tokens cover successive bytes of the text") {
   const std::set<std::string> without_gaps{"gpt2", "neox", "starcoder", "deepseek", "llama2", "gemma", "llama3"};
   for (const std::string& name : golden_names()) {
     const PretrainedTokenizer tokenizer = golden_tokenizer(name);
@@ -238,7 +238,7 @@ TEST_CASE("Tokens stand for bytes of the text that follow one another") {
   }
 }
 
-TEST_CASE("A token tells its place in the text, its word and how it is written") {
+TEST_CASE("A token has its bytes in the text, its word and its written form") {
   const PretrainedTokenizer bert = golden_tokenizer("bert_uncased");
   const std::string text = "The animal didn't cross the street.";
   CHECK(named(bert, text) == "[CLS] the animal d ##id ##n ' t c ##ro ##ss the st ##re ##et . [SEP]");
@@ -264,7 +264,7 @@ TEST_CASE("A token tells its place in the text, its word and how it is written")
   CHECK(named(llama2, "\u9f98") == "<s> \u2581 <0xE9> <0xBE> <0x98>");
 }
 
-TEST_CASE("Bytes that are not UTF-8, and bytes among the added tokens, become the text of the tokenizers package") {
+TEST_CASE("decode() treats invalid UTF-8 and byte tokens like the tokenizers package") {
   nlohmann::json file = nlohmann::json::parse(read_file(golden / "llama2.json"));
   const auto add = [&](const std::string& content, int id) {
     file["added_tokens"].push_back({{"id", id},
@@ -277,14 +277,14 @@ TEST_CASE("Bytes that are not UTF-8, and bytes among the added tokens, become th
   };
   const int size = golden_tokenizer("llama2").size();
   add("<0x25>", *golden_tokenizer("llama2").id("<0x25>"));
-  add("\u2581\u2581", size), add("<0x+5>", size + 2);  // size + 1 has no token
+  add("\u2581\u2581", size), add("<0x+5>", size + 2);  // size + 1 is an id without a token
   const PretrainedTokenizer tokenizer(file.dump());
   const auto decoded = [&](const std::vector<std::string>& tokens) {
     std::vector<int> ids;
     for (const std::string& token : tokens) ids.push_back(tokenizer.id(token).value());
     return tokenizer.decode(ids);
   };
-  // As tokenizers 0.23.3 has them.
+  // The results of tokenizers 0.23.3.
   const std::string wrong = "\uFFFD";
   CHECK(decoded({"<0xE4>", "<0x41>"}) == wrong + wrong);
   CHECK(decoded({"<0x41>", "<0xE4>", "a", "<0x41>"}) == wrong + wrong + "aA");
@@ -303,7 +303,7 @@ TEST_CASE("Bytes that are not UTF-8, and bytes among the added tokens, become th
   CHECK(Tokenizer::of_text(tokenizer).written(tokenizer.tokens(size + 9).back()) == "");
 }
 
-TEST_CASE("Special tokens have the meaning that the file gives them") {
+TEST_CASE("special() returns the special tokens that the file names") {
   const auto is = [](const std::string& name, const std::optional<int>& id, const std::string& token) {
     const PretrainedTokenizer tokenizer = golden_tokenizer(name);
     return id == tokenizer.id(token) && id.has_value();
@@ -326,7 +326,7 @@ TEST_CASE("Special tokens have the meaning that the file gives them") {
   CHECK(!tokenizer.is_special(0));
 }
 
-TEST_CASE("Text that is not UTF-8 and ids of no token are refused") {
+TEST_CASE("PretrainedTokenizer rejects text that is not UTF-8 and ids without a token") {
   const PretrainedTokenizer tokenizer = golden_tokenizer("gpt2");
   CHECK(message([&] { tokenizer.encode("ab\xc3"); }) == "text: not UTF-8 at byte 2: 0xc3");
   CHECK(message([&] { tokenizer.token(-1); }) ==
@@ -335,7 +335,7 @@ TEST_CASE("Text that is not UTF-8 and ids of no token are refused") {
         fmt::format("id 1073741824 belongs to no token; the tokenizer has {}", tokenizer.size()));
 }
 
-TEST_CASE("Long texts take time in proportion to their length") {
+TEST_CASE("encode() takes time proportional to the length of the text") {
   std::string spaces(100'000, ' '), word(100'000, 'a'), letters;
   for (int i = 0; i < 100'000; ++i) letters += static_cast<char>('a' + (i % 1000 * i + i / 7) % 26);
   std::string marks = "a";
@@ -348,12 +348,12 @@ TEST_CASE("Long texts take time in proportion to their length") {
       CHECK((text == spaces || !tokens.empty()));
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       INFO(name << ": " << text.size() << " bytes from '" << text.substr(0, 8) << "' took " << seconds << " s");
-      CHECK(seconds < 20);  // 0.2 s; minutes if it grew with the square
+      CHECK(seconds < 20);  // takes 0.2 s; quadratic time would take minutes
     }
   }
 }
 
-TEST_CASE("A pretrained tokenizer gives a Vocabulary the ids that it gives itself") {
+TEST_CASE("A Vocabulary of a pretrained tokenizer has the tokenizer's ids") {
   for (const std::string& name : golden_names()) {
     const PretrainedTokenizer pretrained = golden_tokenizer(name);
     const Tokenizer tokenizer = Tokenizer::of_text(pretrained);
@@ -369,7 +369,7 @@ TEST_CASE("A pretrained tokenizer gives a Vocabulary the ids that it gives itsel
   }
 }
 
-TEST_CASE("Marked words are found where a pretrained tokenizer changes the text") {
+TEST_CASE("cut() finds marked words although a pretrained tokenizer changes the text") {
   const Tokenizer tokenizer = Tokenizer::of_text(golden_tokenizer("bert_uncased"));
   MarkedText marked = without_brackets("[The Animal] didn't cross [the STREET] because it was tired.");
   marked.query = find_word(marked.text, "it");

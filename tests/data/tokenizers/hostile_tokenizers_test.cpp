@@ -22,12 +22,12 @@ const Json small_bpe = Json::parse(R"({
                      "special_tokens": {"<s>": {"id": "<s>", "ids": [3], "tokens": ["<s>"]}}},
   "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})");
 
-// Returns the message of the tokenizer in this file.
+// Returns the error message for this file.
 std::string saying(const Json& file) {
   return message([&] { PretrainedTokenizer tokenizer(file.dump()); });
 }
 
-// Returns the same after the value at `pointer` is set.
+// Returns the error message for small_bpe with `value` at `pointer`.
 std::string setting(const std::string& pointer, const Json& value) {
   Json file = small_bpe;
   file[Json::json_pointer(pointer)] = value;
@@ -38,7 +38,7 @@ Json parsed(const char* text) { return Json::parse(text); }
 
 }  // namespace
 
-TEST_CASE("A small tokenizer is read") {
+TEST_CASE("PretrainedTokenizer reads a small BPE file") {
   const PretrainedTokenizer tokenizer(small_bpe.dump());
   CHECK(tokenizer.size() == 4);
   CHECK(tokenizer.tokens(6) == std::vector<std::string>{"a", "b", "ab", "<s>", "<unused 4>", "<unused 5>"});
@@ -49,7 +49,7 @@ TEST_CASE("A small tokenizer is read") {
   CHECK(tokens == "<s> ab b a <s> ");
 }
 
-TEST_CASE("Other files than tokenizers are refused") {
+TEST_CASE("PretrainedTokenizer rejects files that are not tokenizers") {
   CHECK(message([] { PretrainedTokenizer tokenizer(""); }).starts_with("not JSON: it is empty"));
   CHECK(message([] { PretrainedTokenizer tokenizer("[]"); }) == "the file: expected an object, got a list");
   CHECK(message([] { PretrainedTokenizer tokenizer("{}"); }) == "the file: 'model' is missing");
@@ -61,7 +61,7 @@ TEST_CASE("Other files than tokenizers are refused") {
   CHECK(message([] { PretrainedTokenizer tokenizer(R"({"model": 1, "model": 2})"); }) == "key 'model' occurs twice");
 }
 
-TEST_CASE("Unknown parts are refused with their names") {
+TEST_CASE("PretrainedTokenizer rejects unknown parts and names them") {
   CHECK(setting("/extra", 1) == "the file: unknown key 'extra'");
   CHECK(setting("/model/type", "Sorcery") ==
         "model: unknown type 'Sorcery'; known: BPE, WordPiece, WordLevel, Unigram");
@@ -83,7 +83,7 @@ TEST_CASE("Unknown parts are refused with their names") {
         "normalizer: 'clean_text': expected true or false, got 1");
 }
 
-TEST_CASE("Ids that collide, are negative or huge are refused") {
+TEST_CASE("PretrainedTokenizer rejects ids that collide, are negative or are huge") {
   CHECK(setting("/model/vocab/b", 0) == "model: tokens 'a' and 'b' have the same id 0");
   CHECK(setting("/model/vocab/b", -1) == "model: token 'b' has the id -1, which is negative");
   CHECK(setting("/model/vocab/b", 2'000'000'000) ==
@@ -104,7 +104,7 @@ TEST_CASE("Ids that collide, are negative or huge are refused") {
   CHECK(saying(twice) == "the file.added_tokens[1]: tokens '<s>' and '</s>' have the same id 3");
 }
 
-TEST_CASE("Merges of unknown tokens and without two sides are refused") {
+TEST_CASE("PretrainedTokenizer rejects merges of unknown tokens and merges without two sides") {
   CHECK(setting("/model/merges/0", "a c") == "model: merges[0]: token 'c' is not in the vocabulary");
   CHECK(setting("/model/merges/0", parsed(R"(["b", "a"])")) == "model: merges[0]: token 'ba' is not in the vocabulary");
   CHECK(setting("/model/merges/0", "ab") == "model: merges[0]: expected two tokens with a space between, got 'ab'");
@@ -112,14 +112,14 @@ TEST_CASE("Merges of unknown tokens and without two sides are refused") {
         "model: merges[0]: expected two tokens with a space between, got 'a b c'");
   CHECK(setting("/model/merges/0", 7) == "model: merges[0]: expected two tokens, got 7");
   CHECK(setting("/model/merges", 7) == "model: 'merges': expected a list, got 7");
-  Json cycle = small_bpe;  // a token that its own merge makes
+  Json cycle = small_bpe;  // a token that is a merge of itself
   cycle["model"]["vocab"][""] = 4;
   cycle["model"]["merges"] = parsed(R"([["", "ab"], ["ab", ""], ["a", "b"]])");
   CHECK(saying(cycle) == "no error");
   CHECK(PretrainedTokenizer(cycle.dump()).encode(std::string(1000, 'a') + "b", false).size() == 1000);
 }
 
-TEST_CASE("An added token of which the normalizer leaves nothing is refused") {
+TEST_CASE("PretrainedTokenizer rejects an added token that the normalizer removes") {
   Json file = small_bpe;
   file["normalizer"] = parsed(R"({"type": "Strip", "strip_left": true, "strip_right": true})");
   file["added_tokens"][0]["content"] = "\n";
@@ -130,7 +130,7 @@ TEST_CASE("An added token of which the normalizer leaves nothing is refused") {
         "the file.added_tokens[0]: the normalizer leaves nothing of token '\u240a'; set 'normalized' to false");
 }
 
-TEST_CASE("Templates of unknown tokens are refused") {
+TEST_CASE("PretrainedTokenizer rejects templates with unknown tokens or without the sequence") {
   const Json two = {{"type", "Sequence"}, {"processors", {small_bpe["post_processor"], small_bpe["post_processor"]}}};
   CHECK(setting("/post_processor", two) ==
         "post_processor.processors[1]: expected one processor that adds tokens, got two");
@@ -147,7 +147,7 @@ TEST_CASE("Templates of unknown tokens are refused") {
       "post_processor: id 77 belongs to no token");
 }
 
-TEST_CASE("A delimiter of one character divides a text, and is left out") {
+TEST_CASE("CharDelimiterSplit splits a text at its delimiter and removes it") {
   Json file = small_bpe;
   file["pre_tokenizer"] = {{"type", "CharDelimiterSplit"}, {"delimiter", "\u00e9"}};
   file["model"] = {{"type", "WordLevel"}, {"unk_token", "<s>"}, {"vocab", {{"ab", 0}, {" b", 1}, {"<s>", 3}}}};
@@ -160,7 +160,7 @@ TEST_CASE("A delimiter of one character divides a text, and is left out") {
   CHECK(saying(file) == "pre_tokenizer: 'delimiter': expected one character, got 'ab'");
 }
 
-TEST_CASE("Words of patterns hold their accents, and end behind them") {
+TEST_CASE("Word boundaries in patterns treat accents as parts of words") {
   const auto pieces = [](const std::string& pattern, const std::string& text) {
     Json file = small_bpe;
     file["pre_tokenizer"] = {
@@ -176,7 +176,7 @@ TEST_CASE("Words of patterns hold their accents, and end behind them") {
   CHECK(pieces("\\B", "ab c-") == "a|b c-|");
 }
 
-TEST_CASE("Patterns that are wrong, or take too many steps, end with a message") {
+TEST_CASE("Invalid patterns, and patterns that take too many steps, throw an Error") {
   const auto with_pattern = [](const std::string& pattern) {
     Json file = small_bpe;
     file["pre_tokenizer"] = {
@@ -201,11 +201,11 @@ TEST_CASE("Patterns that are wrong, or take too many steps, end with a message")
         "pattern '(a|aa)+$' takes too long on a text of 201 bytes");
 }
 
-TEST_CASE("A pattern of nested quantifiers ends with a message on a long text, in seconds") {
+TEST_CASE("A pattern of nested quantifiers throws within 20 seconds on a long text") {
   const auto split = [](const char* pattern) {
     return Json{{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
   };
-  const std::string runs = [] {  // each attempt takes thousands of steps, less than what ends an attempt
+  const std::string runs = [] {  // each attempt takes thousands of steps, fewer than the limit
     std::string text;
     while (text.size() < 100'000) text += std::string(26, 'a') + " ";
     return text;
@@ -221,7 +221,7 @@ TEST_CASE("A pattern of nested quantifiers ends with a message on a long text, i
     const PretrainedTokenizer slow(file.dump());
     const auto start = std::chrono::steady_clock::now();
     const std::string said = message([&] { slow.encode(runs); });
-    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));  // of a busy machine
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));  // allows for a busy machine
     CHECK(said.find(" takes too long on a text of ") != std::string::npos);
   }
   // Long runs of spaces and long texts are not refused.
@@ -232,7 +232,7 @@ TEST_CASE("A pattern of nested quantifiers ends with a message on a long text, i
         "no error");
 }
 
-TEST_CASE("A normalizer that makes a short text enormous is refused when it has made 16 MiB") {
+TEST_CASE("encode() throws when a normalizer expands a text beyond 16 MiB") {
   Json file = small_bpe;
   const std::string large(1'000'000, 'b');
   const auto said = [&](const Json& normalizer) {
@@ -247,7 +247,7 @@ TEST_CASE("A normalizer that makes a short text enormous is refused when it has 
             .starts_with("the tokenizer makes more than 16777216 bytes of the first "));
 }
 
-TEST_CASE("Damaged tables of characters are refused") {
+TEST_CASE("PretrainedTokenizer rejects damaged tables of characters") {
   const auto with_table = [](const char* base64) {
     return setting("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", base64}});
   };
@@ -257,9 +257,9 @@ TEST_CASE("Damaged tables of characters are refused") {
   CHECK(with_table("/////w==") ==
         "normalizer: 'precompiled_charsmap': the table of characters says that its trie has 4294967295 bytes, but 0 "
         "follow");
-  CHECK(with_table("BAAAAP////8=") == "no error");  // it leads outside itself, so it replaces nothing
+  CHECK(with_table("BAAAAP////8=") == "no error");  // points outside the table, so it replaces nothing
 
-  // A table with a replacement of "a", its end in base64.
+  // Returns a table that replaces "a"; `end` is its last part in base64.
   const auto of_a = [](const char* end) { return "jAEAAAAE" + std::string(509, 'A') + "GEJ" + end; };
   CHECK(with_table(of_a("AAAAAAAAAAAAAPAA").c_str())  // F0
             .starts_with("normalizer: 'precompiled_charsmap': replacements: not UTF-8 at byte 0: 0xf0"));
@@ -269,10 +269,10 @@ TEST_CASE("Damaged tables of characters are refused") {
     return PretrainedTokenizer(file.dump()).encode("a", false).at(0).id;
   };
   CHECK(first_id("AAAAAAAAAAAAAGIA") == 1);      // b
-  CHECK(first_id("AAAAAAAAAQAAAMOpAA==") == 0);  // the second byte of a character: it replaces nothing
+  CHECK(first_id("AAAAAAAAAQAAAMOpAA==") == 0);  // points to the second byte of a character, so it replaces nothing
 }
 
-TEST_CASE("Vocabularies with wrong scores or without an unknown token are refused") {
+TEST_CASE("Vocabularies with invalid scores or without a needed unknown token are rejected") {
   const auto unigram = [](const char* vocab, const Json& unk) {
     Json file = small_bpe;
     file["added_tokens"] = Json::array();

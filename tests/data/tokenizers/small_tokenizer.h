@@ -7,7 +7,8 @@
 
 namespace heed {
 
-/// Returns a WordPiece tokenizer of 61 tokens, some of them parts of words. With special tokens, its template is [CLS] ... [SEP].
+/// Returns a WordPiece tokenizer of 61 tokens, some of them parts of words. If `has_special`, it has special tokens and
+/// the template [CLS] ... [SEP].
 inline std::string tokenizer_json(bool has_special) {
   using nlohmann::json;
   std::vector<std::string> tokens{"[PAD]", "[UNK]", "[CLS]",   "[SEP]", "[MASK]", "the",  "cat",   "dog",
