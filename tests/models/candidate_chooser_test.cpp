@@ -22,7 +22,7 @@ Questions two_choices() {
 
 }  // namespace
 
-TEST_CASE("A CandidateChooser gives a logit per candidate, independent of the rest of the batch") {
+TEST_CASE("A CandidateChooser gives one logit per candidate, independent of the rest of the batch") {
   const bool or_none = GENERATE(false, true);
   Parameters parameters;
   const CandidateChooser model(Scope(parameters, 1, DType::float64), chooser_of(choosing_shape, or_none));
@@ -57,7 +57,7 @@ TEST_CASE("A candidate's logit is q W_C c / sqrt(d_model), with c the mean of th
   CHECK(sum(asking * mean_of_span).item() / std::sqrt(8.0) == Approx(logits.at({1, 0})));
 }
 
-TEST_CASE("A CandidateChooser's loss is the cross-entropy of the candidates that are meant") {
+TEST_CASE("The loss of a CandidateChooser is the cross-entropy of the correct candidates") {
   const bool or_none = GENERATE(false, true);
   Parameters parameters;
   const CandidateChooser model(Scope(parameters, 1, DType::float64), chooser_of(choosing_shape, or_none));
@@ -74,7 +74,7 @@ TEST_CASE("A CandidateChooser's loss is the cross-entropy of the candidates that
   CHECK(loss(Model(model), batch).item() == Approx(cross_entropy(model.answer(asked).logits, right).item()));
 }
 
-TEST_CASE("A CandidateChooser says what is wrong with the candidates") {
+TEST_CASE("A CandidateChooser rejects missing candidates and spans outside the text") {
   Parameters parameters;
   const CandidateChooser model(Scope(parameters, 1), chooser_of(choosing_shape));
   Questions input = two_choices();

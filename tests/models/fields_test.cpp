@@ -16,7 +16,7 @@ namespace {
 
 constexpr int words_known = 9;
 
-// A model in float64, with gains other than 1 and biases other than 0.
+// A model in float64 whose gains are not 1 and whose biases are not 0.
 struct ShakenModel {
   ModelConfig config;
   Parameters parameters;
@@ -30,7 +30,7 @@ struct ShakenModel {
   }
 };
 
-// Decoders and encoders to start from; all have several heads, layers and an MLP.
+// Base configurations of decoders and encoders; all have several heads, several layers and an MLP.
 TransformerConfig plain_shape(bool causal = false) {
   return {.vocabulary = words_known,
           .max_length = 8,
@@ -161,14 +161,14 @@ void check_against_reference(const ShakenModel& made, const Questions& asked, do
 
 }  // namespace
 
-TEST_CASE("Each field of a TransformerConfig changes the logits as its formula says") {
+TEST_CASE("Each field of TransformerConfig changes the logits according to its formula") {
   const Questions asked = questions(random_batch(words_known, Random(3)));
   for (const FieldCase& field : field_cases()) {
     CAPTURE(field.name);
     TransformerConfig changed = field.base;
     field.change(changed);
     const ShakenModel before(WordAnswererConfig{field.base}), after(WordAnswererConfig{changed});
-    for (const auto& [name, parameter] : after.parameters) {  // also where gains start at 0
+    for (const auto& [name, parameter] : after.parameters) {  // gains may start at 0
       const bool is_common = before.parameters.contains(name) && before.parameters[name].shape() == parameter.shape();
       if (is_common) Tensor(parameter).copy_from(before.parameters[name]);
     }
@@ -177,7 +177,7 @@ TEST_CASE("Each field of a TransformerConfig changes the logits as its formula s
   }
 }
 
-TEST_CASE("Each field of a model's own changes the logits as its formula says") {
+TEST_CASE("Each field of a kind of model changes the logits according to its formula") {
   const TransformerConfig encoder = plain_shape(), decoder = plain_shape(true);
   TransformerConfig narrow = encoder;
   narrow.embedding_width = 5;
@@ -205,7 +205,7 @@ TEST_CASE("Each field of a model's own changes the logits as its formula says") 
   }
 }
 
-TEST_CASE("Models of random configurations agree with the formulas") {
+TEST_CASE("Logits and gradients of random configurations equal the formulas") {
   RandomConfig draw(1);
   for (int i = 0; i < 150; ++i) {
     const ModelConfig config = draw(words_known);
@@ -217,7 +217,7 @@ TEST_CASE("Models of random configurations agree with the formulas") {
   }
 }
 
-TEST_CASE("The gradient of a loss is its slope, for random configurations") {
+TEST_CASE("The gradient of a loss equals its numerical derivative for random configurations") {
   RandomConfig draw(2);
   for (int i = 0; i < 60; ++i) {
     const ModelConfig config = draw(words_known);
@@ -272,7 +272,7 @@ TEST_CASE("The loss of masked tokens does not depend on the padding of the batch
   CHECK(with_padding(7) == Approx(with_padding(0)));
 }
 
-TEST_CASE("A masked language model without segments reads all tokens as the first") {
+TEST_CASE("A masked language model reads all tokens as segment 0 when none are given") {
   TransformerConfig shape = bert(2, 2, 8);
   shape.vocabulary = words_known, shape.max_length = 8;
   const ShakenModel made(MaskedLanguageModelConfig{.transformer = shape});
@@ -291,7 +291,7 @@ TEST_CASE("A masked language model without segments reads all tokens as the firs
     });
     model.loss({tokens}, masked);
   }
-  CHECK(computed == Shape{2, 9});  // of the masked tokens alone
+  CHECK(computed == Shape{2, 9});  // only the masked tokens
   CHECK(message([&] { model.loss({tokens}, Ids({3}, {1, 2, 3})); }) == "MaskedLanguageModel: expected 4 labels, got 3");
   CHECK(message([&] {
           model({.tokens = tokens, .segments = Ids({1, 3}, {0, 0, 0})});

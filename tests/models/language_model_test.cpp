@@ -27,7 +27,7 @@ TEST_CASE("The logits at a token do not depend on later tokens") {
   CHECK(error(slice(a, 1, 3, 5), slice(b, 1, 3, 5)) > 1e-3);
 }
 
-TEST_CASE("A language model asked at one token gives the logits that it gives there among all") {
+TEST_CASE("LanguageModel::answer at one token equals the logits of the whole text there") {
   Parameters parameters;
   const LanguageModel model(Scope(parameters, 1, DType::float64), decoder_of(writing_shape));
   const Questions input{.texts = {.tokens = Ids({2, 4}, {1, 2, 3, 4, 5, 6, 0, 1}), .lengths = {4, 3}},
@@ -42,10 +42,10 @@ TEST_CASE("A language model asked at one token gives the logits that it gives th
   REQUIRE(alone.weights.size() == 2);
   CHECK(alone.weights[0].shape() == Shape{2, 2, 4});
   CHECK(alone.weights[1].at({0, 1, 1}) == Approx(output.weights[1].at({0, 1, 1, 1})));
-  CHECK(alone.weights[1].at({0, 0, 2}) == 0);  // of query 1: it does not see what comes after it
+  CHECK(alone.weights[1].at({0, 0, 2}) == 0);  // query 1 does not see later tokens
 }
 
-TEST_CASE("Untied logits have a matrix of their own") {
+TEST_CASE("Untied logits have their own matrix") {
   Parameters parameters;
   const LanguageModel model(Scope(parameters, 1), decoder_of(writing_shape, {.tied = false}));
   CHECK(parameters["unembedding"].shape() == Shape{7, 8});
@@ -56,7 +56,7 @@ TEST_CASE("Untied logits have a matrix of their own") {
   CHECK(max(square(model(Ids({1, 2}, {1, 2})))).item() == 0);
 }
 
-TEST_CASE("A language model learns from the last two tokens which one follows") {
+TEST_CASE("A LanguageModel learns a sequence in which the last two tokens determine the next") {
   Parameters parameters;
   const LanguageModel model(Scope(parameters, 1), decoder_of(writing_shape));
   Optimizer adam(parameters, {});
@@ -71,10 +71,10 @@ TEST_CASE("A language model learns from the last two tokens which one follows") 
     adam.step(backward(value), 0.01);
     loss = value.item();
   }
-  CHECK(loss < 0.05);  // 2 is followed by 3, but after 3 by 4: no single word tells
+  CHECK(loss < 0.05);  // 3 follows 1 2, and 4 follows 3 2: the last token alone does not determine the next
 }
 
-TEST_CASE("A loss needs the data of its kind of model") {
+TEST_CASE("loss() rejects data of another kind of model") {
   Parameters parameters;
   const Model decoder = LanguageModel(Scope(parameters, 1), decoder_of(writing_shape));
   const Batch examples{
@@ -88,7 +88,7 @@ TEST_CASE("A loss needs the data of its kind of model") {
         }) == "loss: a word_answerer learns from examples with questions, got windows of a text");
 }
 
-TEST_CASE("A language model shows its values to hooks, and says what it cannot read") {
+TEST_CASE("A LanguageModel shows its values to hooks, and rejects invalid inputs and shapes") {
   Parameters parameters;
   const LanguageModel model(Scope(parameters, 1) / "gpt", decoder_of(writing_shape));
   std::vector<std::string> seen;
@@ -119,7 +119,7 @@ TEST_CASE("A language model shows its values to hooks, and says what it cannot r
         }) == "Unembedding: the embeddings have 4 features, the states 8; set tied to false");
 }
 
-TEST_CASE("A text appended a few tokens at a time has the logits of the whole text") {
+TEST_CASE("LanguageModel::append, a few tokens at a time, gives the logits of the whole text") {
   TransformerConfig config = writing_shape;
   BlockConfig& block = config.block;
   config.positions = GENERATE(Positions::learned, Positions::sinusoidal, Positions::none, Positions::rotary);
@@ -173,7 +173,7 @@ TEST_CASE("A text appended a few tokens at a time has the logits of the whole te
   }
 }
 
-TEST_CASE("A block's configuration decides its parameters and its output") {
+TEST_CASE("The configuration of a block determines its parameters and its output") {
   const auto made = [&](const BlockConfig& block) {
     TransformerConfig config = writing_shape;
     config.block = block;
@@ -207,7 +207,7 @@ TEST_CASE("A block's configuration decides its parameters and its output") {
   }
 }
 
-TEST_CASE("Dropout takes a share of the embeddings") {
+TEST_CASE("LanguageModel applies dropout to the embeddings") {
   Parameters parameters;
   const LanguageModel model(
       Scope(parameters, 2) / "reader",

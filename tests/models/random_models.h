@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// Draws configurations of small models: every field takes several values, in every combination that a model may have.
+/// Draws configurations of small models; every field takes several values, in all valid combinations.
 class RandomConfig {
  public:
   explicit RandomConfig(std::uint64_t seed)
@@ -91,10 +91,11 @@ class RandomConfig {
     return c;
   }
 
-  Random random_, newer_;  // newer_: of fields that came later, so that the draws of the others stay as they were
+  Random random_, newer_;  // newer_ draws fields added later, so that the draws of the others do not change
 };
 
-/// Adds numbers to all parameters, so that no gain is 1 and no bias 0. A parameter's depend on its name and shape alone.
+/// Adds numbers to all parameters, so that no gain is 1 and no bias 0. They depend only on the parameter's name and
+/// shape.
 inline void shake_all(const Parameters& parameters, double deviation = 0.3) {
   for (const auto& [name, parameter] : parameters) {
     Random random = Random(7).stream(name);
@@ -102,7 +103,7 @@ inline void shake_all(const Parameters& parameters, double deviation = 0.3) {
   }
 }
 
-/// Returns two texts of 6 and 4 tokens, among `vocabulary`, with all that a model may ask for.
+/// Returns two texts of 6 and 4 tokens, among `vocabulary`, with all inputs that any model needs.
 inline Batch random_batch(int vocabulary, Random random) {
   constexpr int B = 2, T = 6;
   const auto drawn = [&](std::int64_t n, int below) {

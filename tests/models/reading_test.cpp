@@ -28,7 +28,7 @@ TransformerConfig of_known_words() {
   return {.vocabulary = known_words().size(), .max_length = 6, .block = {.attention = {.d_model = 4}}};
 }
 
-// "the cup the jam it", with a number of candidates, of which one is chosen, or none.
+// Returns "the cup the jam it" with this number of candidates; `chosen` is the correct one, or -1.
 Example choice(int chosen, std::size_t candidates = 2) {
   Example example{.tokens = {"the", "cup", "the", "jam", "it"}, .query = 4, .candidates = {{0, 2}, {2, 4}, {3, 4}}};
   example.candidates.resize(candidates);
@@ -40,7 +40,7 @@ std::vector<int> numbers_of(const Ids& ids) { return {ids.data(), ids.data() + i
 
 }  // namespace
 
-TEST_CASE("The right answer is a candidate's index; (none) is the index after the last candidate, or -1") {
+TEST_CASE("The correct answer is a candidate's index; (none) is the index after the last, or -1") {
   const std::vector<Example> examples{choice(1), choice(-1), choice(2, 3)};
   const Batch batch = NumberedExamples(examples, known_words()).batch(0, 3);
   const Answering either(chooser_of(of_known_words())), or_none(chooser_of(of_known_words(), true));
@@ -70,7 +70,7 @@ TEST_CASE("The correct answer is a word's index, or -1 for an unknown word") {
   CHECK(right_answer(word.model, known_words(), example) == -1);
 }
 
-TEST_CASE("A question is the last token of a kind asked about, or the one that is named") {
+TEST_CASE("question() selects the last query word of a sentence, or the word that the user names") {
   const SavedModel model = small_model();
   CHECK(question(model, "The animal didn't cross the street because it was too tired").query == 7);
   CHECK(question(model, "it was because it was tired").query == 3);
@@ -98,7 +98,7 @@ TEST_CASE("A question is the last token of a kind asked about, or the one that i
   CHECK(message([&] { question(model, "it \xff"); }).find("sentence") != std::string::npos);
 }
 
-TEST_CASE("A text that the model cannot read is rejected") {
+TEST_CASE("questions() rejects a text with unknown words, too many tokens or too many sentences") {
   const auto reading = [](const SavedModel& model, const char* text) {
     return message([&] { questions(*model.network, model.vocabulary, question(model, text)); });
   };
@@ -131,7 +131,7 @@ TEST_CASE("A text that the model cannot read is rejected") {
         "the text has 13 tokens; the model sees 12 at once");
 }
 
-TEST_CASE("A model of text takes any bytes and asks at the last token") {
+TEST_CASE("question() for a model of text accepts any bytes and selects the last token") {
   SavedModel model = small_model(decoder_of(modern_config()));
   model.tokenizer = Tokenizer::of_text(Split::bytes);
   const Example example = question(model, "a\xff");
@@ -139,7 +139,7 @@ TEST_CASE("A model of text takes any bytes and asks at the last token") {
   CHECK(example.query == 1);
 }
 
-TEST_CASE("An example becomes a batch of one question") {
+TEST_CASE("questions() turns an example into a batch of one question") {
   const SavedModel story = small_model(Positions::learned, Tie::none, Bias::no, 2);
   const Questions asked = questions(*story.network, story.vocabulary, question(story, "the dog was tired . was it ?"));
   CHECK(asked.size() == 1);
@@ -150,7 +150,7 @@ TEST_CASE("An example becomes a batch of one question") {
   CHECK(asked.candidates.numel() == 0);
 }
 
-TEST_CASE("All tokens that a token model reads are in segment 0") {
+TEST_CASE("questions() for a token model puts all tokens into segment 0") {
   TransformerConfig shape = small_config();
   shape.segments = 2;
   const SavedModel masked = small_model(MaskedLanguageModelConfig{.transformer = shape});
@@ -162,7 +162,7 @@ TEST_CASE("All tokens that a token model reads are in segment 0") {
   }
 }
 
-TEST_CASE("Language models and masked language models predict tokens of a text and answer no questions") {
+TEST_CASE("predicts_tokens is true only for language models and masked language models") {
   CHECK_FALSE(predicts_tokens(*small_model().network));
   CHECK_FALSE(predicts_tokens(*small_model(chooser_of(small_config())).network));
   CHECK(predicts_tokens(*small_model(decoder_of(small_config())).network));
@@ -170,7 +170,7 @@ TEST_CASE("Language models and masked language models predict tokens of a text a
   CHECK_FALSE(reads_pieces(small_model()));
 }
 
-TEST_CASE("A question to a model that chooses has brackets and a word to ask about, or an error says so") {
+TEST_CASE("question() for a CandidateChooser requires brackets and a query word") {
   const SavedModel model = small_model(chooser_of(small_config(), true));
   const auto said = [&](const char* text, const char* query = "") {
     return message([&] { question(model, text, query); });

@@ -9,8 +9,8 @@
 
 namespace heed {
 
-/// Computes a Transformer from its configuration and its parameters' names alone, by the formulas of the papers: without layers,
-/// fused operations or caches, in float64.
+/// Computes a Transformer by the formulas of the papers, from its configuration and its named parameters only. It works in
+/// float64, without layers, fused operations or caches.
 class Reference {
  public:
   Reference(const TransformerConfig& config, const Parameters& parameters) : config_(config), of_(parameters) {}
@@ -111,7 +111,7 @@ class Reference {
     return (1 - smooth) * plain / c.factor + smooth * plain;
   }
 
-  // x (B, H, T, d) as x C + (x P) S, where P brings each feature its partner's value, with a sign.
+  // Rotates x (B, H, T, d): x C + (x P) S, where P exchanges the features of each pair and negates one.
   Tensor rotated(const Tensor& x, double window_base) const {
     const auto T = static_cast<std::size_t>(x.size(2)), d = static_cast<std::size_t>(x.size(3));
     const std::size_t pairs = static_cast<std::size_t>(config_.rotary.fraction * static_cast<double>(d) / 2);
@@ -133,7 +133,7 @@ class Reference {
            matmul(x, tensor(square, P, DType::float64)) * tensor(table, S, DType::float64);
   }
 
-  // Whether a key is hidden from a query: (B, 1, T, T).
+  // Returns which keys are hidden from which queries: (B, 1, T, T).
   Booleans hidden(const TextBatch& texts, int window) const {
     const std::int64_t B = texts.tokens.shape()[0], T = texts.tokens.shape()[1];
     std::vector<std::uint8_t> result;

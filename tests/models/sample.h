@@ -7,19 +7,19 @@
 
 namespace heed {
 
-/// Returns the model that answers with words, which `transformer` makes: as training shapes it.
+/// Returns the configuration of a WordAnswerer with this transformer, as train makes it.
 inline WordAnswererConfig answerer_of(TransformerConfig transformer) {
   transformer.embedding_scale = std::sqrt(transformer.d_model());
   transformer.last_residual = Residual::no;
   return {.transformer = transformer};
 }
 
-/// Returns the model that chooses among candidates.
+/// Returns the configuration of a CandidateChooser with this transformer.
 inline CandidateChooserConfig chooser_of(const TransformerConfig& transformer, bool or_none = false) {
   return {.transformer = answerer_of(transformer).transformer, .or_none = or_none};
 }
 
-/// Returns the language model.
+/// Returns the configuration of a LanguageModel with this transformer.
 inline LanguageModelConfig decoder_of(TransformerConfig transformer, const LogitsConfig& logits = {}) {
   transformer.causal = true;
   return {.transformer = transformer, .logits = logits};

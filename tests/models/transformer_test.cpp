@@ -7,7 +7,7 @@ using namespace heed;
 
 namespace {
 
-// Without a vocabulary: it is called with vectors.
+// Returns a configuration without a vocabulary, for inputs that are vectors.
 TransformerConfig of_vectors(int layers, int mlp, Residual last = Residual::yes) {
   return {.layers = layers,
           .block = {.attention = {.d_model = 8, .heads = 2, .bias = Bias::yes}, .mlp = {.width = mlp}},
@@ -16,7 +16,7 @@ TransformerConfig of_vectors(int layers, int mlp, Residual last = Residual::yes)
 
 const Mask padding_mask = Mask::padding(std::vector{5, 3}, 5);
 
-// The parameters by their names without "encoder.".
+// Returns the parameters under their names without "encoder.".
 Parameters unscoped(const Parameters& parameters) {
   Parameters result;
   for (const auto& [name, value] : parameters) result.add(name.substr(std::string("encoder.").size()), value);
@@ -25,7 +25,7 @@ Parameters unscoped(const Parameters& parameters) {
 
 }  // namespace
 
-TEST_CASE("A Transformer's blocks and final norm and their gradients are PyTorch's") {
+TEST_CASE("The blocks and final norm of a Transformer and their gradients match PyTorch") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   CAPTURE(to_string(dtype));
   const Golden golden("encoder");
@@ -37,7 +37,7 @@ TEST_CASE("A Transformer's blocks and final norm and their gradients are PyTorch
   check_case(golden, "encoder", joined({{"x", x}}, inner), [&] { return transformer(x, padding_mask).output; });
 }
 
-TEST_CASE("at() gives the row of the whole output at one token of each text, and its gradients") {
+TEST_CASE("Transformer::at gives the output and gradients of the whole text at one token") {
   const int layers = GENERATE(0, 1, 2), mlp = GENERATE(0, 12);
   const Residual last = GENERATE(Residual::no, Residual::yes);
   CAPTURE(layers, mlp, name_of(last));
@@ -71,7 +71,7 @@ TEST_CASE("at() gives the row of the whole output at one token of each text, and
   }
 }
 
-TEST_CASE("If tokens see different keys, a Transformer computes all tokens to return one") {
+TEST_CASE("Transformer::at computes all tokens when their masks differ") {
   Parameters parameters;
   const Transformer transformer(Scope(parameters, 1), of_vectors(2, 0));
   const Tensor x = ones({2, 5, 8});
@@ -83,7 +83,7 @@ TEST_CASE("If tokens see different keys, a Transformer computes all tokens to re
         }) == "encoder.1.attention: attention: a mask of shape (5, 5) does not broadcast to the weights' (2, 2, 1, 5)");
 }
 
-TEST_CASE("A Transformer gives the weights of each layer on request") {
+TEST_CASE("A Transformer returns the attention weights of each layer on request") {
   Parameters parameters;
   const Transformer transformer(Scope(parameters, 1), of_vectors(3, 0));
   const Tensor x = ones({2, 5, 8});
@@ -97,7 +97,7 @@ TEST_CASE("A Transformer gives the weights of each layer on request") {
   }
 }
 
-TEST_CASE("A Transformer's parameters are named by layer and role") {
+TEST_CASE("The parameters of a Transformer are named by layer and role") {
   Parameters parameters;
   TransformerConfig config = of_vectors(2, 12);
   config.block.attention.bias = Bias::no;
@@ -119,7 +119,7 @@ TEST_CASE("A Transformer's parameters are named by layer and role") {
                                           "embedding_norm.gain (8)", "embedding_norm.bias (8)"});
 }
 
-TEST_CASE("The presets are the architectures that they are named after") {
+TEST_CASE("gpt2(), bert() and llama() have the parameters of these architectures") {
   const auto names = [](TransformerConfig config) {
     config.vocabulary = 9, config.max_length = 6;
     Parameters parameters;
@@ -158,7 +158,7 @@ TEST_CASE("The presets are the architectures that they are named after") {
                                  "encoder.0.mlp.in.weight (8, 12)", "encoder.0.mlp.out.weight (12, 8)"});
 }
 
-TEST_CASE("A Transformer refuses impossible configurations and texts") {
+TEST_CASE("A Transformer rejects impossible configurations and texts") {
   Parameters parameters;
   int made = 0;
   const auto make = [&](const TransformerConfig& config) {

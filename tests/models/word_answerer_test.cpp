@@ -28,7 +28,7 @@ Questions asking(const Ids& tokens, std::vector<int> lengths, const Ids& query, 
 
 }  // namespace
 
-TEST_CASE("A WordAnswerer's parameters follow its shape") {
+TEST_CASE("The configuration of a WordAnswerer determines its parameters") {
   TransformerConfig config = answering_shape;
   config.layers = 0;
   config.segments = 3;
@@ -46,7 +46,7 @@ TEST_CASE("A WordAnswerer's parameters follow its shape") {
         std::vector<std::string>{"words.weight", "encoder.norm.gain", "encoder.norm.bias", "unembedding"});
 }
 
-TEST_CASE("Padding and other texts of a batch leave a text's logits and weights as they are") {
+TEST_CASE("Padding and other texts of a batch do not affect a text's logits and weights") {
   Parameters parameters;
   const WordAnswerer model(Scope(parameters, 1, DType::float64), answerer_of(answering_shape));
   const auto alone = model.answer(asking(Ids({1, 3}, {1, 2, 3}), {3}, Ids({1}, {2})), Compute::all, Weights::yes);
@@ -61,7 +61,7 @@ TEST_CASE("Padding and other texts of a batch leave a text's logits and weights 
   }
 }
 
-TEST_CASE("A WordAnswerer computed at the query alone gives the same logits") {
+TEST_CASE("A WordAnswerer gives the same logits when it computes only the query") {
   TransformerConfig config = answering_shape;
   config.layers = GENERATE(0, 1, 2);
   config.block.mlp.width = GENERATE(0, 12);
@@ -76,7 +76,7 @@ TEST_CASE("A WordAnswerer computed at the query alone gives the same logits") {
   for (const Tensor& weights : output.weights) CHECK(weights.shape() == Shape{2, 2, 5});
 }
 
-TEST_CASE("Word order matters to a model with positions, and only to it") {
+TEST_CASE("Word order affects the logits only in a model with positions") {
   const Positions positions = GENERATE(Positions::none, Positions::learned, Positions::sinusoidal, Positions::rotary);
   TransformerConfig config = answering_shape;
   config.positions = positions;
@@ -87,7 +87,7 @@ TEST_CASE("Word order matters to a model with positions, and only to it") {
   CHECK((difference > 1e-3) == (positions != Positions::none));
 }
 
-TEST_CASE("A model tells sentences apart when it has an embedding for them") {
+TEST_CASE("A model with sentence embeddings distinguishes sentences") {
   TransformerConfig config = answering_shape;
   config.segments = 2;
   Parameters parameters;
@@ -107,11 +107,11 @@ TEST_CASE("Logits of an untrained WordAnswerer have a variance of about 1") {
   CHECK(mean(square(logits)).item() == Approx(1).margin(0.4));
 }
 
-TEST_CASE("A WordAnswerer learns to answer") {
+TEST_CASE("A WordAnswerer learns to answer four questions") {
   Parameters parameters;
   const WordAnswerer model(Scope(parameters, 1), answerer_of(answering_shape));
   Optimizer optimizer(parameters, {});
-  // The answer is the first word or the second, as the third says.
+  // The third word determines whether the answer is the first or the second.
   const Batch batch{.tokens = Ids({4, 4}, {1, 2, 5, 7, 1, 2, 6, 7, 2, 1, 5, 7, 2, 1, 6, 7}),
                     .lengths = {4, 4, 4, 4},
                     .query = Ids({4}, {3, 3, 3, 3}),
@@ -131,7 +131,7 @@ TEST_CASE("A WordAnswerer learns to answer") {
 
 namespace {
 
-// Parameters of a model after ten steps, with dropout, on texts of its own.
+// Returns the parameters of a model after ten steps with dropout on random texts.
 std::vector<Tensor> trained_answerer(std::uint64_t seed) {
   TransformerConfig config = answering_shape;
   config.block.mlp.width = 64;
@@ -158,7 +158,7 @@ std::vector<Tensor> trained_answerer(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("Models that are trained at once, each on a thread of its own, become what each becomes alone") {
+TEST_CASE("Models trained concurrently on separate threads equal models trained alone") {
   const int before = threads();
   set_threads(2);
   std::array<std::vector<Tensor>, 3> together;
@@ -175,7 +175,7 @@ TEST_CASE("Models that are trained at once, each on a thread of its own, become 
   }
 }
 
-TEST_CASE("Texts that do not fit a model are errors") {
+TEST_CASE("A WordAnswerer rejects texts that do not fit it") {
   Parameters parameters;
   const WordAnswerer model(Scope(parameters, 1), answerer_of(answering_shape));
   CHECK(message([&] {

@@ -61,7 +61,7 @@ std::string refused(const std::string& json) {
 
 }  // namespace
 
-TEST_CASE("A configuration is written with all its fields and read back as it was") {
+TEST_CASE("to_json writes all fields of a configuration, and model_config reads them back") {
   const TransformerConfig other = other_than_default();
   const LogitsConfig logits{.tied = false, .bias = Bias::yes, .soft_cap = 30}, unbiased{.soft_cap = 2};
   const std::vector<ModelConfig> configs{WordAnswererConfig{},
@@ -94,7 +94,7 @@ TEST_CASE("A configuration is written with all its fields and read back as it wa
   }
 }
 
-TEST_CASE("The form of a configuration is the documented one") {
+TEST_CASE("to_json writes the documented form of a configuration") {
   LanguageModelConfig config = decoder_of(modern_config());
   CHECK(
       format_json(to_json(config)) ==
@@ -115,7 +115,7 @@ TEST_CASE("The form of a configuration is the documented one") {
   CHECK(to_json(MaskedLanguageModelConfig{}).at("activation") == "gelu");
 }
 
-TEST_CASE("Fields that are missing have their defaults") {
+TEST_CASE("Missing fields of a configuration have their defaults") {
   const ModelConfig read = model_config(
       parse_json(R"({"kind":"masked_language_model","transformer":{"block":{"attention":{"d_model":4}}}})"), 9);
   MaskedLanguageModelConfig expected;
@@ -123,7 +123,7 @@ TEST_CASE("Fields that are missing have their defaults") {
   CHECK(to_json(read) == to_json(expected));
 }
 
-TEST_CASE("A description with an unknown kind, field or name or a number out of range is refused") {
+TEST_CASE("model_config rejects unknown kinds, fields and names, and numbers out of range") {
   CHECK(refused("[1]") == "expected an object, got [1]");
   CHECK(refused(R"({"kind":"reader"})") ==
         "'kind' must be one of word_answerer, candidate_chooser, language_model, masked_language_model, "
@@ -152,8 +152,8 @@ TEST_CASE("A description with an unknown kind, field or name or a number out of 
             .starts_with("'kind' is missing, and it is not a description of version 0.1: "));
 }
 
-TEST_CASE("The flat description of version 0.1 is still read") {
-  // As version 0.1 wrote a model that answers with words; fields that were as usual were left out.
+TEST_CASE("model_config reads the flat description of version 0.1") {
+  // As version 0.1 wrote a model that answers with words; fields with their defaults were left out.
   const ModelConfig word =
       model_config(parse_json(R"({"max_length":11,"sentences":2,"layers":3,"mlp":16,"positions":"sinusoidal",)"
                               R"("attention":{"d_model":64,"heads":2,"d_k":16,"d_v":24,"bias":true,"output_bias":true,)"

@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// Writes metadata and tensors as the format has them.
+/// Writes metadata and tensors in the format of GGUF.
 class GgufBytes {
  public:
   GgufBytes& text(const std::string& key, const std::string& value) { return entry(key, 8).add_text(value); }
@@ -30,7 +30,7 @@ class GgufBytes {
     for (const T value : values) add(value);
     return *this;
   }
-  // A tensor without numbers behind the directory.
+  // Adds a tensor to the directory, without its numbers.
   GgufBytes& tensor(const std::string& name, const std::vector<std::uint64_t>& sizes, std::uint32_t type,
                     std::uint64_t offset) {
     ++tensors_;
@@ -49,7 +49,7 @@ class GgufBytes {
     write_file(scratch / "model.gguf", bytes());
     return scratch / "model.gguf";
   }
-  // A file with these entries before its own. One of them pads the file, since its tensors begin at multiples of 32 bytes.
+  // Returns `file` with these entries before its own. One more entry pads them to a multiple of 32 bytes for the tensors.
   std::string inserted_into(const std::string& file) const {
     GgufBytes all = *this, head;
     const std::size_t length = GgufBytes(*this).text("padding", "").bytes_.size();

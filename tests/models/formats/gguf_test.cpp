@@ -86,7 +86,7 @@ void check_same_ids(const PretrainedTokenizer& tokenizer, const std::string& nam
 
 }  // namespace
 
-TEST_CASE("Numbers of every type are those that the gguf package computes") {
+TEST_CASE("GgufFile::read gives the numbers of the gguf package for every type") {
   const GgufFile file(gguf_models / "types.gguf");
   int types = 0;
   for (const StoredTensor& stored : file.tensors()) {
@@ -101,7 +101,7 @@ TEST_CASE("Numbers of every type are those that the gguf package computes") {
   CHECK(types == 11);
 }
 
-TEST_CASE("A GGUF file gives the logits of the model that it was made from") {
+TEST_CASE("A model from a GGUF file has the logits of the original model") {
   for (const std::string name : {"llama", "qwen2", "qwen3", "gpt2"}) {
     INFO(name);
     const SavedModel model = load_model(gguf_models / (name + ".gguf"));
@@ -112,7 +112,7 @@ TEST_CASE("A GGUF file gives the logits of the model that it was made from") {
 
 namespace {
 
-// A llama of two layers whose matrices lie in blocks of all types, with random numbers.
+// Writes a LLaMA model of two layers with random matrices in all block types.
 std::filesystem::path write_blocks(const Scratch& scratch) {
   constexpr std::uint64_t d = 256, width = 512, words = 70, keys = 128;
   GgufBytes file;
@@ -168,7 +168,7 @@ std::filesystem::path write_blocks(const Scratch& scratch) {
 
 }  // namespace
 
-TEST_CASE("A mapped GGUF model whose weights lie in blocks has the logits of the one in float32") {
+TEST_CASE("A mapped GGUF model with block-quantised weights has the logits of its float32 copy") {
   const Scratch scratch;
   const std::filesystem::path path = write_blocks(scratch);
   const SavedModel wide = load_model(path);
@@ -184,7 +184,7 @@ TEST_CASE("A mapped GGUF model whose weights lie in blocks has the logits of the
     types.insert(value.dtype());
   }
   CHECK(types.size() == 9);  // and float32
-  CHECK(bytes < 20'000);     // norms; the matrices stay in the file, and queries and keys outside tensors' memory
+  CHECK(bytes < 20'000);     // norms; the matrices are mapped, and copies of queries and keys are not counted
   CHECK(difference(model, wide) == 0);
 
   const auto& decoder = std::get<LanguageModel>(*model.network);
@@ -206,7 +206,7 @@ TEST_CASE("A mapped GGUF model whose weights lie in blocks has the logits of the
   CHECK(difference(load_model(scratch / "saved.safetensors"), wide) == 0);
 }
 
-TEST_CASE("The end tokens of a GGUF file are those for the end of a text and of a turn") {
+TEST_CASE("The end tokens of a GGUF model are its tokens for the end of a text and of a turn") {
   const auto with = [](const GgufBytes& entries) {
     const Scratch scratch;
     write_file(scratch / "model.gguf", entries.inserted_into(read_file(gguf_models / "qwen2.gguf")));
@@ -220,7 +220,7 @@ TEST_CASE("The end tokens of a GGUF file are those for the end of a text and of 
             .ends_with("'tokenizer.ggml.eos_token_id' must be the id of a token"));
 }
 
-TEST_CASE("A GGUF file is exported with the class that transformers needs") {
+TEST_CASE("The export of a GGUF model names the class of transformers for its architecture") {
   for (const auto& [name, expected] : {std::pair{"llama", "LlamaForCausalLM"},
                                        {"qwen2", "Qwen2ForCausalLM"},
                                        {"qwen3", "Qwen3ForCausalLM"},
@@ -233,7 +233,7 @@ TEST_CASE("A GGUF file is exported with the class that transformers needs") {
   }
 }
 
-TEST_CASE("Tokenizers in GGUF files give the ids of those that they were made from") {
+TEST_CASE("Tokenizers in GGUF files give the ids of the original tokenizers") {
   for (const auto& [name, words] : std::vector<std::pair<std::string, std::string>>{
            {"gpt2", "gpt-2"}, {"llama3", "llama-bpe"}, {"qwen2", "qwen2"}, {"starcoder", "smollm"}}) {
     const nlohmann::json golden = golden_json(name);
@@ -257,7 +257,7 @@ TEST_CASE("Tokenizers in GGUF files give the ids of those that they were made fr
   const Tokens tokens = tokens_of(golden);
   std::vector<float> scores(tokens.names.size(), 0);
   float score = 0;
-  for (const auto& pair : golden["model"]["merges"]) {  // the earlier, the better
+  for (const auto& pair : golden["model"]["merges"]) {  // earlier merges have higher scores
     const std::string token = pair[0].get<std::string>() + pair[1].get<std::string>();
     const auto id = static_cast<std::size_t>(std::ranges::find(tokens.names, token) - tokens.names.begin());
     if (scores[id] == 0) scores[id] = --score;
@@ -270,7 +270,7 @@ TEST_CASE("Tokenizers in GGUF files give the ids of those that they were made fr
   check_same_ids(PretrainedTokenizer(tokenizer_of_gguf(GgufFile(file.in(scratch)))), "llama2");
 }
 
-TEST_CASE("Tokens with which llama.cpp fills up a vocabulary are not in the tokenizer") {
+TEST_CASE("tokenizer_of_gguf leaves out the tokens with which llama.cpp pads a vocabulary") {
   GgufBytes file;
   file.text("tokenizer.ggml.model", "gpt2").text("tokenizer.ggml.pre", "gpt-2");
   file.texts("tokenizer.ggml.tokens", {"a", "[PAD1]", "b", "[PAD7]", "[PAD4]", "[PAD5]"})
@@ -282,10 +282,10 @@ TEST_CASE("Tokens with which llama.cpp fills up a vocabulary are not in the toke
   CHECK(names == std::vector<std::string>{"a", "[PAD1]", "b", "[PAD7]", "<unused 4>", "<unused 5>"});
 }
 
-TEST_CASE("Damaged GGUF files are refused") {
+TEST_CASE("load_gguf rejects damaged and unsupported files, and names the fault") {
   const Scratch scratch;
   const auto saying = [&](const std::string& bytes) {
-    std::ofstream(scratch / "model.gguf", std::ios::binary) << bytes;  // quicker than a file that is synced
+    std::ofstream(scratch / "model.gguf", std::ios::binary) << bytes;  // faster than write_file, which syncs
     return message([&] { load_gguf(scratch / "model.gguf"); }, scratch / "model.gguf");
   };
   const auto about = [&](const GgufBytes& file) { return saying(file.bytes()); };
@@ -315,7 +315,7 @@ TEST_CASE("Damaged GGUF files are refused") {
         "FILE: 'gpt2.expert_count': heed computes 0 alone, got 8");
   std::string infinite = whole;
   const std::string epsilon = "gpt2.attention.layer_norm_epsilon";
-  infinite.replace(infinite.find(epsilon) + epsilon.size() + 4, 4, "\0\0\x80\x7f", 4);  // behind its type
+  infinite.replace(infinite.find(epsilon) + epsilon.size() + 4, 4, "\0\0\x80\x7f", 4);  // after its type
   CHECK(saying(infinite) == "FILE: 'gpt2.attention.layer_norm_epsilon' must be a finite number");
   CHECK(saying(GgufBytes().u32("general.alignment", 12).inserted_into(whole))
             .ends_with("general.alignment must be an unsigned multiple of 8, up to 1048576"));
@@ -336,7 +336,7 @@ TEST_CASE("Damaged GGUF files are refused") {
   CHECK(saying(many).ends_with("it ends before 18446744073709551615 items that it announces"));
 }
 
-TEST_CASE("Tokenizers in GGUF files that heed does not know are refused") {
+TEST_CASE("tokenizer_of_gguf rejects unknown and incomplete tokenizers") {
   const Scratch scratch;
   const auto saying = [&](const GgufBytes& file) {
     return message([&] { tokenizer_of_gguf(GgufFile(file.in(scratch))); }, scratch / "model.gguf");

@@ -29,7 +29,7 @@ int halves_of(const SavedModel& model) {
 
 }  // namespace
 
-TEST_CASE("A mapped model has the parameters of the one that is copied, in float32, float64 and as exported") {
+TEST_CASE("A mapped model has the parameters of a copied one, also in float64 and when exported") {
   int halves = 0;
   for (const std::filesystem::path& path : pretrained_models()) {
     CAPTURE(path.string());
@@ -56,7 +56,7 @@ TEST_CASE("A mapped model has the parameters of the one that is copied, in float
   CHECK(halves > 100);
 }
 
-TEST_CASE("A mapped model computes the bits of the one that is copied, for any number of threads") {
+TEST_CASE("A mapped model gives the same bits as a copied one, for any number of threads") {
   const int before = threads();
   for (const auto& entry : std::filesystem::directory_iterator(golden_models)) {
     const std::filesystem::path golden = entry.path() / "golden.safetensors";
@@ -77,7 +77,7 @@ TEST_CASE("A mapped model computes the bits of the one that is copied, for any n
   set_threads(before);
 }
 
-TEST_CASE("A mapped model appends tokens to a cache with the bits of the one that is copied") {
+TEST_CASE("A mapped model gives the same bits as a copied one when it appends to a cache") {
   for (const char* name : {"llama", "gpt2", "phi3", "gemma3", "llama_tied"}) {
     CAPTURE(name);
     const auto logits = [&](bool mapped) {
@@ -92,7 +92,7 @@ TEST_CASE("A mapped model appends tokens to a cache with the bits of the one tha
   }
 }
 
-TEST_CASE("A mapped model is not trained by mistake, and writes to it do not reach its file") {
+TEST_CASE("Recording with a mapped 16-bit model throws, and writes do not change its file") {
   CopiedModel copy("llama");
   const std::filesystem::path file = copy.path() / "model.safetensors";
   const std::string bytes = read_file(file);
@@ -108,7 +108,7 @@ TEST_CASE("A mapped model is not trained by mistake, and writes to it do not rea
   CHECK((read_file(file) == wide && wide != bytes));
 }
 
-TEST_CASE("Loading reports the share of the weights that is read") {
+TEST_CASE("load_model reports the share of the weights that it has read") {
   std::vector<double> shares;
   load_model(golden_models / "llama", {.mapped = true, .progress = [&](double share) { shares.push_back(share); }});
   CHECK(shares.size() == 35);

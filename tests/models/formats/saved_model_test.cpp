@@ -62,7 +62,7 @@ std::string describing(const std::string& pointer, const nlohmann::ordered_json&
 
 }  // namespace
 
-TEST_CASE("a model is loaded as it was saved") {
+TEST_CASE("load_model returns a word answerer as it was saved") {
   const auto positions = GENERATE(Positions::learned, Positions::sinusoidal, Positions::none);
   const auto tie = GENERATE(Tie::none, Tie::K_is_V, Tie::Q_is_K);
   const Scratch scratch;
@@ -83,7 +83,7 @@ TEST_CASE("a model is loaded as it was saved") {
   CHECK(read_file(scratch / "model") == bytes);
 }
 
-TEST_CASE("a decoder, a model of candidates and a masked language model are loaded as they were saved") {
+TEST_CASE("load_model returns language models and masked language models as they were saved") {
   TransformerConfig unusual = modern_config();
   unusual.embedding_norm = true;
   unusual.position_offset = 2;
@@ -108,7 +108,7 @@ TEST_CASE("a decoder, a model of candidates and a masked language model are load
   check_same_answers(model, loaded, tired_question(model));
 }
 
-TEST_CASE("a file that holds no such model is refused with the reason") {
+TEST_CASE("load_model rejects a file without a valid heed model, and states the reason") {
   CHECK(loading([](SafeTensors&) {}) == "no error");
   CHECK(loading([](SafeTensors& content) { content.metadata["heed.step"] = "-1"; }) ==
         "metadata 'heed.step': a step must not be negative, got -1");
@@ -136,7 +136,7 @@ TEST_CASE("a file that holds no such model is refused with the reason") {
         std::string::npos);
 }
 
-TEST_CASE("a model with a value that is not finite is not loaded, and the value is named") {
+TEST_CASE("load_model rejects a value that is not finite, and names it") {
   const auto with = [](float value) {
     return loading([=](SafeTensors& content) {
       for (auto& [name, tensor] : content.tensors) {
@@ -147,10 +147,10 @@ TEST_CASE("a model with a value that is not finite is not loaded, and the value 
   const std::string told = "tensor 'encoder.0.attention.W_K.weight' (8, 6): value 7 (from 0) is ";
   CHECK(with(std::numeric_limits<float>::quiet_NaN()).starts_with(told + "nan, which is not finite"));
   CHECK(with(-std::numeric_limits<float>::infinity()).starts_with(told + "-inf, which is not finite"));
-  CHECK(with(3.4e38f) == "no error");  // finite; what it computes with it may not be
+  CHECK(with(3.4e38f) == "no error");  // finite, although results computed from it may not be
 }
 
-TEST_CASE("a description larger than its file allocates nothing") {
+TEST_CASE("load_model allocates nothing for a description larger than its file") {
   const std::int64_t before = memory_use().bytes_reserved;
   constexpr int large = 16777216;
   for (const char* size : {"/layers", "/block/mlp/width", "/max_length", "/segments", "/block/attention/d_model",
@@ -158,10 +158,10 @@ TEST_CASE("a description larger than its file allocates nothing") {
     INFO(size);
     CHECK(describing(size, large).starts_with("the model that it describes has at least "));
   }
-  // Rotary tables grow with the texts alone.
+  // Rotary tables grow only with the texts.
   CHECK(describing({{"/positions", "rotary"}, {"/max_length", large}, {"/block/attention/d_k", 6}})
             .starts_with("its tensors do not match the model's"));
-  // Matrices beside the transformer count, too.
+  // Matrices outside the transformer count, too.
   const auto other_kind = [](const char* json) {
     return loading([=](SafeTensors& content) { content.metadata["heed.model"] = json; });
   };
@@ -174,7 +174,7 @@ TEST_CASE("a description larger than its file allocates nothing") {
   CHECK(memory_use().bytes_reserved - before < 1'000'000);
 }
 
-TEST_CASE("a description of very many small layers is refused, whoever reads it") {
+TEST_CASE("load_model and read_description reject more than 4,096 layers") {
   const Scratch scratch;
   const std::filesystem::path file = scratch / "model.safetensors";
   save_model(file, small_model());
@@ -194,7 +194,7 @@ TEST_CASE("a description of very many small layers is refused, whoever reads it"
   CHECK(message([&] { read_description(file); }, file).starts_with("FILE: the model that it describes has at least "));
 }
 
-TEST_CASE("a copy in float64 has the same values and answers") {
+TEST_CASE("in_float64 keeps the values and answers of a model") {
   const SavedModel model = small_model(decoder_of(modern_config()));
   const SavedModel exact = in_float64(model);
   CHECK(exact.parameters["words.weight"].dtype() == DType::float64);
@@ -206,7 +206,7 @@ TEST_CASE("a copy in float64 has the same values and answers") {
   CHECK(error(read_by(model, example).logits, read_by(exact, example).logits) <= 1e-5);
 }
 
-TEST_CASE("A model of text comes back with its tokenizer") {
+TEST_CASE("load_model restores the tokenizer of a model of text") {
   const Scratch scratch;
   SavedModel model = small_model(decoder_of(modern_config()));
   model.tokenizer = Tokenizer::of_text(Split::bytes);
@@ -221,7 +221,7 @@ TEST_CASE("A model of text comes back with its tokenizer") {
         "FILE: metadata 'heed.subwords': its words are not those of 'heed.vocabulary'");
 }
 
-TEST_CASE("A model that chooses comes back with its unknown word, and answers the same") {
+TEST_CASE("load_model restores a CandidateChooser with its unknown word and answers") {
   const Scratch scratch;
   SavedModel model;
   model.vocabulary.let_stand_for_unknown("<unk>");

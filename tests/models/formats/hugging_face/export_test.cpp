@@ -27,7 +27,7 @@ std::string bytes_of(const std::string& file, const StoredTensor& tensor) {
   return file.substr(sizeof header + header + tensor.begin, tensor.end - tensor.begin);
 }
 
-// The same architectures that GPT-2 and LLaMA have, in a small size.
+// Small models with the architectures of GPT-2 and LLaMA.
 LanguageModelConfig small_gpt2() {
   LanguageModelConfig config{.transformer = gpt2(2, 2, 8)};
   config.transformer.max_length = 12;
@@ -47,9 +47,9 @@ std::string export_refused(const ModelConfig& config) {
 
 }  // namespace
 
-TEST_CASE("A pretrained model is exported as it was: names, types and bits of its tensors") {
+TEST_CASE("The export of a pretrained model keeps names, types and bits of its tensors") {
   for (const auto& entry : std::filesystem::directory_iterator(golden_models)) {
-    if (entry.path().filename() == "gemma3_images") continue;  // its text model alone is exported
+    if (entry.path().filename() == "gemma3_images") continue;  // only its text model is exported
     CAPTURE(entry.path().string());
     const Scratch scratch;
     const SavedModel model = load_model(entry.path());
@@ -63,7 +63,7 @@ TEST_CASE("A pretrained model is exported as it was: names, types and bits of it
     for (const StoredTensor& tensor : exported.tensors()) {
       const auto found =
           std::ranges::find_if(given.tensors(), [&](const StoredTensor& t) { return t.name == tensor.name; });
-      if (found == given.tensors().end()) {  // a name of an older version
+      if (found == given.tensors().end()) {  // a tensor name of an older version
         CHECK((entry.path().filename() == "bert_bare" || entry.path().filename() == "gpt2"));
         continue;
       }
@@ -73,7 +73,7 @@ TEST_CASE("A pretrained model is exported as it was: names, types and bits of it
   }
 }
 
-TEST_CASE("The text model of Gemma 3 with an image encoder is exported alone") {
+TEST_CASE("The export of Gemma 3 with an image encoder contains only the text model") {
   const Scratch scratch;
   const SavedModel model = load_model(golden_models / "gemma3_images");
   export_hugging_face(model, scratch / "out");
@@ -83,7 +83,7 @@ TEST_CASE("The text model of Gemma 3 with an image encoder is exported alone") {
   CHECK(SafeTensorsFile(scratch / "out" / "model.safetensors").tensors()[0].name == "model.embed_tokens.weight");
 }
 
-TEST_CASE("OPT without a head has the names of OPTModel") {
+TEST_CASE("The export of OPT without a head has the tensor names of OPTModel") {
   CopiedModel copy("opt");
   copy.tensors([](NamedTensors& tensors) { tensors.emplace_back("score.weight", zeros({2, 20})); });
   const Scratch scratch;
@@ -94,7 +94,7 @@ TEST_CASE("OPT without a head has the names of OPTModel") {
   }
 }
 
-TEST_CASE("A model with two heads is exported with the one that predicts tokens") {
+TEST_CASE("The export of a model with two heads keeps the one that predicts tokens") {
   const Scratch scratch;
   SavedModel model = load_model(golden_models / "gpt2");
   Json config = parse_json(model.pretrained_config);
@@ -104,7 +104,7 @@ TEST_CASE("A model with two heads is exported with the one that predicts tokens"
   CHECK(parse_json(read_file(scratch / "out" / "config.json")).at("architectures")[0] == "GPT2LMHeadModel");
 }
 
-TEST_CASE("A pretrained model that is saved as heed's keeps its configuration and can be exported") {
+TEST_CASE("A pretrained model saved in heed's format can still be exported") {
   const Scratch scratch;
   const SavedModel model = load_model(golden_models / "phi3");
   save_model(scratch / "saved", model);
@@ -113,7 +113,7 @@ TEST_CASE("A pretrained model that is saved as heed's keeps its configuration an
   CHECK(parameter_difference(model, load_model(scratch / "out")) == 0);
 }
 
-TEST_CASE("heed's own language models are exported as GPT-2 or LLaMA and read back with equal logits") {
+TEST_CASE("heed's language models are exported as GPT-2 or LLaMA and read back with equal logits") {
   LanguageModelConfig scaled = small_llama();
   scaled.transformer.rotary = {.base = 500, .scaling = RotaryScaling::llama3, .factor = 4, .original_length = 64};
   scaled.logits.tied = true;
@@ -135,8 +135,7 @@ TEST_CASE("heed's own language models are exported as GPT-2 or LLaMA and read ba
   }
 }
 
-TEST_CASE(
-    "heed's masked models are exported as BERT, with sliding windows as Mistral, with normalised heads as Qwen3") {
+TEST_CASE("heed exports masked models as BERT, sliding windows as Mistral, normalised heads as Qwen3") {
   const auto exported = [](const ModelConfig& config) {
     const Scratch scratch;
     const SavedModel model = small_model(config);
@@ -192,7 +191,7 @@ TEST_CASE(
       "(there \"gelu\")");
 }
 
-TEST_CASE("A model of a shape that transformers does not know is refused with what differs") {
+TEST_CASE("The export rejects a model that transformers lacks, and names the differences") {
   CHECK(export_refused(answerer_of(small_config())) ==
         "export: of heed's own models only language models and masked language models have a form that transformers "
         "knows");
@@ -204,7 +203,7 @@ TEST_CASE("A model of a shape that transformers does not know is refused with wh
         "(there 0.0); transformer/block/parallel: true (there false)");
 }
 
-TEST_CASE("What heed exports of trained models has the states and logits that transformers computes for it") {
+TEST_CASE("Exported models have the states and logits that transformers computes for them") {
   int models = 0;
   for (const auto& entry : std::filesystem::directory_iterator("tests/golden/exports")) {
     const std::string name = entry.path().filename().string();
@@ -224,7 +223,7 @@ TEST_CASE("What heed exports of trained models has the states and logits that tr
   CHECK(models == 12);
 }
 
-TEST_CASE("The candidates' logits follow from the exported states and matrix") {
+TEST_CASE("The candidates' logits can be computed from the exported states and matrix") {
   const std::filesystem::path directory = "tests/golden/exports/candidates_of_bert";
   const SafeTensors golden = read_safetensors(directory / "golden.safetensors");
   const SavedModel model = in_float64(load_model(directory));
@@ -242,7 +241,7 @@ TEST_CASE("The candidates' logits follow from the exported states and matrix") {
   CHECK(max(abs(logits)).item() > 1e-3);
 }
 
-TEST_CASE("A model without all biases of GPT-2 or LLaMA is exported with biases of 0") {
+TEST_CASE("The export adds missing biases of GPT-2 and LLaMA as 0") {
   LanguageModelConfig without = small_gpt2(), with_output = small_llama(), with_queries = small_llama();
   without.transformer.block.attention.bias = without.transformer.block.attention.output_bias = Bias::no;
   without.transformer.block.mlp.bias = Bias::no;
@@ -260,7 +259,7 @@ TEST_CASE("A model without all biases of GPT-2 or LLaMA is exported with biases 
   }
 }
 
-TEST_CASE("config.json names the class of transformers that has the exported head") {
+TEST_CASE("The exported config.json names the class of transformers with the exported head") {
   const auto class_of = [](const std::string& name) {
     const Json json = parse_json(read_file(std::filesystem::path("tests/golden/exports") / name / "config.json"));
     return json.at("architectures").at(0).get<std::string>();

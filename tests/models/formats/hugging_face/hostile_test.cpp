@@ -177,7 +177,7 @@ TEST_CASE("Activations of transformers that equal one of heed's are read under e
   }
 }
 
-TEST_CASE("config.json that is no object, or not JSON, is refused") {
+TEST_CASE("config.json that is not an object, or not JSON, is refused") {
   CopiedModel copy("llama");
   const auto with = [&](const std::string& text) {
     write_file(copy.path() / "config.json", text);
@@ -242,7 +242,7 @@ TEST_CASE("Tensors that are missing, unknown, misshapen or not finite are named,
         }).ends_with(" differs from another tensor that holds encoder.norm.gain"));
 }
 
-TEST_CASE("A directory without weights that heed reads is refused with what to do") {
+TEST_CASE("The message for a directory without readable weights states how to convert them") {
   CopiedModel copy("llama");
   std::filesystem::remove(copy.path() / "model.safetensors");
   CHECK(copy.refused() == "DIR: expected model.safetensors or model.safetensors.index.json");

