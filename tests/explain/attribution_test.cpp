@@ -9,7 +9,7 @@ using namespace heed;
 
 namespace {
 
-// Biases and gains begin as 0 and 1.
+// Changes all parameters, since biases start at 0 and gains at 1.
 SavedModel moved(SavedModel model) {
   for (const auto& [name, parameter] : model.parameters) {
     std::vector<double> values = parameter.to_vector();
@@ -21,7 +21,7 @@ SavedModel moved(SavedModel model) {
 
 }  // namespace
 
-TEST_CASE("a logit of a decoder with RMSNorm and shared keys and values is such a sum, too") {
+TEST_CASE("attribute sums to the logit of a decoder with RMSNorm and grouped-query attention") {
   const SavedModel model = moved(small_model(decoder_of(modern_config())));
   const Attribution one = attribute(model, question(model, "The dog didn't cross the street because it was too tired"));
   std::vector<std::string> rest;
@@ -31,7 +31,7 @@ TEST_CASE("a logit of a decoder with RMSNorm and shared keys and values is such 
   CHECK(one.query == 10);
 }
 
-TEST_CASE("a logit is the sum of the heads' contributions from tokens and of the biases") {
+TEST_CASE("attribute splits a logit into contributions of heads per token, the MLP and biases") {
   const auto tie = GENERATE(Tie::none, Tie::K_is_V);
   const SavedModel model = moved(small_model(Positions::learned, tie, Bias::yes));
   const Example example = question(model, "The dog didn't cross the street because it was too tired");

@@ -38,7 +38,7 @@ TEST_CASE("Every family gives the states, weights and logits of transformers") {
   CHECK(models == 35);
 }
 
-TEST_CASE("A golden file may lack logits; what else is missing is named") {
+TEST_CASE("golden_differences accepts a file without logits, and names any other missing tensor") {
   const SavedModel model = load_model(golden_models / "gpt2");
   const SafeTensors golden = read_safetensors(golden_models / "gpt2" / "golden.safetensors");
   const Scratch scratch;

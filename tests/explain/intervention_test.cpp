@@ -6,7 +6,7 @@
 
 using namespace heed;
 
-TEST_CASE("cutting an edge takes its weight to 0 and leaves the others their proportions") {
+TEST_CASE("Cutting an edge sets its weight to 0 and keeps the proportions of the other weights") {
   const SavedModel model = small_model();
   const HeldOut held_out(model, sentences(), any_number);
   const int layer = GENERATE(0, 1);
@@ -28,12 +28,12 @@ TEST_CASE("cutting an edge takes its weight to 0 and leaves the others their pro
   check_equal(held_out.answers(cut_in_each({layer, 1}, [](const Example&) { return Edge{}; })), held_out.answers());
 }
 
-TEST_CASE("a head's output is zeroed, averaged, or taken from the twin") {
+TEST_CASE("A head's output can be zeroed, replaced by its mean, or patched from the counterpart") {
   const SavedModel model = small_model();
   const HeldOut held_out(model, sentences(), any_number);
   const auto before = held_out.answers();
 
-  // Without its rows of W_O a head gives nothing.
+  // A head whose rows of W_O are 0 contributes nothing.
   SavedModel without = small_model();
   Tensor W_O = without.parameters["encoder.0.attention.W_O.weight"];  // (2 x 5, 8)
   std::vector<double> values = W_O.to_vector();
@@ -43,20 +43,21 @@ TEST_CASE("a head's output is zeroed, averaged, or taken from the twin") {
   check_equal(zeroed, HeldOut(without, sentences(), any_number).answers());
   CHECK(differ(zeroed, before));
 
-  // In the last layer the query's output is all that the answer is made of: with the twin's, the answer is the twin's.
+  // The output at the query in the last layer determines the answer, so patching gives the counterpart's answer.
   const auto patched = held_out.answers(patch_from_counterparts({1, -1}));
   for (std::size_t i = 0; i < 4; ++i) CHECK(patched[i].word == before[i ^ 1].word);
-  CHECK(patched[4].probability == before[4].probability);  // has no twin
+  CHECK(patched[4].probability == before[4].probability);  // a sentence without a counterpart
   CHECK(differ(patched, before));
 
   const Baseline baseline(held_out);
   const auto averaged = held_out.answers([&](std::span<const Example> batch) {
     return ablate({1, -1}, baseline.mean_output(1), std::vector<int>(batch.size(), 2));
   });
-  for (const HeldOut::Answer& answer : averaged) CHECK(answer.word == averaged[0].word);  // nothing of the text is left
+  for (const HeldOut::Answer& answer : averaged)
+    CHECK(answer.word == averaged[0].word);  // the answer no longer depends on the text
 }
 
-TEST_CASE("Interventions on one question: a head is ablated, an edge cut, and another trace patched in") {
+TEST_CASE("ablate, cut, keep_only and patch change the trace and the answer of one question") {
   const SavedModel model = small_model();
   const Model& network = *model.network;
   const Questions asked = questions(network, model.vocabulary, sentences()[0]);
@@ -74,7 +75,7 @@ TEST_CASE("Interventions on one question: a head is ablated, an edge cut, and an
   CHECK(without.layers[1].weights.at({0, 1, 2, 0}) == seen.layers[1].weights.at({0, 1, 2, 0}));
   CHECK(trace(network, asked, {keep_only({1, 0}, {2, {4, 5}})}).layers[1].weights.at({0, 0, 2, 4}) == 1);
 
-  // Everything that the last layer gives at the query is the other's: so is the answer, but for the residual stream.
+  // Head 0 has the output of the other trace, and head 1 its own.
   const Trace patched = trace(network, asked, {patch({1, 0}, of_other)});
   CHECK(slice(patched.layers[1].head_output, 1, 0, 1).to_vector() ==
         slice(of_other.layers[1].head_output, 1, 0, 1).to_vector());
@@ -82,7 +83,7 @@ TEST_CASE("Interventions on one question: a head is ablated, an edge cut, and an
         slice(seen.layers[1].head_output, 1, 1, 2).to_vector());
   CHECK(logits(answer(network, asked, {patch({1, -1}, seen)})) == seen.logits.to_vector());
 
-  // One after the other, in the order given.
+  // Interventions apply in the given order.
   CHECK(logits(answer(network, asked, {patch({1, -1}, of_other), ablate({1, -1})})) ==
         logits(answer(network, asked, {ablate({1, -1})})));
   CHECK(of_other.layers[1].head_output.to_vector() == trace(network, other).layers[1].head_output.to_vector());
@@ -101,7 +102,7 @@ TEST_CASE("Interventions in a layer, head or edge that does not exist are refuse
         "encoder.0.attention: patch: expected a trace with head outputs (1, 2, 5, 5), got (1, 2, 4, 5)");
 }
 
-TEST_CASE("An edge is cut in a model that caps its scores, too") {
+TEST_CASE("cut and keep_only apply to a model with a soft cap on its scores") {
   TransformerConfig config = small_config();
   config.block.attention.soft_cap = 2;
   const SavedModel model = small_model(answerer_of(config));

@@ -39,7 +39,7 @@ double soft_cap_of(const ModelConfig& config) {
 
 }  // namespace
 
-TEST_CASE("An answer's logit is the sum of its terms and the rest, for random configurations") {
+TEST_CASE("attribute sums to the logit of the answer, for random configurations") {
   RandomConfig draw(5);
   for (int i = 0; i < 120; ++i) {
     const RandomModel made(draw);
@@ -56,7 +56,7 @@ TEST_CASE("An answer's logit is the sum of its terms and the rest, for random co
   }
 }
 
-TEST_CASE("A score is the sum over the parts of query and key, for random configurations") {
+TEST_CASE("score_parts sums to the score over parts of query and key, for random configurations") {
   RandomConfig draw(6);
   for (int i = 0; i < 100; ++i) {
     const RandomModel made(draw);
@@ -85,7 +85,7 @@ TEST_CASE("A score is the sum over the parts of query and key, for random config
   }
 }
 
-TEST_CASE("steps_view shows every layer of models of random configurations, and its steps add up") {
+TEST_CASE("steps_view shows every layer of models of random configurations") {
   RandomConfig draw(7);
   for (int i = 0; i < 60; ++i) {
     const RandomModel made(draw);

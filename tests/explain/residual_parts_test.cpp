@@ -38,7 +38,7 @@ std::string told(const ResidualParts& parts) {
 
 }  // namespace
 
-TEST_CASE("The parts of the residual stream sum to it at every layer and token, for random configurations") {
+TEST_CASE("ResidualParts sum to the residual stream at every layer and token, for random configurations") {
   RandomConfig draw(4);
   for (int i = 0; i < 150; ++i) {
     const ModelConfig config = draw(14);
@@ -69,7 +69,7 @@ TEST_CASE("The parts of the residual stream sum to it at every layer and token, 
   }
 }
 
-TEST_CASE("Each part is named by its writer, in the order of the rows") {
+TEST_CASE("Residual parts are named after the component that writes them, in the order of the rows") {
   TransformerConfig shape = small_config(Positions::learned, Tie::none, Bias::no, 3);
   shape.vocabulary = 14;
   shape.block.attention.heads = 1;
@@ -96,7 +96,7 @@ TEST_CASE("Each part is named by its writer, in the order of the rows") {
   CHECK(names(decoder_of(shape), 1) == "token\nsentence\nnorm bias\nhead 0 0 0\nhead 0 0 1\nnorm bias 0\nMLP 0\n");
 }
 
-TEST_CASE("The parts of a token are the vectors that it is embedded as") {
+TEST_CASE("The residual parts before layer 0 are the scaled word vector and the position") {
   Parameters parameters;
   TransformerConfig shape = small_config();
   shape.vocabulary = 14;
@@ -109,7 +109,7 @@ TEST_CASE("The parts of a token are the vectors that it is embedded as") {
   CHECK(error(slice(rows, 0, 1, 2), slice(parameters["positions.weight"], 0, 3, 4)) <= 1e-14);
 }
 
-TEST_CASE("Parts are taken of one text, and of a layer that there is") {
+TEST_CASE("ResidualParts requires one text and an existing layer") {
   Parameters parameters;
   TransformerConfig shape = small_config();
   shape.vocabulary = 14;

@@ -10,7 +10,7 @@ using namespace heed;
 
 namespace {
 
-// A model of three layers with an MLP, all of whose biases and gains take part.
+// Returns a model of three layers with an MLP, whose biases are not 0 and whose gains are not 1.
 SavedModel deep_model(ModelConfig config) {
   std::visit([](auto& c) { c.transformer.layers = 3; }, config);
   SavedModel model = small_model(config);
@@ -35,7 +35,7 @@ double sum_of(const std::vector<ScoreParts::Part>& parts, double ScoreParts::Par
 
 }  // namespace
 
-TEST_CASE("A score is the sum over the parts of its query and its key, to 1e-6") {
+TEST_CASE("score_parts sums to the score over parts of query and key, to 1e-6") {
   for (const auto& [positions, tie, sentences] :
        {std::tuple{Positions::learned, Tie::none, 0}, std::tuple{Positions::sinusoidal, Tie::K_is_V, 2},
         std::tuple{Positions::none, Tie::Q_is_K, 0}}) {
@@ -46,7 +46,7 @@ TEST_CASE("A score is the sum over the parts of its query and its key, to 1e-6")
       const SentenceAttention read = attend(*model.network, model.vocabulary, example);
       const Tensor& weights = read.layers[static_cast<std::size_t>(layer)];
       CHECK(parts.weight == Approx(weights.at({1, 7, 1})).epsilon(1e-4));
-      // Scores of one row differ by the logarithms of their weights' ratios.
+      // The difference of two scores in a row is the logarithm of the ratio of their weights.
       double mean = 0;
       for (int key = 0; key < 11; ++key) mean += std::log(weights.at({1, 7, key})) / 11;
       CHECK(parts.score - parts.reference == Approx(std::log(weights.at({1, 7, 1})) - mean).epsilon(1e-3));
@@ -71,7 +71,7 @@ TEST_CASE("A score is the sum over the parts of its query and its key, to 1e-6")
   }
 }
 
-TEST_CASE("A score is that sum, too, where queries and keys are normalised and rotated and heads share keys") {
+TEST_CASE("score_parts sums to the score with normalised, rotated and shared queries and keys") {
   TransformerConfig config = modern_config();
   config.block.attention.bias = Bias::yes;
   const bool predicts_next = GENERATE(false, true);
@@ -93,7 +93,7 @@ TEST_CASE("A score is that sum, too, where queries and keys are normalised and r
   }
 }
 
-TEST_CASE("Where there is another candidate, what counts is how far ahead of it a score is") {
+TEST_CASE("score_parts compares the score with that of the distractor, if there is one") {
   const SavedModel model = deep_model(Positions::learned, Tie::none, 0);
   Example example = question(model, tired_dog);
   example.antecedent = 1;
@@ -107,7 +107,7 @@ TEST_CASE("Where there is another candidate, what counts is how far ahead of it 
   CHECK(sum_of(parts.key, &ScoreParts::Part::ahead) == Approx(ahead).epsilon(1e-3));
 }
 
-TEST_CASE("The part with the largest difference is removed from the layer's input") {
+TEST_CASE("score_parts gives the weight after the part with the largest difference is removed") {
   const SavedModel model = deep_model(Positions::learned, Tie::none, 0);
   const Example example = question(model, tired_dog);
   const ScoreParts parts = score_parts(model, example, 0, 0, -1, 1);
@@ -141,7 +141,7 @@ TEST_CASE("The part with the largest difference is removed from the layer's inpu
   }
 }
 
-TEST_CASE("The head that points has the most weight on the antecedent, or where it is unknown the largest") {
+TEST_CASE("pointing_head has the largest weight on the antecedent, or the largest weight without one") {
   SentenceAttention sentence = english_sentence();
   sentence.antecedent = 10;
   CHECK((pointing_head(sentence).layer == 0 && pointing_head(sentence).head == 0));

@@ -7,7 +7,7 @@
 
 using namespace heed;
 
-TEST_CASE("Pieces become whole words: their weights are summed, and a query is its word's last piece") {
+TEST_CASE("of_whole_words merges pieces: it sums the weights, and the last piece acts as query") {
   // The cupboard, it
   SentenceAttention pieces{.tokens = {"The", " cup", "board", ",", " it"},
                            .query = 4,
@@ -38,7 +38,7 @@ TEST_CASE("Pieces become whole words: their weights are summed, and a query is i
   }
 }
 
-TEST_CASE("A capital or a digit continues a word and a mark begins one; an unknown antecedent stays unknown") {
+TEST_CASE("of_whole_words adds capitals and digits to a word, and keeps an unknown antecedent") {
   SentenceAttention pieces{.tokens = {"Mc", "Donald", "'s", " ", "R", "2", "_", "it"},
                            .query = 7,
                            .predicted = "",
@@ -55,7 +55,7 @@ namespace {
 constexpr const char* famous = "The animal didn't cross the street because it was too tired";
 }
 
-TEST_CASE("attend gives what the model gives") {
+TEST_CASE("attend returns the model's weights, prediction and probability") {
   const SavedModel model = small_model();
   const Example example = question(model, famous);
   const SentenceAttention sentence = attend(*model.network, model.vocabulary, example);
@@ -73,7 +73,7 @@ TEST_CASE("attend gives what the model gives") {
   CHECK(logit == Approx(max(output.logits).item()));
 }
 
-TEST_CASE("attend gives the candidate that a model chooses") {
+TEST_CASE("attend returns the candidate that a model chooses") {
   const SavedModel model = small_model(chooser_of(small_config(), true));
   const Example example = question(model, "The [animal] didn't cross [the street] because it was too tired");
   const SentenceAttention sentence = attend(*model.network, model.vocabulary, example);
@@ -82,7 +82,7 @@ TEST_CASE("attend gives the candidate that a model chooses") {
   CHECK(std::ranges::find(possible, sentence.predicted) != possible.end());
 }
 
-TEST_CASE("attend refuses what is not finite, and names where it begins") {
+TEST_CASE("attend throws for values that are not finite, and names the first of them") {
   SavedModel model = small_model();
   const Tensor gain = model.parameters["encoder.1.attention_norm.gain"];
   Tensor(gain).copy_from(zeros(gain.shape()) + 3.4e38);
@@ -91,7 +91,7 @@ TEST_CASE("attend refuses what is not finite, and names where it begins") {
                          "encoder.1.attention_norm.output (1, 11, 8): its weights are too large"));
 }
 
-TEST_CASE("A sentence is a question again, divided into sentences") {
+TEST_CASE("question() turns a SentenceAttention back into an example with sentence numbers") {
   SentenceAttention sentence = english_sentence();
   sentence.tokens = {"the", "dog", ".", "was", "it", "?"};
   sentence.query = 4;

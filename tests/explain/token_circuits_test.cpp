@@ -9,7 +9,7 @@
 
 using namespace heed;
 
-TEST_CASE("The QK circuit has the scores of the first layer of a model without positions, less their row means") {
+TEST_CASE("The QK circuit equals the first layer's scores without positions, minus the row means") {
   const SavedModel model = in_float64(small_model(Positions::none));
   shake_all(model.parameters);
   const std::vector<std::int32_t> tokens{3, 1, 4, 2};
@@ -22,8 +22,8 @@ TEST_CASE("The QK circuit has the scores of the first layer of a model without p
   for (std::size_t i = 0; i < expected.size(); ++i) CHECK(values[i] == Approx(expected[i]).margin(1e-9));
 }
 
-TEST_CASE("The OV circuit raises the logits of a model that attends to one token alone") {
-  // The last layer lacks the residual: with one token, the state is its value alone, and the bias of W_O.
+TEST_CASE("The OV circuits of all heads sum to the logits of a model that reads one token") {
+  // The last layer has no residual connection and no bias: with one token, its state is the output of the heads.
   TransformerConfig config = small_config(Positions::none);
   config.layers = 1;
   config.final_norm = false;
@@ -45,7 +45,7 @@ TEST_CASE("The OV circuit raises the logits of a model that attends to one token
   for (std::size_t i = 0; i < expected.size(); ++i) CHECK(values[i] == Approx(expected[i]).margin(1e-9));
 }
 
-TEST_CASE("Circuits of a head that a model lacks are refused") {
+TEST_CASE("token_circuits rejects a head that the model lacks") {
   const SavedModel model = small_model();
   CHECK(message([&] { token_circuits(model, Ids({1}, {0}), 2, 0); }) ==
         "token_circuits: no layer 2 head 0 in a model of 2 layers with 2 heads (from 0)");

@@ -12,7 +12,7 @@ using namespace heed;
 
 namespace {
 
-// Row query[b] of each text: (B, d).
+// Returns row query[b] of each text: (B, d).
 Tensor at_queries(const Tensor& x, const Questions& asked) { return select_rows(x, asked.query); }
 
 void check_layer(const TransformerBlock& block, const LayerTrace& layer, const Mask& mask) {
@@ -49,7 +49,7 @@ void check_layer(const TransformerBlock& block, const LayerTrace& layer, const M
 
 }  // namespace
 
-TEST_CASE("A trace holds what the model computed, for random configurations") {
+TEST_CASE("trace holds the values that the model computes, for random configurations") {
   RandomConfig draw(3);
   for (int i = 0; i < 100; ++i) {
     const ModelConfig config = draw(14);
@@ -77,7 +77,7 @@ TEST_CASE("A trace holds what the model computed, for random configurations") {
   }
 }
 
-TEST_CASE("A text whose weights the machine cannot hold is refused before they are computed") {
+TEST_CASE("check_weights_fit rejects a text whose weights exceed the memory") {
   LanguageModelConfig config{.transformer = gpt2(2, 2, 8)};
   config.transformer.max_length = 12;
   const SavedModel model = small_model(config);
@@ -89,7 +89,7 @@ TEST_CASE("A text whose weights the machine cannot hold is refused before they a
       }).starts_with("the text has 4000000 tokens: the weights of 2 layers with 2 heads take 256000.0 GB, more than"));
 }
 
-TEST_CASE("A trace is not recorded, and leaves no hook open") {
+TEST_CASE("trace is not recorded, and leaves no hook open") {
   Parameters parameters;
   TransformerConfig shape = small_config();
   shape.vocabulary = 14;

@@ -9,7 +9,7 @@
 
 using namespace heed;
 
-TEST_CASE("The best assignment has the largest sum of all permutations") {
+TEST_CASE("best_assignment has the largest sum of all permutations") {
   Random random(3);
   for (int n = 0; n <= 6; ++n) {
     for (int time = 0; time < 20; ++time) {

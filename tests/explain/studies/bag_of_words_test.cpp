@@ -9,7 +9,7 @@ using namespace heed;
 
 namespace {
 
-// "cup hid jam it WORD": candidates are the cup and the jam.
+// Returns "cup hid jam it WORD" with the candidates cup and jam.
 Example bagged(const std::string& word, int chosen, const std::string& second = "jam") {
   Example example{.tokens = {"cup", "hid", second, "it", word}, .query = 3, .candidates = {{0, 1}, {2, 3}}};
   choose(example, chosen);
@@ -25,7 +25,7 @@ Vocabulary words() {
 
 }  // namespace
 
-TEST_CASE("A bag of words learns which word speaks for which place, and which candidate is meant often") {
+TEST_CASE("BagOfWords learns which words predict a position, and which candidates are often correct") {
   std::vector<Example> training;
   for (int i = 0; i < 30; ++i) {
     training.push_back(bagged("big", 0));
@@ -35,12 +35,12 @@ TEST_CASE("A bag of words learns which word speaks for which place, and which ca
   const BagOfWords bag(training, words());
   const std::vector<Example> test{bagged("big", 0), bagged("tiny", 0), bagged("was", 0, "tea")};
   CHECK(bag.answers(test, words()) == std::vector<int>{0, 1, 1});
-  Example turned = bagged("big", 0);  // the place counts, not the number
+  Example turned = bagged("big", 0);  // the position counts, not the index of the candidate
   std::swap(turned.candidates[0], turned.candidates[1]);
   CHECK(bag.answers({turned}, words()) == std::vector<int>{1});
 }
 
-TEST_CASE("A bag of words takes examples with more and with fewer candidates, and no examples") {
+TEST_CASE("BagOfWords accepts varying numbers of candidates, and an empty list of examples") {
   std::vector<Example> training;
   for (int i = 0; i < 30; ++i) {
     training.push_back(bagged("big", 0));
@@ -50,16 +50,16 @@ TEST_CASE("A bag of words takes examples with more and with fewer candidates, an
     training.push_back(three);
   }
   const BagOfWords bag(training, words());
-  // "tiny" speaks for a third, which the last has not.
+  // "tiny" predicts the third candidate, which the last example lacks.
   CHECK(bag.answers({training[0], training[1], bagged("tiny", 0)}, words())[1] == 2);
   CHECK(bag.answers({training[0], training[1], bagged("tiny", 0)}, words())[2] < 2);
   CHECK(bag.answers({training[0]}, words()) == std::vector<int>{0});
   CHECK(bag.answers({}, words()).empty());
 }
 
-TEST_CASE("A bag of words is at the minimum of its loss") {
-  // Two places, one word that alone tells them apart in 3 of 4: by symmetry the logit's difference d solves
-  // d / (2 N) * (share of squares) = p - sigmoid(d); here it is only asked that the likelihood is nearly 3 / 4.
+TEST_CASE("BagOfWords reaches the minimum of its loss") {
+  // One word predicts the position correctly in 3 of 4 examples. Up to the weight decay, the difference of the logits
+  // at the minimum is log(3 / 1).
   std::vector<Example> training;
   for (int i = 0; i < 200; ++i) {
     training.push_back(bagged("big", i % 4 == 0));
@@ -74,7 +74,7 @@ TEST_CASE("A bag of words is at the minimum of its loss") {
   CHECK(difference == Approx(std::log(3.0)).margin(0.05));
 }
 
-TEST_CASE("Where some answers are none of the candidates, a bag of words can say so") {
+TEST_CASE("BagOfWords can answer that no candidate is correct if its training data has such answers") {
   std::vector<Example> training;
   for (int i = 0; i < 30; ++i) {
     training.push_back(bagged("big", 0));

@@ -5,7 +5,7 @@
 
 using namespace heed;
 
-TEST_CASE("a baseline keeps the mean outputs of heads, and the weights of tokens that have a role") {
+TEST_CASE("Baseline holds the mean outputs of heads and the weights between tokens with roles") {
   const SavedModel model = small_model();
   const HeldOut held_out(model, sentences(), any_number);
   const Baseline baseline(held_out);
@@ -33,7 +33,7 @@ TEST_CASE("a baseline keeps the mean outputs of heads, and the weights of tokens
         Approx((read.layers[1].at({0, 4, 0}) + read.layers[1].at({1, 4, 0})) / 2));
 }
 
-TEST_CASE("a candidate of several words is looked at, and cut, as a whole") {
+TEST_CASE("span_of and Baseline treat a candidate of several words as a whole") {
   const SavedModel model = small_model();
   std::vector<Example> examples = sentences();
   examples.resize(1);

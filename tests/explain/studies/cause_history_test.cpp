@@ -6,7 +6,7 @@
 
 using namespace heed;
 
-TEST_CASE("The history of models in memory has what causes() finds of each, and says how far it is") {
+TEST_CASE("cause_history gives the results of causes() for each model, and reports progress") {
   int told = 0;
   const CauseHistory history = cause_history(
       2, [](std::size_t i) { return small_model(i == 0 ? Positions::none : Positions::learned); }, sentences(),

@@ -11,7 +11,7 @@
 
 using namespace heed;
 
-TEST_CASE("causes has a row for each intervention, and the baseline beside it") {
+TEST_CASE("causes has a row for each intervention, with the accuracy before it") {
   const SavedModel model = small_model();
   const Causes found = causes(model, sentences(), {question(model, "The dog was it")});
   CHECK((found.step == 400 && found.sentences == 5 && found.held_out == 5));
@@ -36,7 +36,7 @@ TEST_CASE("causes has a row for each intervention, and the baseline beside it") 
                                             {Cause::What::edge_everywhere, 1},
                                             {Cause::What::patch_head, 4},
                                             {Cause::What::patch_layer, 2}});
-  // A row against the answers themselves.
+  // Compares one row with the answers.
   const HeldOut held_out(model, sentences(), any_number);
   const auto before = held_out.answers();
   const auto after = held_out.answers(cut_in_each({1, 0}, [](const Example& e) {
@@ -57,7 +57,7 @@ TEST_CASE("causes has a row for each intervention, and the baseline beside it") 
   CHECK(row->weight == Approx(weight));
 }
 
-TEST_CASE("what does not apply to the sentences is left out, and said") {
+TEST_CASE("causes leaves out studies that need annotations which the sentences lack, and says so") {
   const SavedModel model = small_model();
   std::vector<Example> bare = sentences();
   for (Example& e : bare) e.antecedent = e.distractor = e.twin = -1, e.decider = "";
@@ -74,7 +74,7 @@ TEST_CASE("what does not apply to the sentences is left out, and said") {
   }
 }
 
-TEST_CASE("causes tells how far it is, from the beginning to nearly the end, and never back") {
+TEST_CASE("causes reports strictly increasing progress") {
   const SavedModel model = small_model();
   double last = -1;
   int times = 0;
@@ -90,7 +90,7 @@ TEST_CASE("causes tells how far it is, from the beginning to nearly the end, and
   CHECK(last < 1);
 }
 
-TEST_CASE("causes of sentences of one token ends") {
+TEST_CASE("causes accepts sentences of one token") {
   Example one;
   one.tokens = {"it"};
   one.query = 0;
@@ -100,7 +100,7 @@ TEST_CASE("causes of sentences of one token ends") {
   CHECK(std::isfinite(found.accuracy.share));
 }
 
-TEST_CASE("The edge to the antecedent is cut in every head of every layer, too") {
+TEST_CASE("causes also cuts the edge to the antecedent in all heads of all layers") {
   const SavedModel model = small_model();
   const Causes found = causes(model, sentences(), {});
   const HeldOut held_out(model, sentences(), any_number);
@@ -122,7 +122,7 @@ TEST_CASE("The edge to the antecedent is cut in every head of every layer, too")
   CHECK(row->weight == Approx(weight));
 }
 
-TEST_CASE("causes measures the chosen heads and the one that points, as it does among all") {
+TEST_CASE("causes of a chosen head gives the same rows as causes of all heads") {
   const SavedModel model = small_model();
   const Causes all = causes(model, sentences(), {}, {.most = any_number});
   REQUIRE(all.pointing);
@@ -146,9 +146,9 @@ TEST_CASE("causes measures the chosen heads and the one that points, as it does 
   CHECK(std::ranges::any_of(some.rows, [&](const Cause& row) { return row.layer == chosen.layer && row.head == 1; }));
 }
 
-TEST_CASE("An edge is not kept alone in a head that hardly looks there") {
+TEST_CASE("causes keeps a single edge only in heads with enough weight on it") {
   const SavedModel model = small_model();
-  for (const auto& [name, value] : model.parameters) {  // sharp attention, here and there
+  for (const auto& [name, value] : model.parameters) {  // makes attention sharp in some heads
     if (name.find("W_Q") == name.npos && name.find("W_K") == name.npos) continue;
     Tensor(value).copy_from((value.detach() * 5.0).detach());
   }
@@ -164,7 +164,7 @@ TEST_CASE("An edge is not kept alone in a head that hardly looks there") {
   CHECK((kept > 0 && left > 0));
 }
 
-TEST_CASE("What a whole layer loses beyond the head that points is counted sentence by sentence") {
+TEST_CASE("causes reports how much more accuracy a layer loses than its pointing head") {
   const SavedModel model = small_model();
   const Causes found = causes(model, sentences(), {});
   REQUIRE(found.pointing);

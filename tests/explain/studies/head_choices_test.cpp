@@ -12,7 +12,7 @@ using Direction = HeadChoices::Direction;
 
 namespace {
 
-// A model of 2 layers with 3 heads, and sentences "a b c d ..." with a question at each third token and two candidates.
+// A model of 2 layers with 3 heads, and sentences of 8 shuffled words with a query and two candidates.
 struct Asked {
   SavedModel model{};
   std::vector<Example> examples{};
@@ -33,7 +33,7 @@ struct Asked {
     }
   }
 
-  // Whether the meant candidate has the larger weight.
+  // Returns whether the correct candidate has the larger weight.
   bool points(const Example& e, int layer, int head, Direction direction) const {
     const Tensor weights = attend(*model.network, model.vocabulary, e).layers[static_cast<std::size_t>(layer)];
     const auto weight = [&](int i, int j) { return weights.at({head, i, j}); };
@@ -46,7 +46,7 @@ struct Asked {
 
 }  // namespace
 
-TEST_CASE("Heads are counted by the candidate with the largest weight, in both directions") {
+TEST_CASE("head_choices counts the candidate with the largest weight, per head and direction") {
   const Asked asked;
   const HeadChoices found = head_choices(asked.model, asked.examples);
   CHECK(found.sentences == 40);
@@ -69,7 +69,7 @@ TEST_CASE("Heads are counted by the candidate with the largest weight, in both d
   CHECK(found.first.share == Approx(meant(0)));
 }
 
-TEST_CASE("The best head is chosen on one half and counted on the other") {
+TEST_CASE("head_choices selects the best head on one half and measures it on the other") {
   const Asked asked;
   const HeadChoices found = head_choices(asked.model, asked.examples);
   // Sentences 0, 1, 4, 5, ... of the pairs and 20, 22, ... of the others are the first half.
@@ -87,11 +87,11 @@ TEST_CASE("The best head is chosen on one half and counted on the other") {
   for (const HeadChoices::Head& head : found.heads) CHECK(share(head, true) <= found.chosen_on.share);
 }
 
-TEST_CASE("The answers without the best head's edge are those with its weights changed by hand") {
+TEST_CASE("head_choices gives the accuracy after the best head's edge is cut") {
   int changed = 0;  // answers, over all seeds
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     Asked asked(seed);
-    for (const auto& [name, value] : asked.model.parameters) {  // sharp attention
+    for (const auto& [name, value] : asked.model.parameters) {  // makes attention sharp
       if (name.find("attention.W_") == name.npos || value.rank() != 2) continue;
       Tensor(value).copy_from((value.detach() * 30.0).detach());
     }
@@ -99,7 +99,7 @@ TEST_CASE("The answers without the best head's edge are those with its weights c
       const Questions asking = questions(*asked.model.network, asked.model.vocabulary, e);
       return static_cast<int>(argmax(answer(*asked.model.network, asking, while_holding).logits).at({0}));
     };
-    for (Example& e : asked.examples) {  // the unchanged model is always right
+    for (Example& e : asked.examples) {  // makes the answer of the unchanged model correct
       const auto word = std::ranges::find(e.tokens, asked.model.vocabulary.word(predicted(e, {}))) - e.tokens.begin();
       const int at = static_cast<int>(word), other = at == 0 ? 1 : 0;
       e.candidates = {{at, at + 1}, {other, other + 1}};
@@ -123,7 +123,7 @@ TEST_CASE("The answers without the best head's edge are those with its weights c
   CHECK(changed > 0);
 }
 
-TEST_CASE("Sentences without two candidates or of too many tokens are left out, their twins stay") {
+TEST_CASE("head_choices leaves out sentences that do not fit, and keeps their counterparts") {
   Asked asked;
   asked.examples[0].candidates.pop_back();
   asked.examples[3].chosen = -1;

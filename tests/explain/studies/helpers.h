@@ -9,7 +9,7 @@
 
 namespace heed {
 
-// Two pairs of twins and one sentence alone, of different lengths.
+// Returns two minimal pairs and a single sentence, of different lengths.
 inline std::vector<Example> sentences() {
   const auto make = [](std::vector<std::string> tokens, int antecedent, int distractor, int twin) {
     Example e;
@@ -30,7 +30,7 @@ inline std::vector<Example> sentences() {
 
 constexpr std::size_t any_number = 100;
 
-// Answers with the weights of a layer replaced by what `edit` makes of them.
+// Returns the answers after `edit` has changed the weights of a layer.
 inline std::vector<HeldOut::Answer> by_hand(const HeldOut& held_out, const SavedModel& model, int layer,
                                             const std::function<void(std::vector<double>&, std::int64_t T)>& edit) {
   const Hook hook([&](const std::string& name, Tensor& value) {

@@ -10,7 +10,7 @@ using namespace heed;
 
 namespace {
 
-// a b a b: one layer of two heads; the first looks at the token before, the second at what followed the same token.
+// The text "a b a b" in one layer: head 0 attends to the previous token, head 1 is an induction head.
 std::vector<SentenceAttention> repeated_sentences() {
   const std::vector<double> previous{1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0.5, 0.5};
   const std::vector<double> induction{1, 0, 0, 0, 0, 1, 0, 0, 0, 0.75, 0.25, 0, 0, 0, 0.25, 0.75};
@@ -26,14 +26,15 @@ std::vector<SentenceAttention> repeated_sentences() {
 
 }  // namespace
 
-TEST_CASE("Heads are told that look at the token before, and that look at what followed the same token") {
+TEST_CASE("head_scores measures attention to the previous token and induction") {
   const auto scores = head_scores(repeated_sentences());
   REQUIRE(scores.size() == 1);
   REQUIRE(scores[0].size() == 2);
   CHECK(scores[0][0].previous_token == Approx((1 + 1 + 0.5) / 3));
-  CHECK(scores[0][0].induction == Approx((1 + 0.5) / 2));  // here what followed "a" is the token before
+  CHECK(scores[0][0].induction ==
+        Approx((1 + 0.5) / 2));  // here the token after the earlier "a" is also the previous token
   CHECK(scores[0][1].previous_token == Approx((0 + 0.75 + 0.25) / 3));
   CHECK(scores[0][1].induction == Approx((0.75 + 0.25) / 2));
-  CHECK(std::isnan(head_scores({english_sentence()})[0][0].induction));  // no word comes twice
+  CHECK(std::isnan(head_scores({english_sentence()})[0][0].induction));  // no word is repeated
   CHECK(message([] { head_scores({}); }) == "head_scores: expected sentences, got none");
 }

@@ -6,7 +6,7 @@
 
 using namespace heed;
 
-TEST_CASE("Wilson's interval of shares, near 0 and 1 too") {
+TEST_CASE("wilson() gives Wilson's interval, also near 0 and 1") {
   const Interval most = wilson(8, 10);  // Brown, Cai & DasGupta's formula, by hand
   CHECK(most.share == 0.8);
   CHECK(most.low == Approx(0.4902).margin(1e-4));
@@ -17,8 +17,7 @@ TEST_CASE("Wilson's interval of shares, near 0 and 1 too") {
   CHECK(std::isnan(wilson(0, 0).share));
 }
 
-TEST_CASE(
-    "Twins are drawn as pairs: those that are right together make the interval wide, those that part make it narrow") {
+TEST_CASE("share_of resamples pairs: equal results widen the interval, different results narrow it") {
   std::vector<bool> together, apart;
   std::vector<int> twin;
   for (int pair = 0; pair < 100; ++pair) {
@@ -35,18 +34,18 @@ TEST_CASE(
   CHECK(narrow.low == Approx(0.5 - wilson(0, 100).high / 2));  // every pair is half right
   CHECK(narrow.high == Approx(0.5 + wilson(0, 100).high / 2));
   CHECK(share_of(together, twin).low == wide.low);
-  // Ten pairs that are all right give only equal samples, as ten sentences do.
+  // Ten correct pairs give only equal samples, like ten sentences.
   const std::vector<int> ten(twin.begin(), twin.begin() + 20);
   CHECK(share_of(std::vector<bool>(20, true), ten).low == Approx(wilson(10, 10).low));
   CHECK(share_of(std::vector<bool>(20, false), ten).high == Approx(wilson(0, 10).high));
   CHECK(share_of(together, std::vector<int>(200, -1)).low == alone.low);
 }
 
-TEST_CASE("The interval of a mean is Wilson's where all are equal, and counts a pair once") {
+TEST_CASE("interval_of equals Wilson's interval for equal values, and counts a pair once") {
   std::vector<double> half, none(200, 0.0);
   std::vector<int> alone, pairs;
   for (int i = 0; i < 200; ++i) {
-    half.push_back(i % 4 < 2);  // both of a pair alike
+    half.push_back(i % 4 < 2);  // equal within each pair
     alone.push_back(i);
     pairs.push_back(i / 2);
   }
@@ -65,7 +64,7 @@ TEST_CASE("The interval of a mean is Wilson's where all are equal, and counts a 
   CHECK(std::isnan(interval_of({}, {}).share));
 }
 
-TEST_CASE("An interval is printed with its error, and lies above a figure only if the printed one does") {
+TEST_CASE("Interval::is_above compares the interval as it is printed") {
   CHECK(Interval{0.6, 0.51, 0.69}.is_above(0.5));
   CHECK_FALSE(Interval{0.055, 0.0003, 0.1097}.is_above(0));
 }

@@ -5,7 +5,7 @@
 
 using namespace heed;
 
-TEST_CASE("Heads of models in memory are matched with themselves") {
+TEST_CASE("match_heads matches the heads of equal models, and rejects too few sentences") {
   const auto load = [] { return small_model(); };
   const std::vector<SeedRun> runs{{"first", load, sentences()}, {"second", load, {sentences()[1]}}};
   const MatchedHeads found = match_heads(runs);

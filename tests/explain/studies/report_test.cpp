@@ -44,7 +44,7 @@ int chosen_by(const SavedModel& model, const Example& example) {
 
 }  // namespace
 
-TEST_CASE("A report counts what is right, twins and pairs, and what needs no reading") {
+TEST_CASE("report counts correct answers and correct pairs, for the model and for the baselines") {
   const SavedModel model = choosing_model();
   const Baselines baselines = baselines_of({asked("big", 0, "tea"), asked("tiny", 1, "tea")}, model);
   std::vector<Example> set;
@@ -84,7 +84,7 @@ TEST_CASE("A report counts what is right, twins and pairs, and what needs no rea
   CHECK(std::isnan(jam.both_of_pair.share));
 }
 
-TEST_CASE("A planted leak is caught: sentences that training knows are left out of a report and counted") {
+TEST_CASE("report leaves out and counts sentences of the training set") {
   const SavedModel model = choosing_model();
   const Baselines baselines = baselines_of({asked("big", 0), asked("tiny", 1)}, model);
   const Report c =
@@ -96,7 +96,7 @@ TEST_CASE("A planted leak is caught: sentences that training knows are left out 
         "known: no sentence is left: 1 are in the training set, and 0 are too long");
 }
 
-TEST_CASE("Sentences longer than the model's positions are left out of a report and counted; their twins stay alone") {
+TEST_CASE("report leaves out and counts sentences longer than the model's positions") {
   const SavedModel model = choosing_model();
   std::vector<Example> set{asked("big", 0), asked("tea", 1), asked("tiny", 1)};
   set[0].tokens.push_back("tea");
@@ -108,7 +108,7 @@ TEST_CASE("Sentences longer than the model's positions are left out of a report 
   CHECK(c.pairs == 0);
 }
 
-TEST_CASE("The controls hide the candidates' words, or what comes before the query") {
+TEST_CASE("The controls of a report hide the words of the candidates, or those before the query") {
   const SavedModel model = choosing_model();
   std::vector<Example> set, hidden, after;
   for (const std::string& word : known) {
@@ -129,7 +129,7 @@ TEST_CASE("The controls hide the candidates' words, or what comes before the que
   CHECK_FALSE(without.without_candidates.has_value());
 }
 
-TEST_CASE("Groups have an F1 over their candidates, as GAP counts") {
+TEST_CASE("report computes F1 per group over its candidates, as GAP does") {
   const SavedModel model = choosing_model(true);
   std::vector<Example> set;
   int tp = 0, fp = 0, fn = 0;
@@ -154,11 +154,11 @@ TEST_CASE("Groups have an F1 over their candidates, as GAP counts") {
   CHECK(c.groups[1].F1 == Approx(2.0 * tp / (2 * tp + fp + fn)));
 }
 
-TEST_CASE("Where a head looks is measured, and whether the answer changes when it cannot") {
+TEST_CASE("report measures the mean weight of its head on the correct candidate") {
   const SavedModel model = choosing_model();
   const std::vector<Example> set{asked("big", 0), asked("tea", 1), asked("tiny", 1), asked("jam", 0)};
   const Report c = report(model, baselines_of({asked("was", 0)}, model), "set", set);
-  // The mean weights of that head, from what the model shows of each sentence.
+  // The mean weight of that head, from the attention to each sentence.
   double meant = 0;
   for (const Example& e : set) {
     const Tensor weights = attend(*model.network, model.vocabulary, e).layers.at(static_cast<std::size_t>(c.layer));
@@ -170,7 +170,7 @@ TEST_CASE("Where a head looks is measured, and whether the answer changes when i
   CHECK(of_report / 4 == Approx(meant).margin(1e-6));
 }
 
-TEST_CASE("A report on a model that answers with words is refused") {
+TEST_CASE("report rejects a model that answers with words") {
   const SavedModel model = small_model();
   const Baselines baselines = baselines_of({asked("was", 0)}, choosing_model());
   CHECK(message([&] { report(model, baselines, "set", {asked("big", 0)}); }) ==

@@ -17,7 +17,7 @@ Example golden_text(const Tensor& ids, const Tensor& query) {
   return example;
 }
 
-// The largest difference between the figures of the study and those of transformers, and how many there are. NaN equals NaN.
+// The number of figures and the largest difference from those of transformers, where NaN equals NaN.
 struct Compared {
   double largest = 0;
   int figures = 0;
@@ -60,7 +60,7 @@ double golden_difference(const SavedModel& model, const SafeTensors& golden, boo
 
 }  // namespace
 
-TEST_CASE("The effects of heads and edges on one answer equal those that transformers computes with hooks") {
+TEST_CASE("sentence_causes gives the effects that transformers computes with hooks") {
   for (const char* name : {"bert", "gpt2", "llama", "gemma2"}) {
     const std::string directory = std::string("tests/golden/hugging_face/") + name;
     const SafeTensors golden = read_safetensors(std::string("tests/golden/causes/") + name + ".safetensors");
@@ -72,7 +72,7 @@ TEST_CASE("The effects of heads and edges on one answer equal those that transfo
   }
 }
 
-TEST_CASE("The effects of one head alone are those among all heads, and the passes are told") {
+TEST_CASE("sentence_causes of one head equals its result among all heads, and progress is reported") {
   const SavedModel model = load_model("tests/golden/hugging_face/llama");
   Example text;
   text.tokens = {"<5>", "<17>", "<3>", "<42>"};
@@ -89,7 +89,7 @@ TEST_CASE("The effects of one head alone are those among all heads, and the pass
   CHECK(std::isnan(one.heads[0].restored));
 }
 
-TEST_CASE("A candidate is an answer, too") {
+TEST_CASE("sentence_causes accepts a model that chooses among candidates") {
   const SavedModel model = small_model(chooser_of(small_config()));
   Example text = sentences()[0];
   text.candidates = {{0, 1}, {1, 2}};
@@ -99,7 +99,7 @@ TEST_CASE("A candidate is an answer, too") {
   CHECK(found.heads.size() == 4);
 }
 
-TEST_CASE("A model without answers, and a counterpart that cannot be compared, are refused") {
+TEST_CASE("sentence_causes rejects a model without a head and counterparts that do not match") {
   const SavedModel bare = load_model("tests/golden/hugging_face/bert_bare");
   const SavedModel model = load_model("tests/golden/hugging_face/bert");
   Example text;
