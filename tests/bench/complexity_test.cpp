@@ -32,14 +32,14 @@ TEST_CASE("Values with the expected growth lie on the dashed line") {
   CHECK(std::stod(heights[1]) == Approx((std::stod(heights[0]) + std::stod(heights[2])) / 2).margin(0.11));
 }
 
-TEST_CASE("Values that grow too fast leave the line below them") {
+TEST_CASE("Values that grow faster than expected depart from the dashed line") {
   const std::string svg = draw({{"n", 1, 1, {{1, 1, 1}, {10, 100, 10}}}});
   const auto heights = found(svg, "cy='([0-9.]+)'"), ends = found(svg, "y[12]='([0-9.]+)'");
-  CHECK(std::stod(heights[0]) > std::stod(ends[0]) + 40);  // time began lower than the line: y grows downwards
+  CHECK(std::stod(heights[0]) > std::stod(ends[0]) + 40);  // the first time lies below the line; y grows downwards
   CHECK(heights[2] == ends[2]);
 }
 
-TEST_CASE("A point has the most memory that was held on the way, not what was left") {
+TEST_CASE("measure_point reports the peak memory of the work, not the memory left afterwards") {
   int runs = 0;
   const Point point = measure_point(7, [&] {
     ++runs;

@@ -12,7 +12,7 @@ using namespace heed::bench;
 
 namespace {
 
-// A peer to which a turn takes so many milliseconds, and whose losses are these.
+// A peer that reports this time per turn and these losses.
 struct Fake {
   std::string name = "Torch";
   std::string losses = "[]";
@@ -61,7 +61,7 @@ TEST_CASE("A quantile is one of the values") {
   CHECK(quantile({7}, 0.75) == 7);
 }
 
-TEST_CASE("Losses are compared relative to their size, and none of them is left out") {
+TEST_CASE("difference() compares losses relative to their size, and requires equal counts") {
   CHECK(difference({2, 4}, {2, 4}) == 0);
   CHECK(difference({2, 4}, {2, 5}) == Approx(0.25));
   CHECK(difference({-2, 4}, {-1, 4}) == Approx(0.5));
@@ -69,7 +69,7 @@ TEST_CASE("Losses are compared relative to their size, and none of them is left 
   CHECK(message([] { difference({2, 4}, {2}); }) == "bench: 2 losses beside 1");
 }
 
-TEST_CASE("A turn runs its work until its time is over, and at least once") {
+TEST_CASE("turn() runs its work until its time is over, and at least once") {
   int runs = 0;
   CHECK(turn([&] { ++runs; }, 0) >= 0);
   CHECK(runs == 1);
@@ -77,7 +77,7 @@ TEST_CASE("A turn runs its work until its time is over, and at least once") {
   CHECK(runs > 2);
 }
 
-TEST_CASE("A row without a peer has its own time and its share of the machine's limit") {
+TEST_CASE("A row without a peer reports its time and its share of the machine's limit") {
   int runs = 0;
   const Json result = measure(row(&runs), {}, machine, settings);
   CHECK(runs == 1 + 3);  // once to warm up
@@ -90,7 +90,7 @@ TEST_CASE("A row without a peer has its own time and its share of the machine's 
         "| row | 1.235 |  | 34 % |  |\n");
 }
 
-TEST_CASE("A row beside a peer has both times and how many times as fast it is") {
+TEST_CASE("A row with a peer reports both times and their ratio") {
   int runs = 0;
   const Json result = measure(row(&runs), peers({{}}), machine, settings);
   CHECK(result["peers"]["Torch"]["ms"] == 1e6);
@@ -100,7 +100,7 @@ TEST_CASE("A row beside a peer has both times and how many times as fast it is")
   CHECK(result["ratio_quartiles"][0] <= result["ratio_quartiles"][1]);
 }
 
-TEST_CASE("The fastest of several peers counts, and peers without the row are skipped") {
+TEST_CASE("measure() compares with the fastest peer, and skips peers without the row") {
   int runs = 0;
   Json result =
       measure(row(&runs), peers({{.name = "A"}, {.name = "B", .ms = 5e5}, {.name = "C", .ms = 1, .has = false}}),

@@ -7,7 +7,7 @@
 using namespace heed;
 using namespace heed::bench;
 
-TEST_CASE("A model's row learns, the same each time, from a file that its twin can read") {
+TEST_CASE("A model row trains reproducibly, and writes a file that its counterpart reads") {
   const Scratch scratch;
   const std::vector<Row> rows = model_rows(scratch.path, true);
   REQUIRE(rows.size() == 2);

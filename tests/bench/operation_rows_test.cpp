@@ -20,7 +20,7 @@ Row row(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("Rows have names of their own, and the quick ones are among all") {
+TEST_CASE("Rows have unique names, and the quick rows are among all rows") {
   std::set<std::string> names;
   for (const Row& row : operation_rows(false)) CHECK(names.insert(row.name).second);
   CHECK(names.contains("AdamW, 256 MB"));
@@ -30,7 +30,7 @@ TEST_CASE("Rows have names of their own, and the quick ones are among all") {
   for (const Row& row : quick) CHECK((names.contains(row.name) || row.name == "graph of 10000 scalars"));
 }
 
-TEST_CASE("A row counts the least that it reads and writes") {
+TEST_CASE("A row counts the minimal bytes and flops of its operation") {
   CHECK(row("softmax, 1 KB").bytes == 5 * 1024);
   CHECK(row("cross-entropy, 1 KB").bytes == 2 * 1024);
   CHECK(row("AdamW, 1 KB").bytes == 7 * 1024);
@@ -41,7 +41,7 @@ TEST_CASE("A row counts the least that it reads and writes") {
   CHECK(row("rotary, T 512").bytes == 4.0 * 4 * 8 * 512 * 64);
 }
 
-TEST_CASE("A row's work is the operation that it is named after, forward and backward") {
+TEST_CASE("A row runs the operation of its name, forward and backward") {
   const auto operations = [](const std::string& name) {
     const auto work = row(name).prepare();
     const Profile profile;

@@ -9,7 +9,7 @@
 using namespace heed;
 using namespace heed::bench;
 
-TEST_CASE("Rows of pretrained models repeat their numbers, and count each weight of a token once in its own type") {
+TEST_CASE("Rows of pretrained models repeat their results, and count each stored weight once") {
   const Scratch scratch;
   const std::vector<Row> rows = pretrained_rows(scratch.path, true);
   REQUIRE(rows.size() == 5);
@@ -28,7 +28,7 @@ TEST_CASE("Rows of pretrained models repeat their numbers, and count each weight
     CHECK((row.flops > 0) == !is_token);
     CHECK(static_cast<bool>(row.losses) == (row.twin["dtype"] == "float32"));
     if (!row.losses) continue;
-    const std::vector<double> largest = row.losses(70);  // the token's cache is full before
+    const std::vector<double> largest = row.losses(70);  // fills the cache of the token row
     CHECK((largest.size() == 70 && std::isfinite(largest.back())));
     CHECK(row.losses(70) == largest);
   }

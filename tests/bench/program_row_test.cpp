@@ -7,7 +7,7 @@
 
 using namespace heed;
 
-TEST_CASE("nanoGPT's twin reads the weights and batches with which train begins") {
+TEST_CASE("text_data holds the initial weights and the batches of train for nanoGPT") {
   const char* text = "/usr/share/common-licenses/GPL-3";
   const SafeTensors data = bench::text_data(text);
   const Experiment e = make_experiment(read_config("examples/nanogpt.yaml", {std::string("data.train=") + text}));

@@ -23,7 +23,7 @@ Json run(const std::string& processor, const std::string& date, const Json& rows
 
 }  // namespace
 
-TEST_CASE("Results are kept by processor and date, and compared with the last of the same processor") {
+TEST_CASE("Results are stored by processor and date, and compared with the last of the same processor") {
   const Scratch scratch;
   const Json now = run("AMD EPYC(TM) 7", "2026-03-01", {row("a", 1, 1, 1), row("b", 1, 1, 1)});
   CHECK(result_path("results", now) == "results/amd-epyc-tm-7-2026-03-01.json");
@@ -38,7 +38,7 @@ TEST_CASE("Results are kept by processor and date, and compared with the last of
   CHECK(std::ranges::count(kept, '\n') == 3);
 }
 
-TEST_CASE("A difference is more than noise where the quartiles do not meet") {
+TEST_CASE("A difference is more than noise if the quartiles do not overlap") {
   const Json before =
       run("A", "2026-01-01", {row("same", 2, 1.9, 2.1), row("slower", 2, 1.9, 2.1), row("gone", 1, 1, 1)});
   const Json now =
@@ -59,7 +59,7 @@ TEST_CASE("The table has a line for each row and two columns for each run") {
         "| the toy | 2 | 3.46 | | |\n");
 }
 
-TEST_CASE("README's tables are those of the results that were kept") {
+TEST_CASE("The tables in README.md match the stored results") {
   const std::vector<Json> runs = kept_in("bench/results");
   REQUIRE(runs.size() > 1);
   const std::string whole = table(runs, rows_of_readme());

@@ -5,14 +5,14 @@
 
 using namespace heed;
 
-TEST_CASE("The bench's task is the one that toy.yaml trains on") {
+TEST_CASE("toy_task equals the task of toy.yaml") {
   const Task ours = bench::toy_task(), trained = make_experiment(read_config("toy.yaml")).task;
   CHECK(ours.train == trained.train);
   CHECK(ours.held_out == trained.held_out);
   CHECK(ours.vocabulary.words() == trained.vocabulary.words());
 }
 
-TEST_CASE("A batch is written as tensors of float64 under the names that twins read") {
+TEST_CASE("add_batch writes a batch as float64 tensors under the names that counterparts read") {
   SafeTensors content;
   bench::add_batch(content, "train",
                    {.tokens = Ids({1, 2}, {3, 4}),

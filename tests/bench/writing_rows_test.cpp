@@ -7,8 +7,7 @@
 using namespace heed;
 using namespace heed::bench;
 
-TEST_CASE(
-    "A row that writes gives the same logits each time, beyond what the model sees at once, from its twin's file") {
+TEST_CASE("A row that generates text repeats its logits, also beyond the model's context") {
   const Scratch scratch;
   const std::vector<Row> rows = writing_rows(scratch.path, true);
   REQUIRE(rows.size() == 2);  // without GPT-2
