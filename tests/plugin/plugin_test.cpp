@@ -4,7 +4,7 @@
 #include <string>
 #include <thread>
 
-TEST_CASE("A module with the static library in it loads at run time, and learns on any thread") {
+TEST_CASE("A module linked with the static library loads at run time and trains on any thread") {
   void* module = dlopen(HEED_PLUGIN, RTLD_NOW | RTLD_LOCAL);
   INFO(std::string(module ? "" : dlerror()));
   REQUIRE(module != nullptr);
