@@ -61,7 +61,7 @@ TEST_CASE("axe-core finds no fault in any view") {
   }
 }
 
-TEST_CASE("For each kind of run every view describes itself, and axe-core finds no fault in it") {
+TEST_CASE("For each kind of run, every view has a description and passes axe-core") {
   Browser* chromium = browser();
   if (!chromium) return;
   const std::string script = axe();
@@ -81,7 +81,7 @@ TEST_CASE("For each kind of run every view describes itself, and axe-core finds 
     for (const std::string& view : views_of(*chromium)) {
       INFO(runs.back() << ": " << view);
       show(*chromium, view);
-      // In its own line, in the verdict, or as the reason why the view is empty.
+      // The description is a separate line, the verdict, or the reason why the view is empty.
       CHECK(
           chromium->run("[...document.querySelectorAll('#panel .says, #panel .verdict, #panel .notice')].some((one) => "
                         "!one.hidden && one.textContent.length > 40)") == true);

@@ -21,7 +21,7 @@ TEST_CASE("The URL captures the current view, and a link opens it") {
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("The URL holds a typed sentence, and a link asks it at the same word") {
+TEST_CASE("The URL contains a typed sentence, and a link opens it at the same word") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(shaken(small_model()));

@@ -234,7 +234,7 @@ std::vector<Browser::Task> Browser::tasks(const std::function<void()>& during) {
   traced_ = false;
   const Json categories = Json::array({"toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline"});
   call("Tracing.start", {{"transferMode", "ReportEvents"}, {"traceConfig", {{"includedCategories", categories}}}});
-  call("Network.disable");  // watched, the page's thread would decode the file once more
+  call("Network.disable");  // otherwise the page's thread would decode the file twice
   during();
   call("Network.enable");
   call("Tracing.end");

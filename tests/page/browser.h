@@ -18,7 +18,8 @@ class Browser {
 
   Browser();  // throws Error when it does not start
 
-  // Opens a file, or an address that begins with http://, at the position `hash` ("#view=why"), in a window of this size, and waits until it is loaded.
+  // Opens a file, or an address that begins with http://, at the position `hash` ("#view=why"), in a window of this
+  // size, and waits until it is loaded.
   void open(const std::filesystem::path& file, int width = 1280, bool dark = false, const std::string& hash = "");
 
   // Returns the value of the expression; waits for promises. Throws Error with the script's message when it throws.

@@ -7,7 +7,7 @@
 
 using namespace heed;
 
-TEST_CASE("Candidates are marked in every picture, their answers distinguished, and minimal pairs shown side by side") {
+TEST_CASE("Candidates are marked in every picture, and minimal pairs are shown side by side") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = choosing_model();
@@ -62,7 +62,7 @@ TEST_CASE("Candidates are marked in every picture, their answers distinguished, 
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("The page chooses among candidates with the program's numbers, to 1e-5") {
+TEST_CASE("The page computes the choice among candidates like the program, to 1e-5") {
   Browser* chromium = browser();
   if (!chromium) return;
   const auto check = [&](const SavedModel& model, const std::vector<std::string>& texts) {
@@ -91,7 +91,7 @@ TEST_CASE("The page chooses among candidates with the program's numbers, to 1e-5
   check(shaken(choosing_model(false, Positions::sinusoidal, true)), {texts[0], "It hid [the mug] [jam] was red"});
 }
 
-TEST_CASE("An edited sentence keeps its question and its candidates, and says when one of them is lost") {
+TEST_CASE("An edited sentence keeps its query and candidates, and a message reports a lost one") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = shaken(choosing_model());
@@ -116,13 +116,13 @@ TEST_CASE("An edited sentence keeps its question and its candidates, and says wh
     CHECK(notice() == said);
     CHECK(chromium->run("document.querySelector('.stale') !== null") == true);
   }
-  // The query stays at its word before and behind the edit.
+  // The query stays at its word when the text before or after it is edited.
   type(*chromium, "[the cup] hid [jam] it was it");
   CHECK(chromium->run("subject().query") == 4);
   type(*chromium, "tiny [the cup] hid [jam] it was it");
   CHECK(chromium->run("subject().query") == 5);
   CHECK(notice() == "");
-  // A candidate is no question.
+  // A candidate cannot be the query.
   chromium->click("viewNow().figures[0].svg.querySelectorAll('.token-left')[4]");
   CHECK(chromium->run("[subject().query, state.token]") == Json({5, 4}));
 

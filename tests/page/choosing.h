@@ -7,7 +7,7 @@
 
 namespace heed {
 
-// Chooses between "the cup" and "jam" in twins that differ in one word; untrained.
+// Returns an untrained model that chooses among candidates, for the minimal pair below.
 inline SavedModel choosing_model(bool or_none = false, Positions positions = Positions::learned,
                                  bool has_unknown = false) {
   SavedModel model;
@@ -38,7 +38,7 @@ inline void write_choosing_run(const std::filesystem::path& run, const SavedMode
                                const std::vector<Example>& examples) {
   write_run(run, model, examples);
   write_jsonl(held_out_path(run), examples);
-  std::vector<Example> learned = examples;  // training knows other sentences
+  std::vector<Example> learned = examples;  // the training set has other sentences
   for (Example& example : learned) example.tokens[2] = "was";
   write_baselines(run, learned, model.vocabulary);
 }

@@ -11,7 +11,7 @@ namespace {
 
 std::string panel(Browser& chromium) { return chromium.text("document.querySelector('#main').innerText"); }
 
-// A page of one sentence, as of a pretrained model.
+// A page of one sentence, like that of a pretrained model.
 struct SentencePage : Scratch {
   std::filesystem::path file = path / "page.html";
   SentencePage(const SavedModel& model, const Example& example, const std::string& text = {}) {
@@ -27,7 +27,7 @@ std::vector<double> softmax_of(const SavedModel& model, const Example& example) 
 
 }  // namespace
 
-TEST_CASE("Of a long text the calculation shows the largest weights and the sum of the others") {
+TEST_CASE("Calculation shows the largest weights of a long text and the sum of the others") {
   Browser* chromium = browser();
   if (!chromium) return;
   TransformerConfig config = modern_config();
@@ -50,7 +50,7 @@ TEST_CASE("Of a long text the calculation shows the largest weights and the sum 
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("The page of a model with byte-level tokens computes with them and writes them out") {
+TEST_CASE("The page of a model with byte-level tokens computes with them and shows their text") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch scratch;
@@ -91,7 +91,7 @@ TEST_CASE("The page of a model with byte-level tokens computes with them and wri
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("A language model opens with its text coloured by surprise, and with the next tokens") {
+TEST_CASE("The page of a language model opens with the surprise per token and the next tokens") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = shaken(small_model(decoder_of(modern_config())));
@@ -136,7 +136,7 @@ TEST_CASE("A language model opens with its text coloured by surprise, and with t
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("Induction opens with the arcs of its two heads, and the removal of one weakens the pattern") {
+TEST_CASE("The page of an induction text opens with the arcs of two heads, which can be removed") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = shaken(small_model(decoder_of(small_config())));
@@ -165,7 +165,7 @@ TEST_CASE("Induction opens with the arcs of its two heads, and the removal of on
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("A masked language model shows its predictions, mutes the first token, and answers without a head") {
+TEST_CASE("The page of a masked language model shows predictions, also after a head is removed") {
   Browser* chromium = browser();
   if (!chromium) return;
   TransformerConfig config = small_config(Positions::learned, Tie::none, Bias::yes);
@@ -187,7 +187,7 @@ TEST_CASE("A masked language model shows its predictions, mutes the first token,
   CHECK(chromium->run("document.querySelector('.slider').hidden") == true);
   press_button(*chromium, chromium->text("`Remove ${headName(state.layer, state.head)}`"));
   CHECK(chromium->run("document.querySelectorAll('.answers tbody td:nth-child(3)').length") == 10);
-  // Its logits are behind an activation, so that the OV circuit has no meaning.
+  // An activation precedes its logits, so that an OV circuit is undefined.
   show(*chromium, "Circuits");
   chromium->wait_for("document.querySelectorAll('.two section:first-child tbody tr').length === 12");
   CHECK(chromium->text("document.querySelector('.two section:last-child').innerText").find("There is none: ") !=
@@ -196,7 +196,7 @@ TEST_CASE("A masked language model shows its predictions, mutes the first token,
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("A pretrained masked model reads typed text with its own tokenizer, and either name of its mask") {
+TEST_CASE("The page of a pretrained masked model uses its tokenizer, and accepts two mask names") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = load_model("tests/golden/exports/masked_text_of_bert");
@@ -214,7 +214,7 @@ TEST_CASE("A pretrained masked model reads typed text with its own tokenizer, an
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("The calculation of pieces of words computes with the pieces and names them as they are written") {
+TEST_CASE("Calculation computes with the pieces of words and shows their written form") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = small_model();
@@ -233,7 +233,7 @@ TEST_CASE("The calculation of pieces of words computes with the pieces and names
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("A large imported model has a grid of heads in groups, and no view without content") {
+TEST_CASE("The page of a large imported model groups the grid of heads, and hides empty views") {
   Browser* chromium = browser();
   if (!chromium) return;
   SavedModel model;

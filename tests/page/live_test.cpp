@@ -10,7 +10,7 @@
 
 using namespace heed;
 
-TEST_CASE("The model in the page gives the program's numbers to 1e-5") {
+TEST_CASE("The model in the page computes the program's numbers, to 1e-5") {
   Browser* chromium = browser();
   if (!chromium) return;
   const auto check = [&](const SavedModel& model, const std::string& text) {
@@ -37,7 +37,7 @@ TEST_CASE("The model in the page gives the program's numbers to 1e-5") {
   }
 }
 
-TEST_CASE("A model of more than 2 MiB is held in float16, and its numbers stay within 3e-3") {
+TEST_CASE("A model above 2 MiB is stored in float16, and its numbers stay within 3e-3") {
   Browser* chromium = browser();
   if (!chromium) return;
   SavedModel model;
@@ -60,7 +60,7 @@ TEST_CASE("A model of more than 2 MiB is held in float16, and its numbers stay w
   fmt::print("float16: the largest difference of a weight or probability is {:.1e}\n", difference);
   CHECK(difference > 1e-7);
   CHECK(difference < 3e-3);
-  // What is removed is computed, too, in slices.
+  // The answer after a removal is computed in slices, too.
   chromium->run("toggleRemoved(['3.1'])");
   chromium->wait_for("Boolean(shownNow().live) && document.querySelector('.aside h2').textContent.endsWith('removal')");
   const Json answers =
@@ -69,7 +69,7 @@ TEST_CASE("A model of more than 2 MiB is held in float16, and its numbers stay w
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {
+TEST_CASE("The page of a run of toy.yaml contains its model and its causes") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;
@@ -118,7 +118,7 @@ TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("A typed sentence, another question, and heads switched off are answered at once") {
+TEST_CASE("Try it answers typed sentences, other queries and removed heads with the program's numbers") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = shaken(small_model());
@@ -183,7 +183,7 @@ TEST_CASE("A typed sentence is shown in every view, until it is reset") {
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("A click on a word at the right removes the edge to it: the others share its weight") {
+TEST_CASE("A click on a word at the right removes the edge to it and renormalises the weights") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = shaken(small_model());
@@ -203,7 +203,7 @@ TEST_CASE("A click on a word at the right removes the edge to it: the others sha
   CHECK(chromium->run(row) == before);
 }
 
-TEST_CASE("The first view removes the edge and the head, and says what becomes of the answer") {
+TEST_CASE("The first view can remove the edge and the head, and shows the changed answer") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = shaken(small_model());
@@ -227,7 +227,7 @@ TEST_CASE("The first view removes the edge and the head, and says what becomes o
                                                         whole.end()))) != std::string::npos);
   press_button(*chromium, "Put the edge back");
   CHECK(chromium->run("state.removed") == Json::array());
-  // Another sentence is shown whole.
+  // Another sentence is shown without removals.
   press_button(*chromium, "Remove layer 2 head 1");
   CHECK(chromium->run("state.removed") == Json::array({"1.0"}));
   choose(*chromium, "Sentence", 1);
@@ -235,7 +235,7 @@ TEST_CASE("The first view removes the edge and the head, and says what becomes o
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("Unreadable input gets a message: an unknown word with similar ones, a text that is too long or empty") {
+TEST_CASE("Try it shows a message for unknown words and for texts that are too long or empty") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -260,7 +260,7 @@ TEST_CASE("Unreadable input gets a message: an unknown word with similar ones, a
   CHECK(chromium->run("document.querySelector('.stale') !== null") == false);
 }
 
-TEST_CASE("Calculation shows the program's own steps") {
+TEST_CASE("Calculation shows the steps of the program") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = shaken(small_model());

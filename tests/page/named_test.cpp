@@ -37,7 +37,7 @@ bool pictures_fit(Browser& chromium) {
 
 }  // namespace
 
-TEST_CASE("A language model's page names the largest weight as such, and the next token as its question") {
+TEST_CASE("The page of a language model names the largest weight and the next token") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = small_model(decoder_of(modern_config()));
@@ -74,7 +74,7 @@ TEST_CASE("The weight on an antecedent of two tokens is their sum in every view"
         std::string::npos);
 }
 
-TEST_CASE("A page without a model does not claim to have one") {
+TEST_CASE("A page without a model hides the views and buttons that need one") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;
@@ -87,7 +87,7 @@ TEST_CASE("A page without a model does not claim to have one") {
   CHECK(chromium->text("document.querySelector('#panel').textContent").find("Remove") == std::string::npos);
 }
 
-TEST_CASE("The circuits of a large vocabulary fit the window, and appear at once") {
+TEST_CASE("The circuits of a large vocabulary fit the window, and appear in tasks below 1.5 s") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(sized_model(900, 1, 2));
@@ -106,7 +106,7 @@ TEST_CASE("The circuits of a large vocabulary fit the window, and appear at once
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("All heads of 12 layers of 12 fit a phone, and each can be pressed") {
+TEST_CASE("All heads of 12 layers of 12 heads fit a phone, and each can be selected") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(sized_model(0, 12, 12));
@@ -124,7 +124,7 @@ TEST_CASE("All heads of 12 layers of 12 fit a phone, and each can be pressed") {
   CHECK(chromium->run("[state.layer, state.head]") == Json({10, 10}));
 }
 
-TEST_CASE("The parts of a view of 13 layers of 12 heads are drawn one after another, and kept in the light theme") {
+TEST_CASE("The parts of a large view are drawn one after another, and saved in the light theme") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(sized_model(0, 13, 12));
@@ -143,7 +143,7 @@ TEST_CASE("The parts of a view of 13 layers of 12 heads are drawn one after anot
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("A part of a large run's view that waits is not drawn over the view of a small run") {
+TEST_CASE("A pending part of a large run's view is not drawn over the view of a small run") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;
@@ -160,7 +160,7 @@ TEST_CASE("A part of a large run's view that waits is not drawn over the view of
   CHECK(chromium->run(heads) == small.layers() * small.heads());
 }
 
-TEST_CASE("Each share of held-out sentences has its count and its interval") {
+TEST_CASE("Each share of held-out sentences is shown with its count and its interval") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;

@@ -25,7 +25,7 @@ std::string kept(Browser& chromium, const std::string& kind, const std::string& 
 
 }  // namespace
 
-TEST_CASE("The page opens without a message or a request: every view, light and dark, wide and narrow") {
+TEST_CASE("Every view opens without messages or requests, in both themes and two widths") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -52,7 +52,7 @@ TEST_CASE("The page opens without a message or a request: every view, light and 
   }
 }
 
-TEST_CASE("Nothing but the page's own script and style runs, and nothing is fetched") {
+TEST_CASE("The page blocks scripts and styles that are not its own, and all requests") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -74,7 +74,7 @@ TEST_CASE("Nothing but the page's own script and style runs, and nothing is fetc
   CHECK(chromium->run("typeof hacked") == "undefined");
 }
 
-TEST_CASE("The slider shows each dumped step, by pointer, key and play") {
+TEST_CASE("The slider shows each dumped step, by pointer, by key and by playing") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -99,7 +99,7 @@ TEST_CASE("The slider shows each dumped step, by pointer, key and play") {
   CHECK(chromium->text("document.querySelector('.step').textContent") == "step 0");
 }
 
-TEST_CASE("Pointer and arrow keys choose tokens and read figures") {
+TEST_CASE("Pointer and arrow keys select tokens and read weights") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -152,7 +152,7 @@ TEST_CASE("Pointer and arrow keys choose tokens and read figures") {
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("A change in a view keeps its elements and where they are scrolled to") {
+TEST_CASE("A change in a view keeps its elements and their scroll positions") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -166,7 +166,7 @@ TEST_CASE("A change in a view keeps its elements and where they are scrolled to"
   CHECK(chromium->run(scrolled) == 200);
 }
 
-TEST_CASE("Each picture is kept as SVG, PNG and CSV, with its seed and the version") {
+TEST_CASE("Each picture can be saved as SVG, PNG and CSV, with the seed and the version") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -184,7 +184,7 @@ TEST_CASE("Each picture is kept as SVG, PNG and CSV, with its seed and the versi
   CHECK(svg.find("fill=\"#ffffff\"") != std::string::npos);  // light in both themes
   CHECK(svg.find("#10141a") == std::string::npos);
   CHECK(chromium->run("isDark()") == true);
-  // Words are placed without dominant-baseline; legends have no seams.
+  // Text is positioned without dominant-baseline, and legends are gradients.
   CHECK(svg.find("dominant-baseline") == std::string::npos);
   CHECK(svg.find("dy=\"0.35em\"") != std::string::npos);
   CHECK(svg.find("linearGradient") != std::string::npos);

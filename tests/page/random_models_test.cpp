@@ -34,7 +34,7 @@ TEST_CASE("The page computes models of random configurations as the program does
   RandomConfig draw(8);
   for (int i = 0; i < 60; ++i) {
     const DrawnModel drawn(draw);
-    if (drawn.model.transformer().embedding_projection) continue;  // the page leaves such a model out
+    if (drawn.model.transformer().embedding_projection) continue;  // a page does not contain such a model
     CAPTURE(i, format_json(to_json(config_of(*drawn.model.network))));
     const Scratch place;
     write_choosing_run(place / "run", drawn.model, {drawn.example});

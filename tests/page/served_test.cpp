@@ -43,7 +43,7 @@ const std::string probability = "shownNow().live?.reading.answers(shownNow().que
 
 }  // namespace
 
-TEST_CASE("A served page asks the program: the text typed, and the answer without a head, are the library's") {
+TEST_CASE("A served page shows the library's results for typed text and for an ablated head") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = shaken(small_model());
@@ -76,7 +76,7 @@ TEST_CASE("A served page asks the program: the text typed, and the answer withou
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("A served page takes a score apart and shows the circuits of the text's words, as the library does") {
+TEST_CASE("A served page shows the library's score parts and the circuits of the text's words") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = shaken(small_model());
@@ -108,7 +108,7 @@ TEST_CASE("A served page takes a score apart and shows the circuits of the text'
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("A served page says that the program has ended") {
+TEST_CASE("A served page reports that the program has ended") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = shaken(small_model());

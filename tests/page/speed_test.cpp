@@ -51,7 +51,7 @@ Browser::Task move(Browser& chromium, int step) {
 }  // namespace
 
 // Hidden, because it is slow: `build/page_test "[.speed]"` also prints the figures.
-TEST_CASE("A page of 6 layers of 8 heads over 100 tokens opens and moves without a halt", "[.speed]") {
+TEST_CASE("A page of 6 layers of 8 heads over 100 tokens opens and changes step in tasks below 50 ms", "[.speed]") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;
@@ -103,8 +103,8 @@ TEST_CASE("A page of 6 layers of 8 heads over 100 tokens opens and moves without
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-// As an imported model: one text of 128 tokens, read by 30 layers of 9 heads in groups of three, live in the page.
-TEST_CASE("A page of 30 layers of 9 heads over 128 tokens opens and answers without a halt", "[.speed]") {
+// Like an imported model: the page computes one text of 128 tokens with 30 layers of 9 heads in groups of three.
+TEST_CASE("A page of 30 layers of 9 heads over 128 tokens opens and answers in tasks below 50 ms", "[.speed]") {
   Browser* chromium = browser();
   if (!chromium) return;
   constexpr int T = 128;

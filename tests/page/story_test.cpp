@@ -44,7 +44,7 @@ constexpr const char* shown_heads_of_page = "[...state.shown.keys()].join()";
 
 }  // namespace
 
-TEST_CASE("A page opens on the head that points in its sentence, at the query") {
+TEST_CASE("A page opens at the query, with the head that points in the sentence") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;
@@ -126,7 +126,7 @@ TEST_CASE("Each visible head has its own colour, the same in button, lines and c
   CHECK(curve == chromium->text("headColour(1, 1)"));
 }
 
-TEST_CASE("Every view explains itself") {
+TEST_CASE("Every view has an introduction and a sentence about its picture") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -149,7 +149,7 @@ TEST_CASE("Every view explains itself") {
   }
 }
 
-TEST_CASE("An answer is marked right if a held-out sentence has the correct answer") {
+TEST_CASE("An answer is marked right or wrong if a held-out sentence has the correct answer") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;
@@ -200,7 +200,7 @@ TEST_CASE("Two runs with different numbers of heads are shown side by side, each
   }
 }
 
-TEST_CASE("An unknown probability has no bar") {
+TEST_CASE("An unknown probability is shown without a bar") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -215,7 +215,7 @@ TEST_CASE("An unknown probability has no bar") {
                       "[...row.querySelectorAll('.bar')].every((bar) => /^\\d/.test(bar.style.width)))") == true);
 }
 
-TEST_CASE("Figures on every colour have a contrast of 4.5 to 1, in both themes") {
+TEST_CASE("Numbers on every colour have a contrast of at least 4.5 to 1, in both themes") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -229,7 +229,7 @@ TEST_CASE("Figures on every colour have a contrast of 4.5 to 1, in both themes")
   }
 }
 
-TEST_CASE("On a phone lines are wide enough and matrices have figures") {
+TEST_CASE("On a phone, lines are wide enough and matrices show their numbers") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -265,7 +265,7 @@ TEST_CASE("The curves of two runs are overlaid") {
   CHECK(chromium->run("document.querySelectorAll('.curves .other-run').length") == 0);
 }
 
-TEST_CASE("Lines are drawn from a chosen weight on, products dimension by dimension") {
+TEST_CASE("Lines below a chosen weight are hidden, and Calculation shows products per dimension") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());

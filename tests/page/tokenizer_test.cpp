@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <set>
 
-// How the page cuts a typed text into tokens.
+// How the page splits a typed text into tokens.
 using namespace heed;
 
-TEST_CASE("The page splits a text as the program does") {
+TEST_CASE("The page splits a text into the same words and characters as the program") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -30,7 +30,7 @@ TEST_CASE("The page splits a text as the program does") {
   }
 }
 
-TEST_CASE("The page cuts a typed text into the subwords that the program reads, and continues it") {
+TEST_CASE("The page splits a typed text into the program's subwords, and continues it") {
   Browser* chromium = browser();
   if (!chromium) return;
   std::string learned;
@@ -67,7 +67,7 @@ TEST_CASE("The page cuts a typed text into the subwords that the program reads, 
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("The page cuts texts as the tokenizers of pretrained models do") {
+TEST_CASE("The page splits texts like the tokenizers of pretrained models") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -104,6 +104,7 @@ TEST_CASE("The page cuts texts as the tokenizers of pretrained models do") {
   }
   CHECK(all_equal == std::set<std::string>{"deepseek", "gemma", "gpt2", "llama2", "llama3", "mistral", "neox", "qwen2",
                                            "roberta", "starcoder"});
-  CHECK(few_differ == std::set<std::string>{"bert_cased", "bert_uncased"});  // a browser knows more punctuation
-  CHECK(refused == std::set<std::string>{"bloom"});                          // a class of characters within a class
+  CHECK(few_differ ==
+        std::set<std::string>{"bert_cased", "bert_uncased"});  // the browser's Unicode tables have more punctuation
+  CHECK(refused == std::set<std::string>{"bloom"});            // its pattern has a class within a class
 }

@@ -3,9 +3,9 @@
 
 namespace heed {
 
-inline constexpr double tolerance = 1e-5;  // of float32 beside double
+inline constexpr double tolerance = 1e-5;  // float32 compared with double
 
-// Every parameter away from its first value, so that biases and gains take part.
+// Changes all parameters, so that biases are not 0 and gains are not 1.
 inline SavedModel shaken(SavedModel model) {
   double phase = 0;
   for (const auto& [name, value] : model.parameters) {

@@ -113,7 +113,7 @@ TEST_CASE("Try, Calculation, Circuits and Why show the slider's step") {
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("A large model reads a long text in slices, and then the page shows the result") {
+TEST_CASE("The page computes a large model on a long text in slices, and then shows the result") {
   Browser* chromium = browser();
   if (!chromium) return;
   const auto large = [](double factor, std::int64_t step) {
