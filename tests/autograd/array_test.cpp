@@ -13,7 +13,7 @@ TEST_CASE("An array is row-major, shared and empty by default") {
   CHECK((Ids().shape() == Shape{0} && Ids().numel() == 0));
 }
 
-TEST_CASE("Wrong use of an array is an error that says what was expected") {
+TEST_CASE("Wrong use of an array throws an Error that states what was expected") {
   const Ids ids({2, 3}, {0, 1, 2, 3, 4, 5});
   check_messages({{"array: shape (2, 2) needs 4 values, got 3",
                    [] {

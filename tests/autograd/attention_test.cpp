@@ -359,7 +359,7 @@ TEST_CASE("Attention over a text in chunks with past keys equals attention over 
   }
 }
 
-TEST_CASE("Wrong use of attention is an error that says what was expected") {
+TEST_CASE("Wrong use of attention throws an Error that states what was expected") {
   const Tensor x = zeros({2, 3});
   check_messages(
       {{"attention: expected Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, d_v) of one dtype, got (2, 3), "

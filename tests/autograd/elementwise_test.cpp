@@ -38,7 +38,7 @@ TEST_CASE("backward allocates no memory for gradients of constants") {
   CHECK(gradient([](auto& a, auto& b) { return a / b; }, bytes) == 0.5);
 }
 
-TEST_CASE("Wrong use of elementwise operations is an error that says what was expected") {
+TEST_CASE("Wrong use of elementwise operations throws an Error that states what was expected") {
   const Tensor x = zeros({2, 3}), wide = x.to(DType::float64);
   check_messages(
       {{"add: shapes (2, 3) and (2) do not broadcast: 3 != 2 at axis -1. Sizes must be equal, or one of them 1",

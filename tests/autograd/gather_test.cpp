@@ -55,7 +55,7 @@ TEST_CASE("dropout keeps and scales 1 - p of the elements, and its gradient reac
   CHECK(advanced.bits() == random.bits());
 }
 
-TEST_CASE("Wrong use of look-ups and dropout is an error that says what was expected") {
+TEST_CASE("Wrong use of look-ups and dropout throws an Error that states what was expected") {
   const Tensor x = zeros({2, 3});
   check_messages({{"embedding: id 2 at position 1 lies outside [0, 2)",
                    [&] {

@@ -74,7 +74,7 @@ TEST_CASE("layer_norm and rms_norm are correct for numbers whose squares overflo
   CHECK(std::isnan(rms_norm(tensor({2}, {std::nan(""), 1}), {}).at({1})));
 }
 
-TEST_CASE("Wrong use of layer_norm is an error that says what was expected") {
+TEST_CASE("Wrong use of layer_norm throws an Error that states what was expected") {
   const Tensor x = zeros({2, 3});
   check_messages(
       {{"layer_norm: eps must be finite and at least 0, got -1", [&] { layer_norm(x, {}, {}, -1); }},

@@ -192,7 +192,7 @@ TEST_CASE("mse_loss and bce_with_logits equal their formulas, bce_with_logits al
   CHECK(far[3] == Approx(30));
 }
 
-TEST_CASE("Wrong use of cross_entropy is an error that says what was expected") {
+TEST_CASE("Wrong use of cross_entropy throws an Error that states what was expected") {
   const Tensor x = zeros({2, 3});
   check_messages({{"cross_entropy: logits (2, 3) with their classes along axis -1 need labels (2), got (3)",
                    [&] {

@@ -14,7 +14,7 @@ TEST_CASE("vector_instructions, blas_description and threads describe the machin
   CHECK(threads() == before);
 }
 
-TEST_CASE("Wrong use of threads is an error that says what was expected") {
+TEST_CASE("Wrong use of threads throws an Error that states what was expected") {
   const auto nothing = [](std::int64_t, std::int64_t) {};
   check_messages({{"set_threads: expected from 1 to 1024 threads, got 0", [] { set_threads(0); }},
                   {"set_threads: expected from 1 to 1024 threads, got 1025", [] { set_threads(1025); }},

@@ -38,7 +38,7 @@ TEST_CASE("Masks hide later keys and padding, and & hides every key that either 
   CHECK(hidden(padding & Mask(Booleans({2}, {0, 1})), 2, 2) == std::vector{1, 0, 1, 1});
 }
 
-TEST_CASE("Wrong use of a mask is an error that says what was expected") {
+TEST_CASE("Wrong use of a mask throws an Error that states what was expected") {
   check_messages({{"Mask::padding: length 4 of sequence 1 lies outside [0, 3]", [] {
                      Mask::padding(std::vector{1, 4}, 3);
                    }}});

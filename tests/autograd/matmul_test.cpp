@@ -131,7 +131,7 @@ TEST_CASE("linear equals matmul plus the bias") {
   }
 }
 
-TEST_CASE("Wrong use of products is an error that says what was expected") {
+TEST_CASE("Wrong use of products throws an Error that states what was expected") {
   const Tensor x = zeros({2, 3}), wide = x.to(DType::float64);
   check_messages(
       {{"matmul: inner dimensions must match: (2, 3) x (2, 3): 3 != 2. Did you mean transpose(b)?",

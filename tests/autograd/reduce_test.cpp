@@ -64,7 +64,7 @@ TEST_CASE("The error of a float sum does not grow with its length") {
   CHECK(sum(slice(x, 0, 0, n, 1000)).item() == Approx(static_cast<double>(n) / 1000).epsilon(1e-6));
 }
 
-TEST_CASE("Wrong use of reductions is an error that says what was expected") {
+TEST_CASE("Wrong use of reductions throws an Error that states what was expected") {
   const Tensor x = zeros({2, 3});
   check_messages({{"sum: axis 2 is outside [-2, 2) for 2 axes", [&] { sum(x, {2}); }},
                   {"sum: axis -2 is given twice for shape (2, 3)",

@@ -131,7 +131,7 @@ TEST_CASE("slice accepts any step") {
   CHECK(slice(x, 0, 0, 4, 3).to_vector() == std::vector<double>{1, 4});
 }
 
-TEST_CASE("Wrong use of shape operations is an error that says what was expected") {
+TEST_CASE("Wrong use of shape operations throws an Error that states what was expected") {
   const Tensor x = zeros({2, 3}), wide = x.to(DType::float64);
   check_messages(
       {{"reshape: 6 elements of shape (2, 3) do not fill (4, -1)",

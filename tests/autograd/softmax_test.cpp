@@ -67,7 +67,7 @@ TEST_CASE("softmax and log_softmax propagate NaN within its row, in values and g
   }
 }
 
-TEST_CASE("Wrong use of softmax is an error that says what was expected") {
+TEST_CASE("Wrong use of softmax throws an Error that states what was expected") {
   check_messages({{"softmax: expected at least one axis, got shape ()", [] { softmax(ones({})); }}});
 }
 

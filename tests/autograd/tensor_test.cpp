@@ -52,7 +52,7 @@ TEST_CASE("copy_from and add_in_place accept a view of their own memory") {
         }) == "add_in_place: the total, of shape (3, 2), must be contiguous");
 }
 
-TEST_CASE("Wrong use of a tensor is an error that says what was expected") {
+TEST_CASE("Wrong use of a tensor throws an Error that states what was expected") {
   const Tensor x = zeros({2, 3});
   check_messages({{"item: expected one element, got shape (2, 3)", [&] { x.item(); }},
                   {"item: expected one element, got an undefined tensor", [&] { Tensor().item(); }},
