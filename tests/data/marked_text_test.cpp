@@ -72,7 +72,7 @@ TEST_CASE("cut() and without_brackets reject invalid queries, candidates and bra
   CHECK(message([] { without_brackets("a [] b"); }) == "'[]' marks nothing");
 }
 
-TEST_CASE("Adjacent sentences with the same candidates and different answers are counterparts") {
+TEST_CASE("pair_neighbours pairs adjacent sentences with the same candidates and different answers") {
   std::vector<MarkedText> texts(4, marked());
   texts[1].chosen = 1;
   texts[3].chosen = 1;

@@ -32,7 +32,7 @@ TEST_CASE("chinese: the task has three kinds of question, with counterparts and 
   }
 }
 
-TEST_CASE("chinese: held-out pairs of noun and adjective are unseen") {
+TEST_CASE("chinese: held-out pairs of noun and adjective do not occur in training") {
   for (const std::uint64_t seed : {1, 2, 3}) {
     const Task task = chinese_task(14400, 3600, Random(seed));
     const auto pairs_of = [](const Set& set) {
