@@ -56,7 +56,7 @@ TEST_CASE("Sinusoidal positions of an odd width end with a sine") {
   CHECK(all.at({2, 2}) == Approx(std::sin(2 / std::pow(10000.0, 2.0 / 3))));
 }
 
-TEST_CASE("A text longer than the learned positions is an error") {
+TEST_CASE("LearnedPositions rejects a text longer than max_length") {
   Parameters parameters;
   const LearnedPositions positions(Scope(parameters, 1), 5, 4);
   CHECK(message([&] {
