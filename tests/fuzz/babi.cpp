@@ -1,4 +1,4 @@
-// A bAbI file is rejected, or its questions are within its stories.
+// A bAbI file is rejected, or its queries and antecedents lie within its stories.
 #include "tests/fuzz/fuzz.h"
 
 #include <heed/data/tasks/babi.h>
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       for (const Example& example : story) {
         const int tokens = static_cast<int>(example.tokens.size());
         fuzz::demand(0 <= example.query && example.query < tokens, "the query is one of the tokens");
-        fuzz::demand(example.antecedent < tokens, "so is the antecedent");
+        fuzz::demand(example.antecedent < tokens, "the antecedent is one of the tokens");
         fuzz::demand(example.sentences.size() == example.tokens.size(), "each token has its sentence");
       }
     }

@@ -29,12 +29,12 @@ bool accepts(F f) {
     return true;
   } catch (const Error& error) {
     const std::string text = error.what();
-    demand(!text.empty() && text.size() < (1 << 20), "an Error says something, and not without end");
+    demand(!text.empty() && text.size() < (1 << 20), "an Error has a text of limited length");
     return false;
   }
 }
 
-// A file in memory, for readers that are given a path.
+// A file in memory, for functions that read a path.
 class MemoryFile {
  public:
   MemoryFile() : number_(::memfd_create("fuzz", 0)) {}
@@ -43,7 +43,8 @@ class MemoryFile {
   MemoryFile& operator=(const MemoryFile&) = delete;
   std::filesystem::path path(std::string_view content) const {
     demand(::ftruncate(number_, 0) == 0, "the file can be emptied");
-    demand(::pwrite(number_, content.data(), content.size(), 0) == static_cast<ssize_t>(content.size()), "and written");
+    demand(::pwrite(number_, content.data(), content.size(), 0) == static_cast<ssize_t>(content.size()),
+           "the file can be written");
     return "/proc/self/fd/" + std::to_string(number_);
   }
 

@@ -1,4 +1,4 @@
-// A GGUF file is refused, or it gives a model with a tokenizer.
+// A GGUF file is rejected, or it gives a model and a tokenizer.
 #include "models/formats/gguf/gguf_config.h"
 #include "tests/fuzz/fuzz.h"
 

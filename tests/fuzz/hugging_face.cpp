@@ -1,5 +1,5 @@
-// A directory of a pretrained model is refused, or read, and gives attention. The input is config.json and, behind a NUL, the
-// index of the shards; without one the weights are a file.
+// A directory of a pretrained model is rejected, or it is read and gives attention. The input is config.json, and after a
+// NUL the index of the shards. Without an index, the weights are in one file.
 #include "tests/fuzz/fuzz.h"
 
 #include <heed/explain/sentence_attention.h>
@@ -13,7 +13,7 @@ using namespace heed;
 
 namespace {
 
-// A directory in memory with the weights of a small LLaMA.
+// Returns a directory in memory with the weights of a small LLaMA.
 std::filesystem::path directory() {
   std::string name = "/dev/shm/heed-fuzz-XXXXXX";
   const std::filesystem::path path = ::mkdtemp(name.data());

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::accepts([&] {
     const std::vector<Example> examples = read_jsonl(path);
     write_jsonl(written, examples);
-    fuzz::demand(read_jsonl(written) == examples, "written sentences are read as they were");
+    fuzz::demand(read_jsonl(written) == examples, "written sentences are read back unchanged");
     std::vector<Example> paired = examples;
     pair_twins(paired);
   });

@@ -13,23 +13,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!fuzz::accepts([&] { content = parse_safetensors(fuzz::text_of(data, size), "f"); })) return 0;
   std::size_t bytes = 0;
   for (const auto& [name, tensor] : content.tensors) bytes += static_cast<std::size_t>(tensor.numel());
-  fuzz::demand(bytes <= size, "no more numbers than bytes");
+  fuzz::demand(bytes <= size, "there are at most as many numbers as bytes");
   const std::filesystem::path path = file.path("");
   write_safetensors(path, content);
   const SafeTensors again = read_safetensors(path);
-  fuzz::demand(again.has_digest && again.metadata == content.metadata, "the metadata is as it was");
-  fuzz::demand(again.tensors.size() == content.tensors.size(), "so is the number of tensors");
+  fuzz::demand(again.has_digest && again.metadata == content.metadata, "the metadata is unchanged");
+  fuzz::demand(again.tensors.size() == content.tensors.size(), "the number of tensors is unchanged");
   for (std::size_t i = 0; i < again.tensors.size(); ++i) {
     const std::string& name = content.tensors[i].first;  // clang 14 captures no structured binding
     const Tensor& tensor = content.tensors[i].second;
     fuzz::demand(again.tensors[i].first == name && again.tensors[i].second.shape() == tensor.shape() &&
                      again.tensors[i].second.dtype() == tensor.dtype(),
-                 "name, shape and dtype are as they were");
+                 "name, shape and dtype are unchanged");
     const std::size_t length = static_cast<std::size_t>(tensor.numel());
     dispatch(tensor.dtype(), [&]<class T>() {
       fuzz::demand(
           length == 0 || std::memcmp(tensor.data<T>(), again.tensors[i].second.data<T>(), length * sizeof(T)) == 0,
-          "the numbers are as they were");
+          "the numbers are unchanged");
     });
   }
   return 0;

@@ -1,4 +1,4 @@
-// Each line is a --set.
+// Settings, one --set per line, are rejected, or give a configuration that survives writing and reading.
 #include "tests/fuzz/fuzz.h"
 #include "train/config/config.h"
 
@@ -12,7 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::string line; std::getline(lines, line);) settings.push_back(line);
   fuzz::accepts([&] {
     const std::string written = to_yaml(parse_config("seed: 1\n", "f", settings));
-    fuzz::demand(to_yaml(parse_config(written, "written")) == written, "a written configuration is read as it was");
+    fuzz::demand(to_yaml(parse_config(written, "written")) == written,
+                 "a written configuration is read back unchanged");
   });
   return 0;
 }

@@ -1,4 +1,4 @@
-// A tokenizer.json is refused, or cuts texts into tokens that lie within them and decodes those.
+// A tokenizer.json is rejected, or it splits texts into tokens that lie within them, and decodes these.
 #include "tests/fuzz/fuzz.h"
 
 #include <heed/data/tokenizers/pretrained_tokenizer.h>

@@ -17,9 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       joined += g.text;
       width += g.width;
     }
-    fuzz::demand(joined == whole, "the characters are all of the text");
-    fuzz::demand(width == display_width(whole), "and as wide");
-    fuzz::demand(display_width(fit_width(whole, 5)) == 5, "fit_width() gives the width asked for");
+    fuzz::demand(joined == whole, "the characters add up to the text");
+    fuzz::demand(width == display_width(whole), "the widths of the characters add up to that of the text");
+    fuzz::demand(display_width(fit_width(whole, 5)) == 5, "fit_width() gives the requested width");
     for (const Split split : {Split::words, Split::characters}) {
       for (const std::string& token : tokenize(whole, split)) {
         fuzz::demand(!token.empty() && whole.find(token) != whole.npos, "a token is a part of the text");

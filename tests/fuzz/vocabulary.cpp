@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::accepts([&] {
     const Vocabulary vocabulary(words);
     for (int i = 0; i < vocabulary.size(); ++i) {
-      fuzz::demand(vocabulary[vocabulary.word(i)] == i, "a word has its number");
+      fuzz::demand(vocabulary[vocabulary.word(i)] == i, "a word has the number under which it is found");
     }
     vocabulary["no word of these"];
   });

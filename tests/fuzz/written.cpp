@@ -1,4 +1,4 @@
-// Tensors of any names, shapes and metadata are rejected, or survive writing and reading.
+// Tensors with arbitrary names, shapes and metadata are rejected, or survive writing and reading.
 #include "tests/fuzz/fuzz.h"
 
 #include <heed/files/safetensors.h>
@@ -24,16 +24,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (int count = given.ConsumeIntegralInRange(0, 3); count > 0; --count) {
     content.metadata[given.ConsumeRandomLengthString(20)] = given.ConsumeRandomLengthString(60);
   }
-  content.metadata.erase("heed.digest");  // which is ours to write
+  content.metadata.erase("heed.digest");  // write_safetensors writes it
   const std::filesystem::path path = file.path("");
   if (!fuzz::accepts([&] { write_safetensors(path, content); })) return 0;
   const SafeTensors again = read_safetensors(path);
-  fuzz::demand(again.has_digest && again.metadata == content.metadata, "the metadata is as it was");
-  fuzz::demand(again.tensors.size() == content.tensors.size(), "so is the number of tensors");
+  fuzz::demand(again.has_digest && again.metadata == content.metadata, "the metadata is unchanged");
+  fuzz::demand(again.tensors.size() == content.tensors.size(), "the number of tensors is unchanged");
   for (std::size_t i = 0; i < again.tensors.size(); ++i) {
-    fuzz::demand(again.tensors[i].first == content.tensors[i].first, "the names are as they were");
+    fuzz::demand(again.tensors[i].first == content.tensors[i].first, "the names are unchanged");
     fuzz::demand(again.tensors[i].second.to_vector().size() == content.tensors[i].second.to_vector().size(),
-                 "there are as many numbers");
+                 "the number of values is unchanged");
   }
   return 0;
 }
