@@ -5,8 +5,8 @@
 #include <map>
 #include <sstream>
 
-// Computes graphs that random_graphs.py writes, one instruction a line, and prints every value and every input's gradient of
-// sum over all values of mean(value wave), wave_i = sin(1 + i).
+// Computes graphs that random_graphs.py writes, one instruction per line. It prints every value, and for every input the
+// gradient of the sum over all values of mean(value wave), wave_i = sin(1 + i).
 using namespace heed;
 
 namespace {
@@ -42,7 +42,7 @@ Tensor attend(
   return c.i(2) == 0 ? parts.output : c.i(2) == 1 ? parts.weights : parts.scores;
 }
 
-Tensor chosen(const Call& c) {  // which comparison
+Tensor chosen(const Call& c) {  // index of the comparison
   const Tensor &a = c.x[0], &b = c.x[1];
   const std::vector<std::function<Booleans()>> comparisons{[&] { return a < b; },       [&] { return a <= b; },
                                                            [&] { return a > b; },       [&] { return a >= b; },

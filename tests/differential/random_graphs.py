@@ -3,7 +3,7 @@
     python random_graphs.py PROGRAM [GRAPHS [SEED]]     PROGRAM: random_graphs, which is
                                                         built where the environment has PYTHON when CMake configures
 
-A new operation is a line of the table in random_graphs.cpp and one of Graph.step().
+A new operation needs a line in the table of random_graphs.cpp and one in Graph.step().
 """
 import random
 import subprocess

@@ -2,8 +2,8 @@
 with hooks: run `python3 tests/golden/make_causes.py` with torch, transformers and safetensors installed. It writes
 tests/golden/causes/NAME.safetensors, which is part of the tree.
 
-A head is changed where its output enters the output projection. A cut edge leaves the other tokens its weight, so the head's output
-at the query becomes (z - a v) / (1 - a) with the edge's weight a and the value v of its key.
+A head is changed where its output enters the output projection. When an edge is cut, the other tokens share its weight, so the
+head's output at the query becomes (z - a v) / (1 - a) with the edge's weight a and the value v of its key.
 """
 
 import pathlib

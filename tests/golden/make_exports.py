@@ -1,4 +1,4 @@
-"""Directories that `inspect export --hugging-face` writes for trained models, with what `transformers` computes for them: run
+"""Writes directories of `inspect export --hugging-face` for trained models, and the results that `transformers` computes: run
 `python3 tests/golden/make_exports.py BUILD` with torch, transformers and safetensors installed, after a build in BUILD. It writes
 tests/golden/exports/NAME/, which is part of the tree, and compares the trained model with these values.
 

@@ -34,7 +34,7 @@ def weights(directory):
 
 
 def permute(rows, heads):
-    """As convert_hf_to_gguf.py: the halves of a head's rows are interleaved."""
+    """Interleaves the halves of each head's rows, as convert_hf_to_gguf.py does."""
     return rows.reshape(heads, 2, rows.shape[0] // heads // 2, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape)
 
 
@@ -48,7 +48,7 @@ def their_name(name):
 
 
 def llama3_divisors(config):
-    """The divisors that convert_hf_to_gguf.py stores as rope_freqs."""
+    """Returns the divisors that convert_hf_to_gguf.py stores as rope_freqs."""
     rope = config["rope_parameters"]
     low, high = rope["original_max_position_embeddings"] / rope["low_freq_factor"], rope["original_max_position_embeddings"] / rope["high_freq_factor"]
     divisors = []
@@ -109,7 +109,7 @@ def write_model(name):
 
 
 def blocks_of(kind, rng):
-    """Two rows of one block each: quantised where the package can, else random bits with scales of a usual size."""
+    """Returns two rows of one block each: quantised if the package can do it, otherwise random bits with ordinary scales."""
     block, size = gguf.GGML_QUANT_SIZES[kind]
     numbers = max(block, 32)
     values = rng.normal(size=(2, numbers)).astype(np.float32)

@@ -22,7 +22,7 @@ def draw(*shape, scale=1.0):
 
 
 def waves(*shape, phase, scale=1.0):
-    """Returns values that are too many to store, by a formula that the tests share: scale sin(i^2 mod 10007 + phase)."""
+    """Returns scale sin(i^2 mod 10007 + phase): values too many to store, which the tests compute by the same formula."""
     i = torch.arange(math.prod(shape), dtype=torch.int64)
     values = (scale * torch.sin((i * i % 10007).double() + phase)).float()
     return values.double().reshape(shape).requires_grad_()
@@ -115,7 +115,7 @@ def make_operations():
 
 
 def multi_head(x, heads, weights, visible=None):
-    """weights: "W_Q.weight" (d_model, heads d_k), ..., biases where present."""
+    """Returns multi-head attention. `weights` holds "W_Q.weight" (d_model, heads d_k), ..., and biases, if any."""
     def project(name, x):
         return x @ weights[f"{name}.weight"] + weights.get(f"{name}.bias", 0)
 

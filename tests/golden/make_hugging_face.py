@@ -1,5 +1,5 @@
-"""Small random models of every family that heed reads, as `transformers` saves them, with what it computes for them: run
-`python3 tests/golden/make_hugging_face.py` with torch, transformers and safetensors installed. It writes
+"""Writes small random models of every family that heed reads, as `transformers` saves them, and the results that it computes.
+Run `python3 tests/golden/make_hugging_face.py` with torch, transformers and safetensors installed. It writes
 tests/golden/hugging_face/NAME/, which is part of the tree.
 """
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""make_tokenizers.py OUT [VOCABULARY [LINES]]: tokenizers in the shapes of well-known models, and what the Hugging Face
-`tokenizers` package makes of difficult lines. OUT gets NAME.json for each, lines.bin and NAME.digests.
+"""make_tokenizers.py OUT [VOCABULARY [LINES]]: writes tokenizers like those of well-known models, and the results of the Hugging
+Face `tokenizers` package for difficult lines. OUT gets lines.bin, and NAME.json and NAME.digests for each tokenizer.
 
   python3 -m venv VENV && VENV/bin/pip install tokenizers sentencepiece protobuf xxhash
   VENV/bin/python tests/golden/make_tokenizers.py tests/golden/tokenizers
 
 Each record of lines.bin is a length (4 bytes, little-endian) and a text. Each line of NAME.digests is the XXH64 of "IDS|TEXT"
-for a record: its ids, special tokens included, and what they decode to without them. With LINES, NAME.ids gets "IDS|TEXT"
-itself, TEXT in hexadecimal. Without arguments behind OUT the files are those in the tree: about 300 tokens and 250 lines.
+for a record: its ids, including special tokens, and the text that they decode to without them. With LINES, NAME.ids gets
+"IDS|TEXT" itself, TEXT in hexadecimal. Without arguments after OUT, the files are those in the tree: about 300 tokens and 250
+lines.
 """
 import base64
 import io
@@ -71,7 +72,7 @@ def llama3():
     tokenizer.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), template])
     content = json.loads(tokenizer.to_str())
     content["model"]["ignore_merges"] = True
-    if len(content["model"]["merges"]) > 60:  # a token that no merge makes
+    if len(content["model"]["merges"]) > 60:  # leaves a token that no merge produces
         content["model"]["merges"] = [m for m in content["model"]["merges"] if "".join(m) != "\u0120the"]
     return Tokenizer.from_str(json.dumps(content))
 
