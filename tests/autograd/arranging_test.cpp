@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("stack, split, pad, repeat, tril and related operations pass values and gradients") {
+TEST_CASE("stack, split, pad, repeat, tril and the like give the right values and gradients") {
   const Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
   using Values = std::vector<double>;
   CHECK(x[1].to_vector() == Values{4, 5, 6});

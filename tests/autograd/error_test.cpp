@@ -42,6 +42,6 @@ TEST_CASE("did_you_mean matches a short word only to very similar words") {
   CHECK(did_you_mean("dgo", words) == " (did you mean 'dog'?)");
   CHECK(did_you_mean("teh", words) == " (did you mean 'the'?)");
   CHECK(did_you_mean("cat", words).empty());
-  CHECK(did_you_mean("鸟", words).empty());  // another character, of whose three bytes two are equal
+  CHECK(did_you_mean("鸟", words).empty());  // another character that shares two of its three bytes
   CHECK(did_you_mean("IT WAS", std::vector<std::string>{"it wax", "it was"}) == " (did you mean 'it was'?)");
 }

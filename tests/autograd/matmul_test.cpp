@@ -67,7 +67,7 @@ TEST_CASE("matmul equals naive loops for every size and layout") {
         CHECK(product_error(a_columns, b) < 4);
         CHECK(product_error(a, b_columns) < 4);
         CHECK(product_error(a_columns, b_columns) < 4);
-        CHECK(product_error(scattered(a, random), scattered(b, random)) < 4);  // BLAS takes no such layout
+        CHECK(product_error(scattered(a, random), scattered(b, random)) < 4);  // BLAS does not accept this layout
         CHECK(product_error(broadcast_to(slice(uniform({1, k + 1}, random, dtype), 1, 0, k), {m, k}), b) < 4);
       }
     }

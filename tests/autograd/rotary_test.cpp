@@ -8,7 +8,7 @@ TEST_CASE("rotary rotates each pair by its angle, in both pairings, and keeps th
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const RotaryPairs pairs = GENERATE(RotaryPairs::halves, RotaryPairs::neighbours);
   Random random(13);
-  const Tensor x = scattered(uniform({2, 3, 5, 7}, random, dtype), random);  // (B, heads, T, d), of which 6 turn
+  const Tensor x = scattered(uniform({2, 3, 5, 7}, random, dtype), random);  // (B, heads, T, d); 6 features rotate
   const Tensor angle = uniform({5, 3}, random, DType::float64, -4, 4);
   const Tensor cosine = cos(angle).to(dtype), sine = sin(angle).to(dtype), y = rotary(x, cosine, sine, pairs);
   for_each_index({2, 3, 5, 3}, [&](const Shape& i) {
@@ -25,7 +25,7 @@ TEST_CASE("rotary rotates each pair by its angle, in both pairings, and keeps th
   const Tensor each = rotary(x, cos(own).to(dtype), sin(own).to(dtype), pairs);
   CHECK(same_bits(slice(each, 0, 1, 2), rotary(slice(x, 0, 1, 2), slice(cos(own).to(dtype), 0, 1, 2),
                                                slice(sin(own).to(dtype), 0, 1, 2), pairs)));
-  // Positions given by number, rows of a table; heads still side by side, (B, T, heads d).
+  // Positions are rows of a table; then the heads are joined as (B, T, heads d).
   const Ids positions({2, 5}, {0, 4, 1, 1, 3, 2, 0, 0, 4, 3});
   const Tensor c = unsqueeze(embedding(cosine, positions), 1), s = unsqueeze(embedding(sine, positions), 1);
   const Tensor numbered = rotary(x, c, s, pairs), row = slice(slice(x, 0, 1, 2), 2, 3, 4);  // at position 4

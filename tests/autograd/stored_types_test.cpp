@@ -67,7 +67,7 @@ void check_same_bits_of(const Tensor& W, const Function& f) {
     const Tensor y = f(W);
     CAPTURE(to_string(W.dtype()), to_string(W.shape()), count);
     CHECK(y.dtype() == DType::float32);
-    CHECK((y.to_vector() == expected));  // without printing the numbers, which takes minutes
+    CHECK((y.to_vector() == expected));  // in parentheses: printing all numbers would take minutes
   }
   set_threads(before);
 }

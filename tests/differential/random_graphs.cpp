@@ -5,8 +5,8 @@
 #include <map>
 #include <sstream>
 
-// Computes graphs that random_graphs.py writes, one instruction per line. It prints every value, and for every input the
-// gradient of the sum over all values of mean(value wave), wave_i = sin(1 + i).
+// Computes graphs that random_graphs.py writes, one instruction per line. It prints every value, and for every input
+// the gradient of the sum over all values of mean(value wave), wave_i = sin(1 + i).
 using namespace heed;
 
 namespace {

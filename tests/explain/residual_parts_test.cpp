@@ -13,7 +13,7 @@ using namespace heed;
 
 namespace {
 
-// The first text of random_batch() alone, of 6 tokens.
+// Returns only the first text of random_batch(), with 6 tokens.
 Questions one_question(std::uint64_t seed) {
   const Questions both = questions(random_batch(14, Random(seed)));
   const auto first = [](const Ids& ids, const Shape& shape) {

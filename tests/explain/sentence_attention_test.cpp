@@ -17,7 +17,7 @@ TEST_CASE("of_whole_words merges pieces: it sums the weights, and the last piece
                            .layers = {},
                            .candidates = {{0, 3}, {1, 2}}};
   pieces.layers.push_back(tensor({1, 5, 5}, {1,   0,   0,  0,   0,    //
-                                             0,   1,   0,  0,   0,    // the first piece as a query does not count
+                                             0,   1,   0,  0,   0,    // the first piece of a word is not used as query
                                              .25, .25, 0,  .25, .25,  //
                                              0,   0,   0,  1,   0,    //
                                              .1,  .2,  .3, .15, .25}));

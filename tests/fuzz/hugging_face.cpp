@@ -1,5 +1,5 @@
-// A directory of a pretrained model is rejected, or it is read and gives attention. The input is config.json, and after a
-// NUL the index of the shards. Without an index, the weights are in one file.
+// A directory of a pretrained model is rejected, or it is read and gives attention. The input is config.json, and after
+// a NUL the index of the shards. Without an index, the weights are in one file.
 #include "tests/fuzz/fuzz.h"
 
 #include <heed/explain/sentence_attention.h>

@@ -9,8 +9,8 @@
 
 namespace heed {
 
-/// Computes a Transformer by the formulas of the papers, from its configuration and its named parameters only. It works in
-/// float64, without layers, fused operations or caches.
+/// Computes a Transformer by the formulas of the papers, only from its configuration and its named parameters. It uses
+/// float64, and no layers, fused operations or caches.
 class Reference {
  public:
   Reference(const TransformerConfig& config, const Parameters& parameters) : config_(config), of_(parameters) {}

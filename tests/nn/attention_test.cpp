@@ -222,7 +222,7 @@ TEST_CASE("With a rotary embedding, scores depend only on the distance between t
 
 namespace {
 
-// Queries, keys and values (2, heads, 5, d) of a layer, from its parameters alone.
+// Computes queries, keys and values (2, heads, 5, d) of a layer from its parameters.
 struct Projections {
   Tensor Q, K, V;
   Projections(const AttentionConfig& config, const Parameters& parameters, const Tensor& x) {

@@ -25,7 +25,7 @@ TEST_CASE("RMSNorm divides by the root of the mean square and subtracts no mean"
   const Tensor x = uniform({2, 3, 4}, random);
   const Tensor expected = x / sqrt(mean(square(x), {-1}, true) + 1e-3) * gain;
   CHECK(distance(norm(x), expected) < 1e-14);
-  // Over several axes, which are made one: (2, 3, 4) over the last two.
+  // Several axes are flattened into one: (2, 3, 4) over the last two.
   const Tensor wide = uniform({3, 4}, random);
   const Tensor both = reshape(rms_norm(flatten(x, 1), flatten(wide), 0.1), x.shape());
   CHECK(distance(both, x / sqrt(mean(square(x), {1, 2}, true) + 0.1) * wide) < 1e-14);

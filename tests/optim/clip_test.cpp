@@ -82,7 +82,7 @@ TEST_CASE("Clipping requires a max_norm above 0 and a norm of at least 0") {
           fmt::format("clip_factor: max_norm must be positive, got {}", shown));
   }
   CHECK(message([] { clip_factor(-1, 1); }) == "clip_factor: a norm is at least 0, got -1");
-  CHECK(clip_by_global_norm(gradients, INFINITY) == 5);  // measures, and leaves all as it is
-  CHECK(clip_by_global_norm(gradients, 5) == 5);         // as does a norm that is not above it
+  CHECK(clip_by_global_norm(gradients, INFINITY) == 5);  // returns the norm and changes nothing
+  CHECK(clip_by_global_norm(gradients, 5) == 5);         // the norm does not exceed max_norm
   CHECK(gradients[a].to_vector() == std::vector<double>{3, 4});
 }

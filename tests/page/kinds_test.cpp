@@ -106,7 +106,7 @@ TEST_CASE("The page of a language model opens with the surprise per token and th
   CHECK(chromium->text("document.querySelector('.answers .figure-text').textContent") ==
         fmt::format("{:.3f}", *std::ranges::max_element(p)));
   CHECK(chromium->run("document.querySelectorAll('.answers tbody tr').length") == 10);
-  // The surprise of the last token, given those before it.
+  // The surprise of the last token, given the tokens before it.
   Example before = example;
   before.tokens.pop_back();
   before.query = example.query - 1;

@@ -112,7 +112,7 @@ TEST_CASE("Each visible head has its own colour, the same in button, lines and c
   CHECK(chromium->run("new Set(colours()).size") == 7);
   CHECK(chromium->run("new Set([...viewNow().figures[0].svg.querySelectorAll('path')].map((p) => "
                       "p.getAttribute('stroke'))).size") == 7);
-  // The lines of two heads between the same words do not lie on each other.
+  // The lines of two heads between the same words do not overlap.
   CHECK(chromium->run("(() => { const d = [...viewNow().figures[0].svg.querySelectorAll('path')].map((p) => "
                       "p.getAttribute('d')); return new Set(d).size === d.length; })()") == true);
   // With more heads than colours, the oldest one is removed, with a message.

@@ -25,7 +25,7 @@ TEST_CASE("A block is aligned to 64 bytes, and at most a quarter larger than req
 }
 
 TEST_CASE("Large blocks start at different offsets within a memory page") {
-  constexpr std::int64_t bytes = 43'000'000;  // of a size class of which other tests leave no free blocks
+  constexpr std::int64_t bytes = 43'000'000;  // other tests leave no free block of this size class
   const Storage a(bytes), b(bytes), c(bytes), d(bytes);
   std::set<std::uintptr_t> places;
   for (const Storage* const block : {&a, &b, &c, &d}) {

@@ -159,7 +159,8 @@ TEST_CASE("parallel_for runs every tile once, and each thread has its own index"
         ++wrong;
       }
       ++runs[static_cast<std::size_t>(begin)];
-      const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(50);  // so that all take some
+      const auto until =
+          std::chrono::steady_clock::now() + std::chrono::microseconds(50);  // so that every thread runs some
       while (std::chrono::steady_clock::now() < until) continue;
     });
     for (const std::atomic<int>& count : runs) wrong += count != 1;

@@ -11,7 +11,7 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 // The largest error of f in units in the last place of the float nearest to `exact`, over all floats in
-// [low, high] whose bits are a multiple of a prime apart.
+// [low, high] whose bits are a multiple of 769.
 double largest_error(float (*f)(float), double (*exact)(double), float low, float high) {
   double largest = 0;
   for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += 769) {
@@ -37,7 +37,7 @@ double operation_error(Tensor (*f)(const Tensor&), double (*exact)(double), DTyp
 
 }  // namespace
 
-TEST_CASE("float exp and tanh are accurate to 1.1 ulp, sigmoid to 3, the normal distribution to 8") {
+TEST_CASE("float exp and tanh are accurate to 1.1 ulp, sigmoid to 3, the normal CDF above -1 to 8") {
   CHECK(largest_error(cpu::exp, std::exp, -infinity, 88.7228F) < 1.1);  // including subnormal results
   CHECK(largest_error(cpu::exp_nonpositive, std::exp, -87, 88) < 3);
   CHECK(largest_error(cpu::tanh, std::tanh, -infinity, infinity) < 1.1);
@@ -45,7 +45,7 @@ TEST_CASE("float exp and tanh are accurate to 1.1 ulp, sigmoid to 3, the normal 
   const auto Phi = [](float x) { return cpu::normal(x).distribution; };
   const auto exact = [](double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; };
   CHECK(largest_error(Phi, exact, -1, infinity) < 8);
-  CHECK(largest_error(Phi, exact, -13, -1) < 100);  // as e^(-x^2/2), whose exponent is rounded
+  CHECK(largest_error(Phi, exact, -13, -1) < 100);  // like e^(-x^2/2), because its exponent is rounded
 }
 
 TEST_CASE("exp, tanh, sigmoid and normal are correct at 0, at their limits and for NaN") {

@@ -67,7 +67,7 @@ TEST_CASE("babi_task reads several files") {
   CHECK(both.max_length == 23);
   CHECK(both.max_sentences == 4);
   CHECK(both.vocabulary.contains("no"));
-  const Task cut = babi_task(a.path(), "", Random(1));  // of two stories one is held out, whole
+  const Task cut = babi_task(a.path(), "", Random(1));  // holds out one of two stories completely
   CHECK(cut.train.size() + cut.held_out.size() == 4);
   CHECK(cut.held_out.size() == 2);
   for (const Example& e : cut.train) CHECK(text(e).substr(0, 3) != text(cut.held_out[0]).substr(0, 3));

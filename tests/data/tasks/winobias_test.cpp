@@ -26,7 +26,7 @@ TEST_CASE("read_winobias takes as distractor a person that other lines mark") {
   CHECK(words(0, 1) == "the pilot");
   CHECK(all[0].chosen == 0);
   CHECK(words(1, 0) == "The baker");
-  CHECK(words(1, 1) == "the pilot");  // not the mason, who comes later
+  CHECK(words(1, 1) == "the pilot");  // not the mason, which comes later
   CHECK(all[1].chosen == 1);
   CHECK(words(2, 0) == "A mason");
   CHECK(all[2].text.substr(all[2].query.begin, 7) == "her for");

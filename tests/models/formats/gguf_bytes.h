@@ -49,7 +49,7 @@ class GgufBytes {
     write_file(scratch / "model.gguf", bytes());
     return scratch / "model.gguf";
   }
-  // Returns `file` with these entries before its own. One more entry pads them to a multiple of 32 bytes for the tensors.
+  // Returns `file` with these entries before its own. One more entry pads them to 32 bytes for the tensors.
   std::string inserted_into(const std::string& file) const {
     GgufBytes all = *this, head;
     const std::size_t length = GgufBytes(*this).text("padding", "").bytes_.size();

@@ -41,7 +41,7 @@ class CopiedModel {
     return *this;
   }
 
-  /// Returns the message with which it is refused, in which DIR stands for its directory.
+  /// Returns the message of the Error that loading throws, with DIR in place of the directory.
   std::string refused() const {
     std::string text = message([&] { load_model(path()); }, path().string());
     for (std::size_t at = 0; (at = text.find("FILE", at)) != text.npos;) text.replace(at, 4, "DIR");
