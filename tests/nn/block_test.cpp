@@ -205,7 +205,7 @@ TEST_CASE("Dropout applies to the attention weights and to the output of each pa
   CHECK(error(block(x, {}, Weights::no, {.p = 0.3, .random = &a}).output, y) <= 1e-13);
 }
 
-TEST_CASE("Dropout throws for p outside [0, 1) and without random numbers") {
+TEST_CASE("Dropout throws for an invalid p and without random numbers") {
   Random random(1);
   const Tensor x = ones({3});
   for (const double p : {-0.1, 1.0, 2.0, std::nan("")}) {

@@ -181,7 +181,7 @@ TEST_CASE("Characters newer than the Unicode tables of the tokenizers package ar
   CHECK_FALSE(keeps(nullptr, {{"type", "Punctuation"}}, "a\u2014"));
 }
 
-TEST_CASE("The class [:alpha:] contains the same marks as in the tokenizers package") {
+TEST_CASE("The class of letters in patterns contains the same marks as in the tokenizers package") {
   const nlohmann::json file = nlohmann::json::parse(R"({
     "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "[[:alpha:]]"}, "behavior": "Removed", "invert": false},
     "model": {"type": "WordLevel", "unk_token": "?", "vocab": {"1": 0, "?": 1}}})");
