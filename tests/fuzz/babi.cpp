@@ -5,9 +5,9 @@
 
 using namespace heed;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void heed::fuzz::babi(std::string_view input) {
   static const fuzz::MemoryFile file;
-  const std::filesystem::path path = file.path(fuzz::text_of(data, size));
+  const std::filesystem::path path = file.path(input);
   fuzz::accepts([&] {
     for (const std::vector<Example>& story : read_babi(path)) {
       for (const Example& example : story) {
@@ -18,5 +18,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     }
   });
-  return 0;
 }

@@ -5,11 +5,11 @@
 
 using namespace heed;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void heed::fuzz::dump(std::string_view input) {
   static const fuzz::MemoryFile file;
-  const std::filesystem::path path = file.path(fuzz::text_of(data, size));
+  const std::filesystem::path path = file.path(input);
   Dump dump;
-  if (!fuzz::accepts([&] { dump = read_dump(path); })) return 0;
+  if (!fuzz::accepts([&] { dump = read_dump(path); })) return;
   for (const int width : {40, 80, 200}) {
     const View view{.terminal = {width, width > 80}, .layer = {}, .head = {}, .before = &dump};
     checked_utf8(query_view(dump, view), "query_view");
@@ -20,5 +20,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   json_view(dump);
   attention_csv(dump, {});
   if (!dump.sentences.empty()) attention_svg(dump.sentences[0], dump.step, {});
-  return 0;
 }

@@ -6,9 +6,9 @@
 
 using namespace heed;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void heed::fuzz::gguf(std::string_view input) {
   static const fuzz::MemoryFile file;
-  const std::filesystem::path path = file.path(fuzz::text_of(data, size));
+  const std::filesystem::path path = file.path(input);
   fuzz::accepts([&] {
     const SavedModel model = load_gguf(path);
     fuzz::demand(model.vocabulary.size() > 0, "a model has tokens");
@@ -20,5 +20,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   });
   fuzz::accepts([&] { tokenizer_of_gguf(GgufFile(path)); });
-  return 0;
 }

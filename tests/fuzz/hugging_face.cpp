@@ -1,46 +1,43 @@
 // A directory of a pretrained model is rejected, or it is read and gives attention. The input is config.json, and after
 // a NUL the index of the shards. Without an index, the weights are in one file.
 #include "tests/fuzz/fuzz.h"
+#include "tests/scratch.h"
 
 #include <heed/explain/sentence_attention.h>
 #include <heed/files/file.h>
 #include <heed/files/safetensors.h>
 #include <heed/models/formats/hugging_face.h>
 
-#include <stdlib.h>
-
 using namespace heed;
 
 namespace {
 
-// Returns a directory in memory with the weights of a small LLaMA.
-std::filesystem::path directory() {
-  std::string name = "/dev/shm/heed-fuzz-XXXXXX";
-  const std::filesystem::path path = ::mkdtemp(name.data());
-  SafeTensors content;
-  const auto add = [&](const std::string& tensor, const Shape& shape) {
-    content.tensors.emplace_back(tensor, Tensor(shape, DType::float32));
-    std::fill_n(content.tensors.back().second.mutable_data<float>(), shape.numel(), 0.5F);
-  };
-  add("embed_tokens.weight", {5, 4});
-  for (const char* matrix : {"q_proj", "k_proj", "v_proj", "o_proj"}) {
-    add(std::string("layers.0.self_attn.") + matrix + ".weight", {4, 4});
+// A directory with the weights of a small LLaMA.
+struct Directory : Scratch {
+  Directory() {
+    SafeTensors content;
+    const auto add = [&](const std::string& tensor, const Shape& shape) {
+      content.tensors.emplace_back(tensor, Tensor(shape, DType::float32));
+      std::fill_n(content.tensors.back().second.mutable_data<float>(), shape.numel(), 0.5F);
+    };
+    add("embed_tokens.weight", {5, 4});
+    for (const char* matrix : {"q_proj", "k_proj", "v_proj", "o_proj"}) {
+      add(std::string("layers.0.self_attn.") + matrix + ".weight", {4, 4});
+    }
+    for (const char* matrix : {"gate_proj", "up_proj", "down_proj"}) {
+      add(std::string("layers.0.mlp.") + matrix + ".weight", {4, 4});
+    }
+    for (const char* norm : {"layers.0.input_layernorm", "layers.0.post_attention_layernorm", "norm"}) {
+      add(std::string(norm) + ".weight", {4});
+    }
+    write_safetensors(*this / "weights.safetensors", content);
   }
-  for (const char* matrix : {"gate_proj", "up_proj", "down_proj"}) {
-    add(std::string("layers.0.mlp.") + matrix + ".weight", {4, 4});
-  }
-  for (const char* norm : {"layers.0.input_layernorm", "layers.0.post_attention_layernorm", "norm"}) {
-    add(std::string(norm) + ".weight", {4});
-  }
-  write_safetensors(path / "weights.safetensors", content);
-  return path;
-}
+};
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const std::filesystem::path place = directory();
-  const std::string_view input = fuzz::text_of(data, size);
+void heed::fuzz::hugging_face(std::string_view input) {
+  static const Directory place;
   const std::size_t end = std::min(input.find('\0'), input.size());
   for (const char* file : {"model.safetensors", "model.safetensors.index.json"}) std::filesystem::remove(place / file);
   write_file(place / "config.json", input.substr(0, end));
@@ -50,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::filesystem::create_symlink("weights.safetensors", place / "model.safetensors");
   }
   SavedModel model;
-  if (!fuzz::accepts([&] { model = load_hugging_face(place); })) return 0;
+  if (!fuzz::accepts([&] { model = load_hugging_face(place.path); })) return;
   Example example;
   example.tokens = {model.vocabulary.word(0), model.vocabulary.word(0)};
   example.query = 1;
@@ -58,5 +55,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const SentenceAttention seen = attend(*model.network, model.vocabulary, example);
     fuzz::demand(seen.probability >= 0 && seen.probability <= 1.001, "a probability lies in [0, 1]");
   });
-  return 0;
 }

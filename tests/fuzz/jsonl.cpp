@@ -5,9 +5,9 @@
 
 using namespace heed;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void heed::fuzz::jsonl(std::string_view input) {
   static const fuzz::MemoryFile file, again;
-  const std::filesystem::path path = file.path(fuzz::text_of(data, size)), written = again.path("");
+  const std::filesystem::path path = file.path(input), written = again.path("");
   fuzz::accepts([&] {
     const std::vector<Example> examples = read_jsonl(path);
     write_jsonl(written, examples);
@@ -15,5 +15,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<Example> paired = examples;
     pair_twins(paired);
   });
-  return 0;
 }

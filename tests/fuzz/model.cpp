@@ -7,23 +7,22 @@
 
 using namespace heed;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void heed::fuzz::model(std::string_view input) {
   static const fuzz::MemoryFile file;
-  const std::filesystem::path path = file.path(fuzz::text_of(data, size));
+  const std::filesystem::path path = file.path(input);
   SavedModel model;
-  if (!fuzz::accepts([&] { model = load_model(path); })) return 0;
+  if (!fuzz::accepts([&] { model = load_model(path); })) return;
   fuzz::accepts([&] { checked_utf8(weights_view(model, {}), "weights_view"); });
   Example example;
   for (const std::string& word : model.vocabulary.words()) {
     if (example.tokens.size() < 8) example.tokens.push_back(word);
   }
   example.sentences.assign(example.tokens.size(), 0);
-  if (example.tokens.empty()) return 0;
+  if (example.tokens.empty()) return;
   fuzz::accepts([&] {
     const SentenceAttention seen = attend(*model.network, model.vocabulary, example);
     fuzz::demand(seen.probability >= 0 && seen.probability <= 1.001, "a probability lies in [0, 1]");
     query_view({model.step, {seen}}, {});
     steps_view(model, example, {});
   });
-  return 0;
 }

@@ -7,7 +7,7 @@ build=$(realpath "$1")
 shift
 cd "$(dirname "$0")"
 names=("$@")
-[ $# -gt 0 ] || for source in *.cpp; do names+=("${source%.cpp}"); done
+[ $# -gt 0 ] || for source in *.cpp; do [[ $source = *_test.cpp ]] || names+=("${source%.cpp}"); done
 
 run_one() {
   local log=$build/corpus/$1.log

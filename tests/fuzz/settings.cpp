@@ -6,14 +6,13 @@
 
 using namespace heed;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void heed::fuzz::settings(std::string_view input) {
   std::vector<std::string> settings;
-  std::istringstream lines{std::string(fuzz::text_of(data, size))};
+  std::istringstream lines{std::string(input)};
   for (std::string line; std::getline(lines, line);) settings.push_back(line);
   fuzz::accepts([&] {
     const std::string written = to_yaml(parse_config("seed: 1\n", "f", settings));
     fuzz::demand(to_yaml(parse_config(written, "written")) == written,
                  "a written configuration is read back unchanged");
   });
-  return 0;
 }

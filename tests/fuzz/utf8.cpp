@@ -5,8 +5,7 @@
 
 using namespace heed;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view text = fuzz::text_of(data, size);
+void heed::fuzz::utf8(std::string_view text) {
   for (const std::string& shown : {visible(text), excerpt(text), fit_width(text, 7)}) checked_utf8(shown, "shown");
   fuzz::demand(display_width(excerpt(text, 9)) <= 9, "an excerpt is at most as wide as requested");
   fuzz::accepts([&] {
@@ -26,5 +25,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     }
   });
-  return 0;
 }

@@ -7,9 +7,9 @@
 
 using namespace heed;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void heed::fuzz::vocabulary(std::string_view input) {
   std::vector<std::string> words;
-  std::istringstream lines{std::string(fuzz::text_of(data, size))};
+  std::istringstream lines{std::string(input)};
   for (std::string line; std::getline(lines, line) && words.size() < 50;) words.push_back(line.substr(0, 100));
   fuzz::accepts([&] {
     const Vocabulary vocabulary(words);
@@ -19,5 +19,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     vocabulary["no word of these"];
   });
   for (const std::string& word : words) did_you_mean(word + "x", words);
-  return 0;
 }
