@@ -19,12 +19,15 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A server that answers with the method, the path and the body, while this object lives.
+constexpr std::size_t long_answer = 32 << 20;  // more than the system buffers for a connection
+
+// A server that answers with the method, the path and the body, and to /long with many bytes, while this object lives.
 class Echo {
  public:
   explicit Echo(const ServerLimits& limits = {})
       : server_(0, limits), thread_([this] {
           server_.run([](const HttpRequest& request) {
+            if (request.path == "/long") return HttpAnswer{.body = std::string(long_answer, 'x')};
             return HttpAnswer{.body = request.method + " " + request.path + " " + request.body};
           });
         }) {}
@@ -175,4 +178,18 @@ TEST_CASE("LocalServer closes slow and silent connections and serves others mean
   trickle.join();
   ::close(slow);
   ::close(silent);
+}
+
+TEST_CASE("LocalServer closes the connection of a reader that is too slow and serves others meanwhile") {
+  CHECK(body_of(Echo().says("GET /long HTTP/1.1\r\n" + host + "\r\n")).size() == long_answer);
+  const Echo echo({.write = 400ms});
+  const int slow = echo.connected();
+  const std::string request = fmt::format("GET /long HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", echo.port());
+  REQUIRE(::send(slow, request.data(), request.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(request.size()));
+  CHECK(status_of(echo.says("GET / HTTP/1.1\r\n" + host + "\r\n")) == "HTTP/1.1 200");
+  std::this_thread::sleep_for(1s);
+  const std::string received = Echo::all_from(slow);
+  CHECK(status_of(received) == "HTTP/1.1 200");
+  CHECK(received.size() < long_answer);
+  ::close(slow);
 }
