@@ -107,8 +107,10 @@ AttentionParts attention_composed(Tensor Q, Tensor K, Tensor V, const AttentionO
     const DType dtype = value.dtype();
     watch(name, value);
     if (value.defined() && value.shape() == shape && value.dtype() == dtype) return;
-    fail("attention_composed: the watch must replace {} by a tensor {} {}, got {} {}", name, to_string(dtype),
-         to_string(shape), value.defined() ? to_string(value.dtype()) : "undefined", to_string(value.shape()));
+    const std::string given =
+        value.defined() ? fmt::format("{} {}", to_string(value.dtype()), to_string(value.shape())) : "no tensor";
+    fail("attention_composed: watch replaced {} by {}; expected the same dtype and shape, {} {}", name, given,
+         to_string(dtype), to_string(shape));
   };
   check_arguments("attention_composed", Q, K, V, options);
   show("Q", Q);

@@ -50,6 +50,10 @@ std::string in_layer(std::string text) {
   return layer.empty() ? text : layer + ": " + text;
 }
 
+std::string counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
   // in bytes: the distance takes time and memory proportional to the product of both lengths
   constexpr std::size_t longest = 200;

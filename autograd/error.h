@@ -1,6 +1,7 @@
 #pragma once
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -65,6 +66,9 @@ std::string listed(const Items& items, std::string_view between = ", ", std::siz
   }
   return count > most ? fmt::format("{}{}... and {} more", text, between, count - most) : text;
 }
+
+/// Returns the count with the noun: "1 token", "2 tokens".
+std::string counted(std::int64_t count, std::string_view noun);
 
 /// Returns " (did you mean 'lr'?)" with the candidate that differs from `word` only in case, or has the smallest edit distance
 /// to it. Returns "" when no candidate is similar, and for words of more than 200 bytes.

@@ -338,7 +338,8 @@ Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cot
         node.edges == 1 && inputs[0] != constant ? &gradient[static_cast<std::size_t>(inputs[0])] : nullptr;
     std::vector<Tensor> dx = (*node.backward)(dy, NeedsInputGrad(inputs, so_far));
     if (dx.size() != node.edges) {
-      fail("backward of {}: {} gradients for {} inputs", node.operation->name(), dx.size(), node.edges);
+      fail("backward of {}: expected one gradient per input ({}), got {}", node.operation->name(), node.edges,
+           dx.size());
     }
     for (std::size_t i = 0; i < node.edges; ++i) {
       if (inputs[i] == constant) continue;

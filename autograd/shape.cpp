@@ -32,7 +32,7 @@ bool Shape::operator==(const Shape& other) const { return std::equal(begin(), en
 std::string to_string(const Shape& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
 
 void detail::fail_axis(const char* operation, int axis, int rank) {
-  fail("{}: axis {} is outside [{}, {}) for {} axes", operation, axis, -rank, rank, rank);
+  fail("{}: axis {} is outside [{}, {}) for rank {}", operation, axis, -rank, rank, rank);
 }
 
 std::int64_t checked_numel(const char* operation, const Shape& shape) {

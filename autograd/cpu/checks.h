@@ -54,8 +54,8 @@ std::vector<T> new_values(const char* operation, const Shape& shape) {
     if (count <= most) return std::vector<T>(static_cast<std::size_t>(count));
   } catch (const std::bad_alloc&) {
   }
-  throw OutOfMemoryError(in_layer(fmt::format("{}: out of memory: {} needs {} values of {} bytes each", operation,
-                                              to_string(shape), count, sizeof(T))));
+  throw OutOfMemoryError(in_layer(fmt::format("{}: out of memory: {} needs {} values of {} each", operation,
+                                              to_string(shape), count, counted(sizeof(T), "byte"))));
 }
 
 }  // namespace heed::cpu

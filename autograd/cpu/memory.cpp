@@ -77,7 +77,7 @@ void* system_allocate(Pool& pool, std::int64_t bytes, const char* operation) {
   }
   if (!block) {
     throw OutOfMemoryError(in_layer(
-        fmt::format("{}: out of memory: {} bytes asked for, {} in use", operation, bytes, pool.use.bytes_in_use)));
+        fmt::format("{}: out of memory: {} bytes requested, {} in use", operation, bytes, pool.use.bytes_in_use)));
   }
   pool.use.bytes_reserved += bytes;
   ++pool.use.system_allocations;

@@ -44,7 +44,7 @@ TEST_CASE("Arrays have sizes and bounds-checked element access") {
                      x.at({0, -1});
                    }},
                   {"at: index (1) lies outside shape (2, 3)", [&] { x.at({1}); }},
-                  {"size: axis 2 is outside [-2, 2) for 2 axes", [&] { x.size(2); }}});
+                  {"size: axis 2 is outside [-2, 2) for rank 2", [&] { x.size(2); }}});
 }
 
 TEST_CASE("reshape, slice, index_select and concat of arrays agree with those of tensors") {

@@ -391,7 +391,7 @@ TEST_CASE("Wrong use of attention throws an Error that states what was expected"
         [] {
           attention(zeros({2, 0}), zeros({3, 0}), zeros({3, 4}));
         }},
-       {"attention_composed: the watch must replace scores by a tensor float32 (2, 2), got float32 (2)",
+       {"attention_composed: watch replaced scores by float32 (2); expected the same dtype and shape, float32 (2, 2)",
         [&] {
           attention_composed(x, x, x, Mask(), [](std::string_view name, Tensor& value) {
             if (name == "scores") value = zeros({2});

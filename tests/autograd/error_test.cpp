@@ -19,6 +19,12 @@ TEST_CASE("did_you_mean suggests the most similar name, or nothing when all are 
   CHECK(did_you_mean("x", {}).empty());
 }
 
+TEST_CASE("counted() adds the plural's s except after 1") {
+  CHECK(counted(0, "token") == "0 tokens");
+  CHECK(counted(1, "token") == "1 token");
+  CHECK(counted(20000, "minimal pair") == "20000 minimal pairs");
+}
+
 TEST_CASE("listed() truncates a long list and states the number of omitted items") {
   CHECK(listed(std::vector<std::string>{}).empty());
   CHECK(listed(std::vector{1, 2, 3}) == "1, 2, 3");

@@ -16,23 +16,23 @@ TEST_CASE("A composite operation reports errors under its own name") {
           stack({x, y});
         }},
        {"stack: expected at least one tensor", [] { stack({}); }},
-       {"stack: axis 3 is outside [-3, 3) for 3 axes",
+       {"stack: axis 3 is outside [-3, 3) for rank 3",
         [&] {
           stack({x, x}, 3);
         }},
-       {"var: axis 2 is outside [-2, 2) for 2 axes", [&] { var(x, {2}); }},
+       {"var: axis 2 is outside [-2, 2) for rank 2", [&] { var(x, {2}); }},
        {"var: correction must be finite and at least 0, got -1", [&] { var(x, {}, false, -1); }},
        {"norm: axis -2 is given twice for shape (2, 3)",
         [&] {
           norm(x, {0, -2});
         }},
-       {"logsumexp: axis -3 is outside [-2, 2) for 2 axes", [&] { logsumexp(x, {-3}); }},
+       {"logsumexp: axis -3 is outside [-2, 2) for rank 2", [&] { logsumexp(x, {-3}); }},
        {"mean: input 0 is an undefined tensor", [] { mean(Tensor()); }},
        {"split: the sizes -1, 3 do not add up to axis 0 of shape (2, 3)",
         [&] {
           split(x, {-1, 3}, 0);
         }},
-       {"sort: axis 2 is outside [-2, 2) for 2 axes", [&] { sort(x, 2); }},
+       {"sort: axis 2 is outside [-2, 2) for rank 2", [&] { sort(x, 2); }},
        {"accuracy: expected logits (..., C), C from 1 to 2^31 - 1, got ()", [] { accuracy(ones({}), Ids({}, {0})); }},
        {"einsum: both tensors must have one dtype, got float32 (2, 3) and float64 (2, 3)",
         [&] { einsum("ij,ij->i", x, d); }},
@@ -79,7 +79,7 @@ TEST_CASE("Sizes larger than memory throw an Error with the operation's name") {
        {"random_normal: sizes must not be negative, got (-1)", [&] { random_normal({-1}, random); }},
        {"random_ids: out of memory: (72057594037927936) needs 72057594037927936 values of 4 bytes each",
         [&] { random_ids({many}, random, 2); }},
-       {"<: out of memory: (4611686018427387904) needs 4611686018427387904 values of 1 bytes each",
+       {"<: out of memory: (4611686018427387904) needs 4611686018427387904 values of 1 byte each",
         [&] { return broadcast_to(one, {(std::int64_t{1} << 62)}) < one; }},
        {"repeat: (2) times 4611686018427387904 is more than 2^63 - 1 elements along an axis",
         [] { repeat(ones({2}), {(std::int64_t{1} << 62)}); }},

@@ -134,8 +134,8 @@ TEST_CASE("A gradient that does not fit its input throws an Error that names the
   CHECK(error({ones({4, 2})}) == "backward of local: input 0 has shape (2), its gradient (4, 2)");
   CHECK(error({ones({2}, DType::float64)}) == "backward of local: input 0 is float32, its gradient float64");
   CHECK(error({Tensor()}) == "backward of local: no gradient for input 0");
-  CHECK(error({}) == "backward of local: 0 gradients for 1 inputs");
-  CHECK(error({ones({2}), ones({2})}) == "backward of local: 2 gradients for 1 inputs");
+  CHECK(error({}) == "backward of local: expected one gradient per input (1), got 0");
+  CHECK(error({ones({2}), ones({2})}) == "backward of local: expected one gradient per input (1), got 2");
   CHECK(error({ones({2})}) == "no error");
   CHECK(error({ones({3, 2})}, broadcast_local) == "no error");
   CHECK(error({ones({})}, broadcast_local) == "backward of broadcast_local: input 0 has shape (2), its gradient ()");

@@ -148,11 +148,11 @@ TEST_CASE("Wrong use of shape operations throws an Error that states what was ex
           permute(x, {0, 0});
         }},
        {"permute: expected each axis of (2, 3) once, got (0)", [&] { permute(x, {0}); }},
-       {"permute: axis 5 is outside [-2, 2) for 2 axes",
+       {"permute: axis 5 is outside [-2, 2) for rank 2",
         [&] {
           permute(x, {0, 5});
         }},
-       {"transpose: axis -2 is outside [-1, 1) for 1 axes", [] { transpose(zeros({3})); }},
+       {"transpose: axis -2 is outside [-1, 1) for rank 1", [] { transpose(zeros({3})); }},
        {"slice: [1, 4) by 1 does not lie in axis 1 of shape (2, 3)", [&] { slice(x, 1, 1, 4); }},
        {"slice: [0, 2) by 0 does not lie in axis 0 of shape (2, 3)", [&] { slice(x, 0, 0, 2, 0); }},
        {"broadcast_to: (2, 3) does not broadcast to (3)", [&] { broadcast_to(x, {3}); }},

@@ -87,10 +87,10 @@ TEST_CASE("Reading or writing an axis that a shape lacks throws an Error") {
   const Tensor x = ones({2, 3});
   Shape shape{2, 3};
   CHECK((x.size(-2) == 2 && x.size(1) == 3 && shape[-1] == 3));
-  check_messages({{"size: axis 2 is outside [-2, 2) for 2 axes", [&] { x.size(2); }},
-                  {"size: axis -3 is outside [-2, 2) for 2 axes", [&] { x.size(-3); }},
-                  {"size: axis 0 is outside [0, 0) for 0 axes", [] { Tensor().size(0); }},
-                  {"shape: axis 2 is outside [-2, 2) for 2 axes", [&] { x.shape()[2]; }},
-                  {"shape: axis 8 is outside [-2, 2) for 2 axes", [&] { x.strides()[Shape::max_rank]; }},
-                  {"shape: axis -3 is outside [-2, 2) for 2 axes", [&] { shape[-3] = 1; }}});
+  check_messages({{"size: axis 2 is outside [-2, 2) for rank 2", [&] { x.size(2); }},
+                  {"size: axis -3 is outside [-2, 2) for rank 2", [&] { x.size(-3); }},
+                  {"size: axis 0 is outside [0, 0) for rank 0", [] { Tensor().size(0); }},
+                  {"shape: axis 2 is outside [-2, 2) for rank 2", [&] { x.shape()[2]; }},
+                  {"shape: axis 8 is outside [-2, 2) for rank 2", [&] { x.strides()[Shape::max_rank]; }},
+                  {"shape: axis -3 is outside [-2, 2) for rank 2", [&] { shape[-3] = 1; }}});
 }

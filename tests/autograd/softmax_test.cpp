@@ -80,5 +80,5 @@ TEST_CASE("softmax along any axis equals softmax of the transposed tensor") {
   }
   const Tensor totals = sum(softmax(x, 1), {1});
   for (const double total : totals.to_vector()) CHECK(std::abs(total - 1) < 1e-12);
-  check_messages({{"softmax: axis 3 is outside [-3, 3) for 3 axes", [&] { softmax(x, 3); }}});
+  check_messages({{"softmax: axis 3 is outside [-3, 3) for rank 3", [&] { softmax(x, 3); }}});
 }

@@ -30,7 +30,7 @@ TEST_CASE("min, var, norm and logsumexp along an axis equal naive loops") {
                    [] {
                      min(zeros({2, 0}), {1});
                    }},
-                  {"min: axis 2 is outside [-2, 2) for 2 axes", [] {
+                  {"min: axis 2 is outside [-2, 2) for rank 2", [] {
                      min(zeros({2, 3}), {2});
                    }}});
 }

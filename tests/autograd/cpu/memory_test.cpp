@@ -63,7 +63,7 @@ TEST_CASE("Unavailable memory throws an Error that states the size") {
         fmt::format("tensor: {} bytes are more than this machine can address", absurd));
   const std::int64_t in_use = memory_use().bytes_in_use;
   CHECK(message([&] { const Storage storage(std::int64_t{1} << 54); }) ==
-        fmt::format("tensor: out of memory: {} bytes asked for, {} in use", std::int64_t{1} << 54, in_use));
+        fmt::format("tensor: out of memory: {} bytes requested, {} in use", std::int64_t{1} << 54, in_use));
   CHECK(memory_use().bytes_in_use == in_use);
 }
 
