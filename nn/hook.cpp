@@ -19,8 +19,8 @@ void Hook::show_value(const std::string& name, Tensor& value) const {
     if (value.defined() && value.shape() == shape && value.dtype() == dtype) continue;
     const std::string given =
         value.defined() ? fmt::format("{} {}", to_string(value.dtype()), to_string(value.shape())) : "no tensor";
-    throw Error(fmt::format("hook: {} was replaced by {}; expected {} {}, as it was", name, given, to_string(dtype),
-                            to_string(shape)));  // its name has the layer's
+    throw Error(fmt::format("hook: {} was replaced by {}; expected the same dtype and shape, {} {}", name, given,
+                            to_string(dtype), to_string(shape)));  // its name has the layer's
   }
 }
 

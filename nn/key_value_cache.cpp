@@ -45,7 +45,7 @@ Tensor appended(Tensor& buffer, const Tensor& x, int axis, std::int64_t length) 
 std::pair<Tensor, Tensor> KeyValueCache::append(const Tensor& K, const Tensor& V) {
   for (const Tensor* x : {&K, &V}) {
     if (x->rank() != 4) fail("KeyValueCache: expected (B, kv_heads, T, d), got {}", to_string(x->shape()));
-    if (x->tape_node().recording != 0) fail("KeyValueCache: keys and values that are recorded; open a NoRecording");
+    if (x->tape_node().recording != 0) fail("KeyValueCache: keys and values must not be recorded; open a NoRecording");
   }
   if (K_.defined()) check_follows(transpose(K_), K), check_follows(V_, V);
   std::pair<Tensor, Tensor> all{transpose(appended(K_, transpose(K), 3, length_)), appended(V_, V, 2, length_)};

@@ -174,14 +174,15 @@ TEST_CASE("A hook must keep the shape and dtype of a value, and closes after an 
     });
     return message([&] { small.model.answer(five_and_three); });
   };
-  CHECK(
-      replaced_by(zeros({2, 2, 5, 4})) ==
-      "hook: encoder.1.attention.heads was replaced by float32 (2, 2, 5, 4); expected float32 (2, 2, 5, 5), as it was");
-  CHECK(
-      replaced_by(zeros({2, 2, 5, 5}, DType::float64)) ==
-      "hook: encoder.1.attention.heads was replaced by float64 (2, 2, 5, 5); expected float32 (2, 2, 5, 5), as it was");
+  CHECK(replaced_by(zeros({2, 2, 5, 4})) ==
+        "hook: encoder.1.attention.heads was replaced by float32 (2, 2, 5, 4); expected the same dtype and shape, "
+        "float32 (2, 2, 5, 5)");
+  CHECK(replaced_by(zeros({2, 2, 5, 5}, DType::float64)) ==
+        "hook: encoder.1.attention.heads was replaced by float64 (2, 2, 5, 5); expected the same dtype and shape, "
+        "float32 (2, 2, 5, 5)");
   CHECK(replaced_by({}) ==
-        "hook: encoder.1.attention.heads was replaced by no tensor; expected float32 (2, 2, 5, 5), as it was");
+        "hook: encoder.1.attention.heads was replaced by no tensor; expected the same dtype and shape, float32 (2, 2, "
+        "5, 5)");
   CHECK(replaced_by(zeros({2, 2, 5, 5})) == "no error");
   CHECK_FALSE(Hook::is_open());
 }

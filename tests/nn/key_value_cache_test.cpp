@@ -43,7 +43,7 @@ TEST_CASE("KeyValueCache::append throws for wrong shapes and for recorded tensor
                    [] {
                      KeyValueCache().append(zeros({2, 1, 1}), zeros({2, 1, 1}));
                    }},
-                  {"KeyValueCache: keys and values that are recorded; open a NoRecording", [] {
+                  {"KeyValueCache: keys and values must not be recorded; open a NoRecording", [] {
                      const Recording recording;
                      const Tensor K = variable(zeros({1, 1, 1, 2})) * 2;
                      KeyValueCache().append(K, K);
