@@ -97,8 +97,8 @@ void Optimizer::check_complete() const {
   }
   if (!added.empty()) {
     fail(
-        "Optimizer: parameters were made or unfrozen after it, and would not be trained: {}; make the Optimizer after "
-        "that",
+        "Optimizer: parameters made or unfrozen after the Optimizer would not be trained: {}; make the Optimizer after "
+        "them",
         added);
   }
 }
@@ -114,7 +114,7 @@ void Optimizer::step(const Gradients& gradients, double lr, double gradient_fact
       missing += (missing.empty() ? "" : ", ") + slot.name;
   }
   if (!missing.empty()) {
-    fail("Optimizer: no gradient for {}: the loss does not depend on them; freeze them or use them", missing);
+    fail("Optimizer: no gradient for {}: the loss must depend on each parameter that is not frozen", missing);
   }
   for (const Slot& slot : slots_) {
     if (!slot.parameter.is_frozen()) check_finite("Optimizer", slot.parameter, gradients[slot.parameter]);

@@ -22,9 +22,9 @@ void WeightAverage::add() {
   }
   if (means_.size() != parameters_.size()) {
     fail(
-        "WeightAverage: {} parameters were made after its first add(), and lack a mean; make all layers before, or "
+        "WeightAverage: expected as many parameters as at the first add(), {}, got {}; make all layers before it, or "
         "restart()",
-        parameters_.size() - means_.size());
+        means_.size(), parameters_.size());
   }
   ++steps_;
   constexpr std::int64_t part = 8192;

@@ -127,10 +127,10 @@ TEST_CASE("Optimizer::step names parameters without a gradient, and changes noth
   const auto before = walk.parameters["p"].to_vector();
   Gradients partial;
   CHECK(message([&] { optimizer.step(partial, 0.1); }) ==
-        "Optimizer: no gradient for p, q: the loss does not depend on them; freeze them or use them");
+        "Optimizer: no gradient for p, q: the loss must depend on each parameter that is not frozen");
   partial.set(walk.parameters["p"], ones({5, 3}));
   CHECK(message([&] { optimizer.step(partial, 0.1); }) ==
-        "Optimizer: no gradient for q: the loss does not depend on them; freeze them or use them");
+        "Optimizer: no gradient for q: the loss must depend on each parameter that is not frozen");
   CHECK(walk.parameters["p"].to_vector() == before);
   CHECK(optimizer.steps() == 0);
 }
@@ -148,9 +148,8 @@ TEST_CASE("Optimizer::step names parameters created after the optimiser, and cha
   gradients.set(late, ones({2}));
   gradients.set(last, ones({2}));
   const std::string expected =
-      "Optimizer: parameters were made or unfrozen after it, and would not be trained: late.weight, late.bias; make "
-      "the "
-      "Optimizer after that";
+      "Optimizer: parameters made or unfrozen after the Optimizer would not be trained: late.weight, late.bias; make "
+      "the Optimizer after them";
   CHECK(message([&] { optimizer.step(gradients, 0.1); }) == expected);
   CHECK(message([&] { moved.step(gradients, 0.1); }) == expected);
   CHECK(late.to_vector() == std::vector<double>{1, 1});
@@ -175,7 +174,7 @@ TEST_CASE("An optimiser outlives its moved store, and still notices later parame
   Scope(second, 1).parameter("b", {1}, Init::ones());
   CHECK(message([&] {
           optimizer.step(gradients, 0.1);
-        }).starts_with("Optimizer: parameters were made or unfrozen after it, and would not be trained: b;"));
+        }).starts_with("Optimizer: parameters made or unfrozen after the Optimizer would not be trained: b;"));
 }
 
 TEST_CASE("Two optimisers can train disjoint parameters from one set of gradients") {
@@ -286,8 +285,8 @@ TEST_CASE("An optimiser keeps frozen parameters and their moments until they are
   CHECK(of_a.state().size() == 3);  // a.weight.m, a.weight.v, steps
   parameters.unfreeze("b");
   CHECK(message([&] { of_a.step(gradients, 0.5); }) ==
-        "Optimizer: parameters were made or unfrozen after it, and would not be trained: b.weight; make the Optimizer "
-        "after that");
+        "Optimizer: parameters made or unfrozen after the Optimizer would not be trained: b.weight; make the Optimizer "
+        "after them");
 }
 
 TEST_CASE("Parameter groups have their own rate and decay, and decay_matrices_only spares vectors") {

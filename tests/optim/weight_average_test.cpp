@@ -56,7 +56,7 @@ TEST_CASE("WeightAverage::Shown replaces the weights by their mean, and then res
   const Tensor late = Scope(parameters, 1).parameter("late", {1}, Init::ones());
   CHECK(message([&] {
           average.add();
-        }).starts_with("WeightAverage: 1 parameters were made after its first add(), and lack a mean"));
+        }).starts_with("WeightAverage: expected as many parameters as at the first add(), 1, got 2; make"));
   CHECK(average.steps() == 4);
   { const WeightAverage::Shown shown(average); }
   CHECK((w.to_vector() == std::vector<double>{7, -7} && late.to_vector() == std::vector<double>{1}));
