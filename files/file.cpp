@@ -254,7 +254,7 @@ std::string read_file(const fs::path& path) {
     struct stat now {};
     const bool is_cut = S_ISREG(status.st_mode) && ::fstat(file.number(), &now) == 0 && now.st_size < status.st_size;
     if (is_cut) {
-      fail("cannot read {}: it was cut from {} bytes to {} while it was read; try again when it is whole",
+      fail("cannot read {}: it was truncated from {} bytes to {} while it was read; try again when it is whole",
            path.string(), status.st_size, now.st_size);
     }
   } catch (const std::bad_alloc&) {
@@ -291,7 +291,7 @@ std::string OpenFile::read(std::uint64_t begin, std::uint64_t count) const {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail_with_reason("read", path_, errno);
     if (n == 0) {
-      fail("cannot read {}: it was cut from {} bytes to {} while it was read; try again when it is whole",
+      fail("cannot read {}: it was truncated from {} bytes to {} while it was read; try again when it is whole",
            path_.string(), size_, begin + done);
     }
     done += static_cast<std::size_t>(n);

@@ -105,8 +105,8 @@ namespace {
 // Throws Error for more names than the header may have. One key is reserved: the metadata's, or the digest's.
 void check_count(const std::filesystem::path& path, const char* what, std::size_t count) {
   if (count < max_json_keys) return;
-  fail("{}: {} {}; at most {} can be read from one file, so choose several", path.string(), count, what,
-       max_json_keys - 1);
+  fail("{}: expected at most {} {} in one file, got {}; use several files", path.string(), max_json_keys - 1, what,
+       count);
 }
 
 }  // namespace
@@ -205,8 +205,8 @@ Tensor SafeTensorsFile::map(const StoredTensor& tensor) {
   }
   if (!mapped_) mapped_.emplace(path_);
   if (mapped_->size() < data_begin_ + tensor.end) {
-    fail("cannot read {}: it was cut from {} bytes to {} while it was read; try again when it is whole", path_.string(),
-         file_.size(), mapped_->size());
+    fail("cannot read {}: it was truncated from {} bytes to {} while it was read; try again when it is whole",
+         path_.string(), file_.size(), mapped_->size());
   }
   return Tensor(tensor.shape, dtype, mapped_->data() + begin, mapped_->owner());
 }

@@ -155,8 +155,8 @@ class HeaderParser {
                    static_cast<std::uint64_t>(offsets[0]),
                    static_cast<std::uint64_t>(offsets[1])};
     if (e.begin > e.end || e.end > data_size_) {
-      wrong("tensor '{}': data_offsets [{}, {}] are outside the {} bytes of data. Is it cut?", name, e.begin, e.end,
-            data_size_);
+      wrong("tensor '{}': data_offsets [{}, {}] are outside the {} bytes of data. Is it truncated?", name, e.begin,
+            e.end, data_size_);
     }
     std::int64_t size = type->bytes;  // of the sizes above 0: their products are strides even of an empty tensor
     for (const std::int64_t n : shape) {
@@ -199,7 +199,7 @@ class HeaderParser {
 std::uint64_t safetensors_header_length(std::string_view bytes, std::uint64_t size, const std::string& source) {
   std::uint64_t length = 0;
   if (bytes.size() < sizeof length) {
-    not_safetensors(source, "expected 8 bytes of header length, got {} bytes. Is it cut?", bytes.size());
+    not_safetensors(source, "expected 8 bytes of header length, got {} bytes. Is it truncated?", bytes.size());
   }
   if (is_lfs_pointer(bytes)) fail("{}: {}", source, lfs_pointer);
   std::memcpy(&length, bytes.data(), sizeof length);
@@ -207,7 +207,7 @@ std::uint64_t safetensors_header_length(std::string_view bytes, std::uint64_t si
     not_safetensors(source, "header length {} is above the limit of {} bytes", length, largest_safetensors_header);
   }
   if (length > size - sizeof length) {
-    not_safetensors(source, "expected a header of {} bytes, got {}. Is it cut?", length, size - sizeof length);
+    not_safetensors(source, "expected a header of {} bytes, got {}. Is it truncated?", length, size - sizeof length);
   }
   return length;
 }

@@ -165,7 +165,7 @@ TEST_CASE("A file that is truncated during the read is rejected") {
     is_read = true;
     cutter.join();
   }
-  CHECK(said == "cannot read " + path + ": it was cut from " + std::to_string(size) +
+  CHECK(said == "cannot read " + path + ": it was truncated from " + std::to_string(size) +
                     " bytes to 5 while it was read; try again when it is whole");
 }
 
@@ -306,7 +306,7 @@ TEST_CASE("OpenFile reads any part of a file, and reports one that was truncated
   std::filesystem::resize_file(scratch / "file", 5);
   CHECK(file.read(0, 5) == "01234");
   CHECK(message([&] { file.read(3, 4); }, scratch.path.string()) ==
-        "cannot read FILE/file: it was cut from 10 bytes to 5 while it was read; try again when it is whole");
+        "cannot read FILE/file: it was truncated from 10 bytes to 5 while it was read; try again when it is whole");
   CHECK(message([&] { OpenFile(scratch / "none"); }, scratch.path.string()) ==
         "cannot read FILE/none: No such file or directory");
   CHECK(message([&] { OpenFile{scratch.path}; }, scratch.path.string()) == "cannot read FILE: expected a regular file");

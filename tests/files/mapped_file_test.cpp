@@ -131,5 +131,5 @@ TEST_CASE("SafeTensorsFile::map throws for a file that was truncated after it wa
   write_safetensors(path, {.tensors = {{"W", zeros({1000})}}, .metadata = {}});
   SafeTensorsFile file(path);
   std::filesystem::resize_file(path, 500);
-  CHECK(message([&] { file.map(file.tensors()[0]); }, path).starts_with("cannot read FILE: it was cut from "));
+  CHECK(message([&] { file.map(file.tensors()[0]); }, path).starts_with("cannot read FILE: it was truncated from "));
 }

@@ -249,10 +249,10 @@ TEST_CASE("write_safetensors enforces the limits of read_safetensors") {
   CHECK(read_safetensors(scratch / "a").tensors.size() == 19'999);
   std::filesystem::remove(scratch / "a");
   content.tensors.emplace_back("one more", nothing);
-  CHECK(said() == "FILE/a: 20000 tensors; at most 19999 can be read from one file, so choose several");
+  CHECK(said() == "FILE/a: expected at most 19999 tensors in one file, got 20000; use several files");
   content.tensors.clear();
   content.metadata["one more"] = "";
-  CHECK(said() == "FILE/a: 20000 entries of metadata; at most 19999 can be read from one file, so choose several");
+  CHECK(said() == "FILE/a: expected at most 19999 entries of metadata in one file, got 20000; use several files");
   content.metadata = {{"long", std::string(100'000'000, 'x')}};
   CHECK(said() == "FILE/a: names and metadata take 100000064 bytes; expected at most 100000000 in a header");
   CHECK(scratch.files() == 0);
@@ -268,7 +268,7 @@ TEST_CASE("read_safetensors rejects a file truncated at any byte") {
     CAPTURE(size);
     const std::string said = message([&] { read_safetensors(path); });
     CHECK(said.starts_with(path + ": not a safetensors file: "));
-    CHECK(said.ends_with(" Is it cut?"));
+    CHECK(said.ends_with(" Is it truncated?"));
   }
   write_file(path, bytes + '\0');
   CHECK(message([&] { read_safetensors(path); }) ==
@@ -340,9 +340,9 @@ TEST_CASE("parse_safetensors names each kind of error in a header") {
         f + "tensor 'x': data_offsets" + integers + "\"8\"");
   CHECK(x(R"("dtype":"F32","shape":[2],"data_offsets":[0])") == f + "tensor 'x': expected 2 data_offsets, got 1");
   CHECK(x(R"("dtype":"F32","shape":[2],"data_offsets":[8,0])") ==
-        f + "tensor 'x': data_offsets [8, 0] are outside the 8 bytes of data. Is it cut?");
+        f + "tensor 'x': data_offsets [8, 0] are outside the 8 bytes of data. Is it truncated?");
   CHECK(x(R"("dtype":"F32","shape":[3],"data_offsets":[0,12])") ==
-        f + "tensor 'x': data_offsets [0, 12] are outside the 8 bytes of data. Is it cut?");
+        f + "tensor 'x': data_offsets [0, 12] are outside the 8 bytes of data. Is it truncated?");
   CHECK(x(R"("dtype":"F32","shape":[1],"data_offsets":[0,8])") ==
         f + "tensor 'x': shape (1) of F32 needs 4 bytes, data_offsets give 8");
   CHECK(x(R"("dtype":"F32","shape":[4294967296,4294967296,4],"data_offsets":[0,8])") ==
@@ -368,5 +368,5 @@ TEST_CASE("parse_safetensors names each kind of error in a header") {
   CHECK(message([&] { parse_safetensors(huge, "f"); }) ==
         f + "header length 18446744073709551615 is above the limit of 100000000 bytes");
   CHECK(message([&] { parse_safetensors(std::string("\x05\0\0\0\0\0\0\0{}", 10), "f"); }) ==
-        f + "expected a header of 5 bytes, got 2. Is it cut?");
+        f + "expected a header of 5 bytes, got 2. Is it truncated?");
 }
