@@ -136,7 +136,7 @@ MarkedText without_brackets(std::string_view text) {
   for (const char c : text) {
     if (c == '[' || c == ']') {
       if (open == (c == '[')) fail("'{}' without '{}' before it", c, c == '[' ? ']' : '[');
-      if (open && result.candidates.back().begin == result.text.size()) fail("'[]' marks nothing");
+      if (open && result.candidates.back().begin == result.text.size()) fail("'[]' is empty");
       if (open) result.candidates.back().end = result.text.size();
       if (!open) result.candidates.push_back({result.text.size(), 0});
       open = !open;

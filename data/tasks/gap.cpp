@@ -39,7 +39,7 @@ std::string gender(std::string_view written) {
   static const std::array<std::string_view, 4> feminine{"she", "her", "hers", "herself"};
   if (std::ranges::find(masculine, pronoun) != masculine.end()) return "masculine";
   if (std::ranges::find(feminine, pronoun) != feminine.end()) return "feminine";
-  fail("expected a pronoun of he or she, got '{}'", excerpt(pronoun));
+  fail("expected a form of he or she, got '{}'", excerpt(pronoun));
 }
 
 MarkedText names_of_line(const std::vector<std::string_view>& fields) {

@@ -30,7 +30,9 @@ PairSplit split_pairs(int nouns, int adjectives, Random random) {
 }
 
 std::vector<int> draw(const std::string& what, int count, std::int64_t space, int keep, Random random) {
-  if (count < 0 || count > space) fail("{}: expected 0 to {}, got {}: no more exist", what, space, count);
+  if (count < 0 || count > space) {
+    fail("{}: expected 0 to {}, got {}{}", what, space, count, count > space ? ": no more exist" : "");
+  }
   std::vector<int> numbers(static_cast<std::size_t>(space));
   std::iota(numbers.begin(), numbers.end(), 0);
   for (std::int64_t i = keep; i < count; ++i) {  // Fisher-Yates, as far as needed

@@ -88,8 +88,8 @@ std::vector<Example> pieces_of(const Corpus& corpus, const Vocabulary& vocabular
 
 void check_length(const std::string& paths, const char* what, const TokenNumbers& text, std::int64_t least) {
   if (text.size() >= least) return;
-  fail("{}: {} has {} tokens; expected at least {}, for data.context and the token after it", paths, what, text.size(),
-       least);
+  fail("{}: {} has {}; expected at least {}, for data.context and the token after it", paths, what,
+       counted(text.size(), "token"), least);
 }
 
 }  // namespace
@@ -140,7 +140,7 @@ Task text_task(const std::string& train, const std::string& test, Split split, i
     corpus.held_out_bytes += std::ssize(text);
   }
   check_length(train, "the training text", corpus.train, corpus.text_context() + 1);
-  check_length(test.empty() ? train : test, "what is held out", corpus.held_out, 2);
+  check_length(test.empty() ? train : test, "the held-out text", corpus.held_out, 2);
   task.held_out = pieces_of(corpus, task.vocabulary);
   return task;
 }

@@ -76,7 +76,7 @@ void add_other(MarkedText& marked, const std::set<std::string>& names) {
       if (name != own && is_apart && place.begin < other.begin) other = place;
     }
   }
-  if (other.end == 0) fail("expected another person, who is marked in other lines");
+  if (other.end == 0) fail("found no distractor; expected a second person that other lines mark");
   other = with_article(marked.text, other);
   marked.chosen = other.begin < meant.begin;
   marked.candidates.insert(marked.candidates.begin() + !marked.chosen, other);

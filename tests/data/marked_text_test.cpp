@@ -69,7 +69,7 @@ TEST_CASE("cut() and without_brackets reject invalid queries, candidates and bra
   CHECK(message([] { without_brackets("a [b"); }) == "'[' without ']' after it");
   CHECK(message([] { without_brackets("a] b"); }) == "']' without '[' before it");
   CHECK(message([] { without_brackets("a [[b]"); }) == "'[' without ']' before it");
-  CHECK(message([] { without_brackets("a [] b"); }) == "'[]' marks nothing");
+  CHECK(message([] { without_brackets("a [] b"); }) == "'[]' is empty");
 }
 
 TEST_CASE("pair_neighbours pairs adjacent sentences with the same candidates and different answers") {

@@ -46,7 +46,7 @@ TEST_CASE("read_gap lists every mistake by line") {
   CHECK(message([&] { read_gap(file.path()); }, file.path()) ==
         "FILE:2: expected 11 fields separated by tabs, got 2\n"
         "FILE:3: expected 'her' at offset 20 of the text, got ' he'\n"
-        "FILE:4: expected a pronoun of he or she, got 'dog'\n"
+        "FILE:4: expected a form of he or she, got 'dog'\n"
         "FILE:5: both names are TRUE; expected one at most\n"
         "FILE:6: expected TRUE or FALSE, got 'yes'\n"
         "FILE:7: expected the offset of 'she', got '1e9'\n"

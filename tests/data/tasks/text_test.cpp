@@ -83,7 +83,7 @@ TEST_CASE("text_task rejects a text that is too short or invalid") {
   CHECK(refusal("short", Split::characters, 9) ==
         "FILE/short: the training text has 9 tokens; expected at least 10, for data.context and the token after it");
   CHECK(refusal("short", Split::characters, 3) ==
-        "FILE/short: what is held out has 1 tokens; expected at least 2, for data.context and the token after it");
+        "FILE/short: the held-out text has 1 token; expected at least 2, for data.context and the token after it");
   CHECK(refusal("broken", Split::words, 3) == "FILE/broken: not UTF-8 at byte 10: 0xff");
   CHECK(refusal("broken", Split::bytes, 3) == "no error");
   CHECK(refusal("none", Split::bytes, 3) == "cannot read FILE/none: No such file or directory");
@@ -137,7 +137,7 @@ TEST_CASE("text_task reports a text truncated during the read, or reads it compl
         message([&] { learned = texts.task("a", Split::characters, 8).corpus->train.size(); }, texts.path.string());
     cutter.join();
     CAPTURE(milliseconds, said);
-    const bool is_refused = said.starts_with("cannot read FILE/a: it was cut from ") ||
+    const bool is_refused = said.starts_with("cannot read FILE/a: it was truncated from ") ||
                             said.starts_with("FILE/a: the training text has 0 ");
     CHECK((is_refused || learned == std::ssize(text) / 10 * 9 + std::ssize(text) % 10 * 9 / 10));
   }

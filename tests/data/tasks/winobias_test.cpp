@@ -63,5 +63,5 @@ TEST_CASE("read_winobias lists every mistake by line") {
         "FILE:2: expected brackets around the antecedent and around a pronoun, got 0 and 1\n"
         "FILE:3: expected brackets around the antecedent and around a pronoun, got 1 and 0\n"
         "FILE:4: '[' without ']' before it\n"
-        "FILE:5: expected another person, who is marked in other lines");
+        "FILE:5: found no distractor; expected a second person that other lines mark");
 }
