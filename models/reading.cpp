@@ -81,7 +81,7 @@ static std::string mask_of(const SavedModel& model) {
   if (!pretrained) return mask_token;
   if (!pretrained->special().mask) {
     fail(
-        "the model's tokenizer.json names no token as the mask, so there is none to predict; choose a word with "
+        "the model's tokenizer.json lacks a mask token, so the text has no token to predict; choose a word with "
         "--query");
   }
   return pretrained->token(*pretrained->special().mask);
@@ -106,8 +106,7 @@ void check_positions(const TransformerConfig& config, const std::vector<std::int
   const auto padding = std::ranges::find(tokens, config.position_offset - 1);
   if (padding == tokens.end()) return;
   fail(
-      "token {} of the text is the padding, of id {}, which RoBERTa's positions leave out and heed counts; take it out "
-      "of "
+      "token {} of the text is the padding token (id {}). RoBERTa gives it no position, but heed does; remove it from "
       "the text",
       padding - tokens.begin() + 1, *padding);
 }
@@ -152,7 +151,7 @@ static Example pretrained_question(const SavedModel& model, std::string_view rea
 void check_tokenizer(const SavedModel& model) {
   if (model.pretrained_config.empty() || model.tokenizer.pretrained()) return;
   fail(
-      "the model has no tokenizer, so it cannot read text: there is no tokenizer.json beside its config.json. "
+      "the model lacks a tokenizer, so it cannot read text: tokenizer.json is missing beside its config.json. "
       "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) writes one");
 }
 

@@ -184,7 +184,7 @@ Tensor Transformer::append(const Ids& tokens, Cache& cache) const {
     fail("Transformer::append: expected tokens (B, T), got {}", to_string(tokens.shape()));
   const std::int64_t T = tokens.shape()[1], read = cache.empty() ? 0 : cache[0].length();
   if (read + T > config.max_length) {
-    fail("Transformer::append: {} tokens after {} are more than max_length, {}", T, read, config.max_length);
+    fail("Transformer::append: expected at most max_length {} tokens, got {} after {}", config.max_length, T, read);
   }
   Tensor x = embed({tokens}, read);
   cache.resize(blocks.size());

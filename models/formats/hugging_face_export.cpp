@@ -233,8 +233,8 @@ SavedModel with_parts_of_family(const SavedModel& model) {
       all);
   if (!shape) {
     fail(
-        "export: of heed's own models only language models and masked language models have a form that transformers "
-        "knows");
+        "export: transformers has no class for this model; of heed's own models it has classes for language models and "
+        "masked language models");
   }
   BlockConfig& block = shape->block;
   const Nearest family = nearest_family(*model.network);

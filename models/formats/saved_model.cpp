@@ -135,7 +135,7 @@ SavedModel without_network(const Description& description, const std::string& so
     std::vector<std::string> words_of_text = model.vocabulary.words();
     if (!words_of_text.empty() && words_of_text.back() == mask_token) words_of_text.pop_back();
     if (model.tokenizer.known_tokens() != words_of_text) {
-      fail("{}: metadata 'heed.subwords': its words are not those of 'heed.vocabulary'", source);
+      fail("{}: metadata 'heed.subwords': its words do not match 'heed.vocabulary'", source);
     }
   }
   model.step = parsed("heed.step", [](const std::string& text) {

@@ -169,7 +169,7 @@ TEST_CASE("LanguageModel::append, a few tokens at a time, gives the logits of th
     }
     CHECK(cache[1].length() == 6);
     CHECK(message([&] { model.append(columns(0, 1), cache); }) ==
-          "Transformer::append: 1 tokens after 6 are more than max_length, 6");
+          "Transformer::append: expected at most max_length 6 tokens, got 1 after 6");
   }
 }
 

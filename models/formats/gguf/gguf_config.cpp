@@ -91,7 +91,7 @@ class ConfigValues {
   void expect(const std::string& key, const Json& value) {
     const Json given = find(key);
     if (given.is_null() || given == value) return;
-    wrong("'{}.{}': heed computes {} alone, got {}", architecture_, key, format_json(value), format_json(given));
+    wrong("'{}.{}': heed supports only {}, got {}", architecture_, key, format_json(value), format_json(given));
   }
 
   void refuse_others() const {

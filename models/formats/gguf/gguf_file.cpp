@@ -155,7 +155,7 @@ GgufFile::GgufFile(const std::filesystem::path& path) : path_(path.string()), fi
   GgufReader reader(file_, path_);
   if (file_.size() >= 8 && is_lfs_pointer(file_.read(0, 8))) fail("{}: {}", path_, lfs_pointer);
   if (file_.size() < 4 || file_.read(0, 4) != "GGUF") fail("{}: not a GGUF file: it does not begin with GGUF", path_);
-  if (file_.size() < 24) fail("{}: a GGUF file of {} bytes; is it cut?", path_, file_.size());
+  if (file_.size() < 24) fail("{}: a GGUF file of {} bytes; is it truncated?", path_, file_.size());
   reader.number<std::uint32_t>();
   const auto version = reader.number<std::uint32_t>();
   if (version != 2 && version != 3) reader.wrong("version {}; heed reads 2 and 3, of little-endian machines", version);

@@ -46,7 +46,8 @@ class TokenizerValues {
       wrong("'tokenizer.ggml.{}' must be a list", key);
     }
     if (count > 0 && value->size() != count) {
-      wrong("'tokenizer.ggml.{}' has {} values for {} tokens", key, value->size(), count);
+      wrong("'tokenizer.ggml.{}' has {} for {}", key, counted(std::ssize(*value), "value"),
+            counted(static_cast<std::int64_t>(count), "token"));
     }
     return *value;
   }

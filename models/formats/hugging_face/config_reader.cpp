@@ -118,7 +118,7 @@ Activation ConfigReader::activation(const std::string& key, const std::string& f
 void ConfigReader::expect(const std::string& key, const Json& value) {
   const Json* given = find(key);
   if (!given || *given == value) return;
-  note(fmt::format("'{}': heed computes {} alone, got {}", key, format_json(value), excerpt(format_json(*given))));
+  note(fmt::format("'{}': heed supports only {}, got {}", key, format_json(value), excerpt(format_json(*given))));
 }
 
 void ConfigReader::absorb(const std::string& key, const ConfigReader& inner) {
@@ -133,10 +133,10 @@ std::vector<std::string> ConfigReader::problems() const {
     problems.push_back(
         is_quantised
             ? fmt::format(
-                  "'{}': heed does not read weights that are quantised so; use the original model or a GGUF file", key)
+                  "'{}': heed does not read weights in this quantisation; use the original model or a GGUF file", key)
             : fmt::format(
-                  "'{}' is unknown to heed, which cannot tell whether it changes the numbers: {}. If transformers "
-                  "does not read it, remove it",
+                  "unknown key '{}': {}. heed cannot tell whether it changes the results; remove it if transformers "
+                  "ignores it",
                   excerpt(key), excerpt(format_json(value))));
   }
   return problems;

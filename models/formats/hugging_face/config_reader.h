@@ -36,7 +36,7 @@ class ConfigReader {
   /// Returns the activation that `key` names, in its gated form when the MLP has a gate.
   Activation activation(const std::string& key, const std::string& fallback, bool gated = false);
 
-  /// Notes a problem unless `key` is missing or has the value that heed computes.
+  /// Notes a problem unless `key` is missing or has the value that heed supports.
   void expect(const std::string& key, const Json& value);
   /// Marks keys as known that do not change what the model computes.
   void ignore(const std::vector<std::string>& keys) { known_.insert(keys.begin(), keys.end()); }

@@ -34,7 +34,8 @@ void read_attention_bias(ConfigReader& json, TransformerConfig& t) {
 void expect_full_attention(ConfigReader& json, const TransformerConfig& t) {
   const Json* types = json.find("layer_types");
   if (types && *types != Json(static_cast<std::size_t>(t.layers), "full_attention"))
-    json.note(fmt::format("'layer_types': heed computes \"full_attention\" in each of {} layers alone", t.layers));
+    json.note(fmt::format("'layer_types': heed supports only \"full_attention\" in each of {}, got {}",
+                          counted(t.layers, "layer"), excerpt(format_json(*types))));
 }
 
 PretrainedConfig read_llama(ConfigReader& json) {

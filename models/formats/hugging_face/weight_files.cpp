@@ -47,14 +47,14 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
   refuse_adapter(directory);
   if (fs::exists(directory / "pytorch_model.bin")) {
     fail(
-        "{0}: it has pytorch_model.bin alone, a pickle, which can run code and which heed does not read; convert it: "
+        "{0}: it has only pytorch_model.bin, a pickle, which can run code and which heed does not read; convert it: "
         "python3 -c \"import torch, safetensors.torch as s; w = torch.load('{0}/pytorch_model.bin', "
         "weights_only=True); s.save_file({{k: v.clone().contiguous() for k, v in w.items()}}, '{0}/{1}')\"",
         place, single_file);
   }
   if (fs::exists(directory / "pytorch_model.bin.index.json")) {
     fail(
-        "{0}: it has shards of pytorch_model.bin alone, pickles, which can run code and which heed does not read; "
+        "{0}: it has only shards of pytorch_model.bin, pickles, which can run code and which heed does not read; "
         "convert them: python3 -c \"import glob, torch, safetensors.torch as s; w = {{k: v.clone().contiguous() for f "
         "in glob.glob('{0}/pytorch_model-*.bin') for k, v in torch.load(f, weights_only=True).items()}}; "
         "s.save_file(w, '{0}/{1}')\"",
@@ -68,9 +68,9 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
 void refuse_adapter(const fs::path& directory) {
   if (!fs::exists(directory / "adapter_config.json")) return;
   fail(
-      "{0}: it is an adapter, which changes another model; merge the two: python3 -c \"from peft import "
+      "{0}: it is an adapter; merge it with its base model: python3 -c \"from peft import "
       "AutoPeftModelForCausalLM as A; A.from_pretrained('{0}').merge_and_unload().save_pretrained('{0}-merged')\", and "
-      "copy the other model's tokenizer.json there",
+      "copy the base model's tokenizer.json there",
       directory.string());
 }
 

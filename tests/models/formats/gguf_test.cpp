@@ -294,7 +294,7 @@ TEST_CASE("load_gguf rejects damaged and unsupported files, and names the fault"
     CHECK(saying(whole.substr(0, size)) != "no error");
   }
   CHECK(saying("GGML") == "FILE: not a GGUF file: it does not begin with GGUF");
-  CHECK(saying("GGUF") == "FILE: a GGUF file of 4 bytes; is it cut?");
+  CHECK(saying("GGUF") == "FILE: a GGUF file of 4 bytes; is it truncated?");
   CHECK(saying(GgufBytes().bytes(1)).ends_with("version 1; heed reads 2 and 3, of little-endian machines"));
   CHECK(about(GgufBytes()) == "FILE: 'general.architecture' is missing");
   CHECK(about(GgufBytes().text("general.architecture", "mamba")) ==
@@ -312,7 +312,7 @@ TEST_CASE("load_gguf rejects damaged and unsupported files, and names the fault"
   CHECK(saying(GgufBytes().u32("gpt2.expert_count", 0).flag("gpt2.attention.causal", true).inserted_into(whole)) ==
         "no error");
   CHECK(saying(GgufBytes().u32("gpt2.expert_count", 8).inserted_into(whole)) ==
-        "FILE: 'gpt2.expert_count': heed computes 0 alone, got 8");
+        "FILE: 'gpt2.expert_count': heed supports only 0, got 8");
   std::string infinite = whole;
   const std::string epsilon = "gpt2.attention.layer_norm_epsilon";
   infinite.replace(infinite.find(epsilon) + epsilon.size() + 4, 4, "\0\0\x80\x7f", 4);  // after its type
@@ -356,7 +356,7 @@ TEST_CASE("tokenizer_of_gguf rejects unknown and incomplete tokenizers") {
   CHECK(saying(gpt2("gpt-2").flag("tokenizer.ggml.add_bos_token", true).u32("tokenizer.ggml.bos_token_id", 7)) ==
         "FILE: 'tokenizer.ggml.bos_token_id' must be the id of a token");
   CHECK(saying(gpt2("gpt-2").numbers<std::int32_t>("tokenizer.ggml.token_type", 5, {1})) ==
-        "FILE: 'tokenizer.ggml.token_type' has 1 values for 2 tokens");
+        "FILE: 'tokenizer.ggml.token_type' has 1 value for 2 tokens");
   for (const char* words :
        {"llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "tekken"}) {  // texts begin with a token
     CHECK(saying(gpt2(words)) == "FILE: 'tokenizer.ggml.bos_token_id' must be the id of a token");

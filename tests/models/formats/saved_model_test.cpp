@@ -218,7 +218,7 @@ TEST_CASE("load_model restores the tokenizer of a model of text") {
   model.tokenizer = Tokenizer::of_text(Subwords::learn({read_file("docs/explanation/architecture.md")}, 400));
   save_model(scratch / "model", model);
   CHECK(message([&] { load_model(scratch / "model"); }, scratch / "model") ==
-        "FILE: metadata 'heed.subwords': its words are not those of 'heed.vocabulary'");
+        "FILE: metadata 'heed.subwords': its words do not match 'heed.vocabulary'");
 }
 
 TEST_CASE("load_model restores a CandidateChooser with its unknown word and answers") {

@@ -193,8 +193,8 @@ TEST_CASE("heed exports masked models as BERT, sliding windows as Mistral, norma
 
 TEST_CASE("The export rejects a model that transformers lacks, and names the differences") {
   CHECK(export_refused(answerer_of(small_config())) ==
-        "export: of heed's own models only language models and masked language models have a form that transformers "
-        "knows");
+        "export: transformers has no class for this model; of heed's own models it has classes for language models and "
+        "masked language models");
   LanguageModelConfig other = small_gpt2();
   other.transformer.block.parallel = true;
   other.transformer.block.attention.soft_cap = 5;

@@ -55,10 +55,10 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
           "  'mlp_bias' must be true or false, got \"no\"\n"
           "  'rope_parameters': rope_type must be one of default, linear, dynamic, yarn, longrope, llama3, got "
           "'spiral'\n"
-          "  'rope_parameters': 'turns' is unknown to heed, which cannot tell whether it changes the numbers: 3. "
-          "If transformers does not read it, remove it\n"
-          "  'alibi' is unknown to heed, which cannot tell whether it changes the numbers: true. If transformers does "
-          "not read it, remove it");
+          "  'rope_parameters': unknown key 'turns': 3. heed cannot tell whether it changes the results; remove it if "
+          "transformers ignores it\n"
+          "  unknown key 'alibi': true. heed cannot tell whether it changes the results; remove it if transformers "
+          "ignores it");
   CHECK(with_key("model_type", "gpt3") ==
         "DIR/config.json: 'model_type' must be one of bert, megatron-bert, distilbert, electra, roberta, xlm-roberta, "
         "camembert, gpt2, gpt_neo, gpt_neox, opt, starcoder2, stablelm, phi, llama, arcee, mistral, qwen2, qwen3, "
@@ -75,17 +75,17 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
         not_as_configured +
             R"('attention_layers' must give 3 layers, each "global" or "local", got ["local","global"])");
   CHECK(with_key("word_embed_proj_dim", 512, "opt") ==
-        not_as_configured + "'word_embed_proj_dim': heed computes 20 alone, got 512");
+        not_as_configured + "'word_embed_proj_dim': heed supports only 20, got 512");
   CHECK(with_key("layer_norm_elementwise_affine", false, "opt").starts_with(not_as_configured));
   CHECK(with_key("hidden_activation", "relu", "gemma") ==
-        not_as_configured + "'hidden_activation': heed computes \"gelu_pytorch_tanh\" alone, got \"relu\"");
+        not_as_configured + "'hidden_activation': heed supports only \"gelu_pytorch_tanh\", got \"relu\"");
   CHECK(with_key("norm_type", "rms_norm", "starcoder2") ==
-        not_as_configured + "'norm_type': heed computes \"layer_norm\" alone, got \"rms_norm\"");
+        not_as_configured + "'norm_type': heed supports only \"layer_norm\", got \"rms_norm\"");
   for (const char* name : {"stablelm", "phi"}) {
     CHECK(with_key("qk_layernorm", true, name) ==
-          not_as_configured + "'qk_layernorm': heed computes false alone, got true");
+          not_as_configured + "'qk_layernorm': heed supports only false, got true");
   }
-  CHECK(with_key("head_dim", 6, "stablelm") == not_as_configured + "'head_dim': heed computes 8 alone, got 6");
+  CHECK(with_key("head_dim", 6, "stablelm") == not_as_configured + "'head_dim': heed supports only 8, got 6");
   for (const char* name : {"bert", "gpt_neox", "stablelm"}) {
     CHECK(CopiedModel(name)
               .config([](Json& json) {
@@ -98,15 +98,15 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
   CHECK(with_key("num_key_value_heads", 3, "starcoder2") ==
         not_as_configured + "'num_key_value_heads' must divide num_attention_heads");
   CHECK(with_key("add_cross_attention", true, "gpt2") ==
-        not_as_configured + "'add_cross_attention': heed computes false alone, got true");
+        not_as_configured + "'add_cross_attention': heed supports only false, got true");
   CHECK(with_key("partial_rotary_factor", 0.5) ==
-        not_as_configured + "'partial_rotary_factor': heed computes 1 alone, got 0.5");
+        not_as_configured + "'partial_rotary_factor': heed supports only 1, got 0.5");
   CHECK(with_key("alibi", nullptr) == "no error");
   CHECK(with_key("position_embedding_type", "relative_key", "bert") ==
-        not_as_configured + "'position_embedding_type': heed computes \"absolute\" alone, got \"relative_key\"");
+        not_as_configured + "'position_embedding_type': heed supports only \"absolute\", got \"relative_key\"");
   CHECK(with_key("quantization_config", {{"bits", 4}}) ==
         not_as_configured +
-            "'quantization_config': heed does not read weights that are quantised so; use the original model or a GGUF "
+            "'quantization_config': heed does not read weights in this quantisation; use the original model or a GGUF "
             "file");
   CHECK(with_key("num_key_value_heads", 3) ==
         not_as_configured + "'num_key_value_heads' must divide num_attention_heads");
@@ -118,8 +118,10 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
   CHECK(with_key("layer_types", full, "llama") == "no error");
   CHECK(with_key("layer_types", full, "olmo2") == "no error");
   CHECK(with_key("layer_types", {"full_attention", "sliding_attention"}, "llama") ==
-        not_as_configured + "'layer_types': heed computes \"full_attention\" in each of 2 layers alone");
-  CHECK(with_key("sliding_window", 4, "llama").starts_with(not_as_configured + "'sliding_window'"));
+        not_as_configured +
+            "'layer_types': heed supports only \"full_attention\" in each of 2 layers, got "
+            "[\"full_attention\",\"sliding_attention\"]");
+  CHECK(with_key("sliding_window", 4, "llama").starts_with(not_as_configured + "unknown key 'sliding_window': 4. "));
   CHECK(with_key("num_attention_heads", 3, "bert")
             .starts_with("DIR/config.json: MultiHeadAttention: d_model 20 is not divisible by 3 heads"));
 }
@@ -148,9 +150,9 @@ TEST_CASE("A null counts as a missing key only where transformers takes it so") 
   CHECK(CopiedModel("olmo3")
             .config([](Json& json) { json["rope_parameters"]["full_attention"]["truncate"] = false; })
             .refused()
-            .ends_with("'full_attention': 'truncate': heed computes true alone, got false"));
+            .ends_with("'full_attention': 'truncate': heed supports only true, got false"));
   CHECK(with_key("rope_theta", 10000, "olmo3") ==
-        not_as_configured + "'rope_theta': heed computes 500000 alone, got 10000");
+        not_as_configured + "'rope_theta': heed supports only 500000, got 10000");
   for (const char* key : {"attn_logit_softcapping", "layer_types", "attention_dropout", "sliding_window"}) {
     CAPTURE(key);
     CHECK(with_key(key, nullptr, key == std::string("sliding_window") ? "mistral" : "gemma2") == "no error");
@@ -248,20 +250,20 @@ TEST_CASE("The message for a directory without readable weights states how to co
   CHECK(copy.refused() == "DIR: expected model.safetensors or model.safetensors.index.json");
   write_file(copy.path() / "adapter_config.json", "{}");
   CHECK(copy.refused() ==
-        "DIR: it is an adapter, which changes another model; merge the two: python3 -c \"from peft import "
+        "DIR: it is an adapter; merge it with its base model: python3 -c \"from peft import "
         "AutoPeftModelForCausalLM as A; A.from_pretrained('DIR').merge_and_unload().save_pretrained('DIR-merged')\", "
-        "and copy the other model's tokenizer.json there");
+        "and copy the base model's tokenizer.json there");
   std::filesystem::remove(copy.path() / "adapter_config.json");
   write_file(copy.path() / "pytorch_model.bin", "pickle");
   CHECK(
       copy.refused() ==
-      "DIR: it has pytorch_model.bin alone, a pickle, which can run code and which heed does not read; convert it: "
+      "DIR: it has only pytorch_model.bin, a pickle, which can run code and which heed does not read; convert it: "
       "python3 -c \"import torch, safetensors.torch as s; w = torch.load('DIR/pytorch_model.bin', "
       "weights_only=True); s.save_file({k: v.clone().contiguous() for k, v in w.items()}, 'DIR/model.safetensors')\"");
   CHECK(message([&] { load_model(copy.path() / "pytorch_model.bin"); }, copy.path().string())
-            .starts_with("FILE: it has pytorch_model.bin alone, a pickle"));
+            .starts_with("FILE: it has only pytorch_model.bin, a pickle"));
   std::filesystem::rename(copy.path() / "pytorch_model.bin", copy.path() / "pytorch_model.bin.index.json");
-  CHECK(copy.refused().starts_with("DIR: it has shards of pytorch_model.bin alone, pickles, which can run code"));
+  CHECK(copy.refused().starts_with("DIR: it has only shards of pytorch_model.bin, pickles, which can run code"));
   std::filesystem::create_symlink("nowhere", copy.path() / "model.safetensors");
   CHECK(copy.refused() == "cannot read DIR/model.safetensors: No such file or directory");
 }

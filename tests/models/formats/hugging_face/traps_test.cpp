@@ -215,8 +215,7 @@ TEST_CASE("RoBERTa's positions begin after the id of the padding") {
   CHECK(message([&] {
           check_positions(config, {5, 1, 7});
         }) ==
-        "token 2 of the text is the padding, of id 1, which RoBERTa's positions leave out and heed counts; take it out "
-        "of "
+        "token 2 of the text is the padding token (id 1). RoBERTa gives it no position, but heed does; remove it from "
         "the text");
 }
 
