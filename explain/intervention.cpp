@@ -155,8 +155,8 @@ auto with_interventions(const Model& model, const std::vector<Intervention>& int
   for (const Intervention& one : interventions) {
     const auto [layer, head] = one.heads();
     if (layer >= layers || head >= heads) {
-      fail("Intervention: no layer {} head {} in a model of {} layers with {} heads (from 0)", layer, head, layers,
-           heads);
+      fail("Intervention: no layer {} head {} in a model of {} with {} (from 0)", layer, head, counted(layers, "layer"),
+           counted(heads, "head"));
     }
     const char* const value = one.value() == Intervention::Value::scores ? "scores" : "heads";
     for (int l = std::max(layer, 0); l < (layer < 0 ? layers : layer + 1); ++l) {

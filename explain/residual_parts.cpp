@@ -26,8 +26,8 @@ ResidualParts::ResidualParts(const Transformer& transformer, const Questions& qu
       sources_(sources),
       T_(questions.texts.tokens.shape()[1]) {
   if (layer < 0 || layer_ > transformer.blocks.size() || questions.size() != 1) {
-    fail("ResidualParts: expected one text and a layer from 0 to {}, got {} texts and layer {}",
-         transformer.blocks.size(), questions.size(), layer);
+    fail("ResidualParts: expected one text and a layer from 0 to {}, got {} and layer {}", transformer.blocks.size(),
+         counted(questions.size(), "text"), layer);
   }
   for (std::size_t l = 0; l < layer_ && sources == Sources::each; ++l) {
     const MultiHeadAttention& attention = transformer.blocks[l].attention;

@@ -22,8 +22,8 @@ const Unembedding* unembedding_of(const Model& model) {
 
 TokenCircuits token_circuits(const SavedModel& model, const Ids& tokens, int layer, int head) {
   if (layer < 0 || layer >= model.layers() || head < 0 || head >= model.heads()) {
-    fail("token_circuits: no layer {} head {} in a model of {} layers with {} heads (from 0)", layer, head,
-         model.layers(), model.heads());
+    fail("token_circuits: no layer {} head {} in a model of {} with {} (from 0)", layer, head,
+         counted(model.layers(), "layer"), counted(model.heads(), "head"));
   }
   const Transformer& transformer = model.transformer();
   const TransformerBlock& block = transformer.blocks[static_cast<std::size_t>(layer)];

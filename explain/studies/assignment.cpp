@@ -11,7 +11,9 @@ namespace heed {
 std::vector<int> best_assignment(const std::vector<std::vector<double>>& value) {
   const std::size_t n = value.size();
   for (const std::vector<double>& row : value) {
-    if (row.size() != n) fail("best_assignment: expected {0} values in each of {0} rows, got {1}", n, row.size());
+    if (row.size() != n) {
+      fail("best_assignment: expected rows of {}, as many values as rows, got a row of {}", n, row.size());
+    }
   }
   std::vector<double> u(n + 1), v(n + 1);
   std::vector<std::size_t> row_of(n + 1), before(n + 1);

@@ -124,7 +124,8 @@ BagOfWords::BagOfWords(const std::vector<Example>& training, const Vocabulary& v
 
 BagOfWords::BagOfWords(const Tensor& place, const Tensor& own, bool has_none) : has_none_(has_none) {
   if (place.rank() != 2 || place.size(1) < 3 || own.shape() != Shape{place.size(0), 1}) {
-    fail("place {} and own {} do not fit", to_string(place.shape()), to_string(own.shape()));
+    fail("expected 'place' (V, at least 3) and 'own' (V, 1), got {} and {}", to_string(place.shape()),
+         to_string(own.shape()));
   }
   parameters_.add("place", variable(place));
   parameters_.add("own", variable(own));

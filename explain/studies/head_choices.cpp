@@ -83,8 +83,8 @@ HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples,
       leave_out_if(examples, [](const Example& e) { return e.candidates.size() < 2 || e.chosen < 0; }));
   result.too_long = static_cast<int>(leave_out_long(model, examples));
   if (examples.empty()) {
-    fail("head_choices: every sentence is left out: {} lack a meant candidate among two, and {} are too long",
-         result.without, result.too_long);
+    fail("head_choices: no sentence is left: {} without a correct candidate among two, {} too long", result.without,
+         result.too_long);
   }
   result.sentences = static_cast<int>(examples.size());
   check_same_on_all(processes, model, examples);

@@ -275,7 +275,7 @@ int held_out_by(const SeedRun& run, const std::vector<Example>& sentences) {
 MatchedHeads match_heads(const std::vector<SeedRun>& runs, const StudyOptions& options) {
   const std::vector<Example>& held_out = runs.at(0).held_out;
   if (held_out.size() < 4) {
-    fail("{}: holds {} sentences; heads are matched on one half of them and measured on the other, of two or more each",
+    fail("{}: expected at least 4 held-out sentences, got {}: heads are matched on one half and measured on the other",
          runs[0].name, held_out.size());
   }
   MatchedHeads matched;
@@ -307,8 +307,8 @@ MatchedHeads match_heads(const std::vector<SeedRun>& runs, const StudyOptions& o
            runs[0].name, error.what());
     }
     if (all[i].heads.size() != all[0].heads.size() || all[i].heads.back().layer != all[0].heads.back().layer) {
-      fail("{} has {} layers of {} heads, {} others: only models of the same shape can be compared", runs[i].name,
-           config.layers, config.heads(), runs[0].name);
+      fail("{} has {} of {}, but {} differs: only models of the same shape can be compared", runs[i].name,
+           counted(config.layers, "layer"), counted(config.heads(), "head"), runs[0].name);
     }
     matched.runs.push_back(all[i].run);
   }

@@ -120,7 +120,7 @@ TEST_CASE("ResidualParts requires one text and an existing layer") {
   const auto said = [&](const Questions& asked, const Trace& seen, int layer) {
     return message([&] { ResidualParts(transformer_of(model), asked, seen, layer); });
   };
-  CHECK(said(one, of_one, 3) == "ResidualParts: expected one text and a layer from 0 to 2, got 1 texts and layer 3");
-  CHECK(said(one, of_one, -1) == "ResidualParts: expected one text and a layer from 0 to 2, got 1 texts and layer -1");
+  CHECK(said(one, of_one, 3) == "ResidualParts: expected one text and a layer from 0 to 2, got 1 text and layer 3");
+  CHECK(said(one, of_one, -1) == "ResidualParts: expected one text and a layer from 0 to 2, got 1 text and layer -1");
   CHECK(said(two, of_two, 0) == "ResidualParts: expected one text and a layer from 0 to 2, got 2 texts and layer 0");
 }

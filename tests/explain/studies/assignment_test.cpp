@@ -35,5 +35,7 @@ TEST_CASE("best_assignment has the largest sum of all permutations") {
       CHECK(found == p);  // each column once
     }
   }
-  CHECK(message([] { best_assignment({{1, 2}}); }) == "best_assignment: expected 1 values in each of 1 rows, got 2");
+  CHECK(message([] {
+          best_assignment({{1, 2}});
+        }) == "best_assignment: expected rows of 1, as many values as rows, got a row of 2");
 }

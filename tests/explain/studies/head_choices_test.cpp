@@ -139,5 +139,5 @@ TEST_CASE("head_choices leaves out sentences that do not fit, and keeps their co
   asked.examples[0].twin = asked.examples[5].twin = -1;
   CHECK(message([&] {
           head_choices(asked.model, {asked.examples[0], asked.examples[5]});
-        }) == "head_choices: every sentence is left out: 1 lack a meant candidate among two, and 1 are too long");
+        }) == "head_choices: no sentence is left: 1 without a correct candidate among two, 1 too long");
 }

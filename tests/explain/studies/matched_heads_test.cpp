@@ -14,5 +14,5 @@ TEST_CASE("match_heads matches the heads of equal models, and rejects too few se
   CHECK(message([&] {
           match_heads({{"few", load, {sentences()[1]}}, runs[1]});
         }) ==
-        "few: holds 1 sentences; heads are matched on one half of them and measured on the other, of two or more each");
+        "few: expected at least 4 held-out sentences, got 1: heads are matched on one half and measured on the other");
 }
