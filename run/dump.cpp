@@ -71,7 +71,8 @@ void check(const Dump& dump, const std::string& file) {
     }
     if (sentence.layers.empty()) fail("{}: expected at least one layer", where);
     if (sentence.layers.size() != dump.sentences[0].layers.size()) {
-      fail("{}: has {} layers, but sentence 0 has {}", where, sentence.layers.size(), dump.sentences[0].layers.size());
+      fail("{}: has {}, but sentence 0 has {}", where, counted(std::ssize(sentence.layers), "layer"),
+           dump.sentences[0].layers.size());
     }
     for (std::size_t l = 0; l < sentence.layers.size(); ++l) {
       check_weights(sentence.layers[l], T, fmt::format("{}: {}", file, tensor_name(i, l)));
@@ -180,7 +181,7 @@ Dump read_dump(const std::filesystem::path& path) {
   }
   const std::size_t count = dump.sentences.size();
   if (count == 0 ? !content.tensors.empty() : content.tensors.size() % count != 0) {
-    fail("{}: {} sentences need one tensor for each layer, got {} tensors", file, count, content.tensors.size());
+    fail("{}: expected one tensor per sentence ({}) and layer, got {}", file, count, content.tensors.size());
   }
   const std::map<std::string, Tensor> tensors(content.tensors.begin(), content.tensors.end());
   for (std::size_t i = 0; i < count; ++i) {
@@ -209,10 +210,9 @@ void check_same_model(const Dump& dump, const SavedModel& model, const std::stri
   for (const SentenceAttention& sentence : dump.sentences) {
     for (const Tensor& weights : sentence.layers) {
       if (std::ssize(sentence.layers) == layers && weights.size(0) == heads) continue;
-      fail(
-          "{}: comes from a model of {} layers with {} heads, but the run's model has {} layers with {}: they belong "
-          "to different runs",
-          file, sentence.layers.size(), weights.size(0), layers, heads);
+      fail("{}: comes from a model of {} with {}, but the run's model has {} with {}: they belong to different runs",
+           file, counted(std::ssize(sentence.layers), "layer"), counted(weights.size(0), "head"),
+           counted(layers, "layer"), counted(heads, "head"));
     }
     for (const std::string& token : sentence.tokens) {
       if (model.vocabulary.contains(token) || model.vocabulary.unknown() || reads_pieces(model)) continue;

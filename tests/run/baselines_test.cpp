@@ -52,7 +52,8 @@ TEST_CASE("read_baselines reads the bag of words and the training sentences from
         "FILE: its baselines cannot be read: expected the digest of a sentence, got '12xy'");
   CHECK(said([](SafeTensors& content) {
           for (auto& [name, tensor] : content.tensors) tensor = zeros({3, 2});
-        }) == "FILE: its baselines cannot be read: place (3, 2) and own (3, 2) do not fit");
+        }) ==
+        "FILE: its baselines cannot be read: expected 'place' (V, at least 3) and 'own' (V, 1), got (3, 2) and (3, 2)");
   CHECK(
       said([](SafeTensors& content) { content.metadata.clear(); }).starts_with("FILE: its baselines cannot be read: "));
   write_file(baselines_path(scratch.path), "no tensors");

@@ -147,7 +147,7 @@ TEST_CASE("read_dump names the contradiction in a snapshot") {
   }
   SECTION("tensors of no sentence") {
     content.metadata["sentences"] = "[]";
-    CHECK(reading(content) == "0 sentences need one tensor for each layer, got 2 tensors");
+    CHECK(reading(content) == "expected one tensor per sentence (0) and layer, got 2");
     content.tensors.clear();
     CHECK(reading(content) == "no error");
   }
@@ -155,7 +155,7 @@ TEST_CASE("read_dump names the contradiction in a snapshot") {
     const std::string sentence = sentence_json("1", "0");
     content.metadata["sentences"] = sentence.substr(0, sentence.size() - 1) + "," + sentence.substr(1);
     content.tensors.emplace_back("sentence.1.layer.0", content.tensors[0].second);
-    CHECK(reading(content) == "2 sentences need one tensor for each layer, got 3 tensors");
+    CHECK(reading(content) == "expected one tensor per sentence (2) and layer, got 3");
   }
   SECTION("T differs from the tokens") {
     content.tensors[1].second = tensor({1, 3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1});
@@ -201,7 +201,7 @@ TEST_CASE("write_dump refuses a snapshot that contradicts itself") {
   CHECK(said({-1, {chinese_sentence()}}) ==
         "FILE/attention/step--00001.safetensors: step must not be negative, got -1");
   CHECK(said({0, {english_sentence(), chinese_sentence()}}) ==
-        "FILE/attention/step-000000.safetensors: sentence 1: has 1 layers, but sentence 0 has 2");
+        "FILE/attention/step-000000.safetensors: sentence 1: has 1 layer, but sentence 0 has 2");
   CHECK(dump_steps(scratch.path).empty());
 }
 
@@ -221,9 +221,10 @@ TEST_CASE("check_same_model compares the layers, heads and words of a snapshot w
     return message([&] { check_same_model({400, {sentence}}, model, "dump"); });
   };
   CHECK(checking(english_sentence()) == "no error");
-  CHECK(checking(chinese_sentence()) ==
-        "dump: comes from a model of 1 layers with 1 heads, but the run's model has 2 layers with 2: they belong to "
-        "different runs");
+  CHECK(
+      checking(chinese_sentence()) ==
+      "dump: comes from a model of 1 layer with 1 head, but the run's model has 2 layers with 2 heads: they belong to "
+      "different runs");
   SentenceAttention other = english_sentence();
   other.tokens[0] = "wombat";
   CHECK(checking(other) == "dump: the run's model does not know the word 'wombat': they belong to different runs");
