@@ -32,7 +32,7 @@ void check_answers(Answer answer, const std::vector<Example>& examples, const ch
     const std::string& source = example.source.text;
     const std::string name = source.empty() ? fmt::format("sentence {} of the {}", i + 1, set) : source;
     if (example.chosen < 0) {
-      fail("{} means none of its candidates: set model.answer: candidate_or_none", name);
+      fail("{} has no correct candidate; expected one, or model.answer: candidate_or_none", name);
     }
     if (answer == Answer::candidate && example.candidates.size() < 2) {
       fail("{} has one candidate; expected two or more, or model.answer: candidate_or_none", name);

@@ -75,7 +75,7 @@ std::string first_difference(const std::string& there, const std::string& here) 
   const auto unindented = [](const std::string& line) {
     return line.substr(std::min(line.find_first_not_of(' '), line.size()));
   };
-  return fmt::format("there '{}', here '{}'", unindented(their_line), unindented(our_line));
+  return fmt::format("'{}', but this command has '{}'", unindented(their_line), unindented(our_line));
 }
 
 void check_same_config(const fs::path& run, const Config& config) {
@@ -83,10 +83,8 @@ void check_same_config(const fs::path& run, const Config& config) {
   if (!fs::exists(file)) return;
   const std::string there = to_yaml(read_config(file)), here = to_yaml(config);
   if (there == here) return;
-  fail(
-      "{}: was trained with another configuration: {}. Choose another --out, or use the configuration with which it "
-      "was started",
-      run.string(), first_difference(there, here));
+  fail("{}: was trained with {}. Choose another --out, or use the configuration with which it was started",
+       run.string(), first_difference(there, here));
 }
 
 }  // namespace
@@ -166,7 +164,7 @@ std::string SeedTable::summary() const {
 bool train_seeds(const std::vector<Config>& configs, const fs::path& out, bool quiet, const Terminal& terminal,
                  const volatile std::sig_atomic_t& stop) {
   if (fs::exists(out / "config.yaml")) {
-    fail("{}: is a run; runs of several seeds are in a directory of their own: choose another --out", out.string());
+    fail("{}: is a run; --seeds needs a directory for the runs of its seeds: choose another --out", out.string());
   }
   for (const Config& config : configs) check_same_config(run_of(out, config), config);
   SeedTable table;

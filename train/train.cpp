@@ -127,7 +127,7 @@ int run_seeds(const cxxopts::ParseResult& arguments) {
   handle_signal(SIGINT, ask_to_stop);
   handle_signal(SIGTERM, ask_to_stop);
   if (train_seeds(configs, out, arguments.count("quiet") > 0, terminal_of(STDOUT_FILENO), stop)) return 0;
-  std::fputs("train: stopped; all is saved. The same command continues\n", stderr);
+  std::fputs("train: stopped; the runs are saved. Repeat the command to continue\n", stderr);
   return 128 + stop;
 }
 
@@ -213,10 +213,8 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
   if (resumed && is_first) {
     listener.on_begin = [&](std::int64_t step) {
       if (step == config.schedule.steps && !read.changes.empty()) {
-        fail(
-            "{}: all of its {} steps are done, so these settings would change nothing: {}; set train.steps to more, "
-            "too",
-            directory->path().string(), step, fmt::join(read.changes, ", "));
+        fail("{}: all of its {} steps are done, so these settings would change nothing: {}; also raise train.steps",
+             directory->path().string(), step, fmt::join(read.changes, ", "));
       }
       if (!quiet) fmt::print("{}", resumption(step, config, read.changes, terminal_of(STDOUT_FILENO)));
     };
@@ -238,7 +236,7 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
   if (processes.any(stop != 0) && steps < config.schedule.steps) {
     if (!is_first) return 128 + signal;
     const std::string told =
-        fmt::format("train: stopped after step {} of {}; all is saved. Continue with: {} --resume {}\n", steps,
+        fmt::format("train: stopped after step {} of {}; the run is saved. Continue with: {} --resume {}\n", steps,
                     config.schedule.steps, command_of("train"), shell_word(directory->path()));
     std::fputs(told.c_str(), stderr);
     return 128 + signal;

@@ -149,7 +149,7 @@ class Training {
       const bool of_training = origin->data.train != data_.train;
       if (origin->data == data_) return;
       refuse(of_training,
-             fmt::format("expected {} of digest {}, got {}", of_training ? "sentences or text" : "what is held out",
+             fmt::format("expected {} of digest {}, got {}", of_training ? "sentences or text" : "held-out data",
                          of_training ? origin->data.train : origin->data.held_out,
                          of_training ? data_.train : data_.held_out));
     }
@@ -164,8 +164,9 @@ class Training {
     const auto word = [&](const Vocabulary& words) {
       return first < words.size() ? "'" + excerpt(words.word(static_cast<int>(first)), 20) + "'" : "none";
     };
-    refuse(true, fmt::format("expected {} words, number {} of them {}, got {} and {}", there.size(), first + 1,
-                             word(there), here.size(), word(here)));
+    refuse(true, fmt::format("expected {0} {1}, of which number {2} is {3}; got {4}, of which number {2} is {5}",
+                             there.size(), name_of(experiment_.config.data.split), first + 1, word(there), here.size(),
+                             word(here)));
   }
 
   // Writes the files that a resumed run lacks, as far as the checkpoint has their content.

@@ -52,11 +52,13 @@ void check_architecture(const ModelConfig& there, const ModelConfig& here, const
   const std::map<std::string, Json> theirs = architecture(there), mine = architecture(here);
   for (const auto& [name, value] : mine) {
     if (theirs.at(name) == value) continue;
-    differences += fmt::format("\n  {}: {} there, {} here", name, format_json(theirs.at(name)), format_json(value));
+    differences += fmt::format("\n  {}: {} in model.from, {} in this configuration", name, format_json(theirs.at(name)),
+                               format_json(value));
   }
   const auto numbered = [](const ModelConfig& c) { return transformer_of(c).segments > 0 ? "yes" : "no"; };
   if (std::string_view(numbered(there)) != numbered(here)) {
-    differences += fmt::format("\n  sentences are numbered: {} there, {} here", numbered(there), numbered(here));
+    differences += fmt::format("\n  sentence numbers: {} in model.from, {} in this configuration", numbered(there),
+                               numbered(here));
   }
   if (!differences.empty()) fail("model.from: {}: has another architecture:{}", file.string(), differences);
 }

@@ -171,6 +171,6 @@ TEST_CASE("make_experiment refuses sentences with a single candidate or without 
   write("none", "[[0, 2], [3, 5]]", "null");
   CHECK(told("one", "two").starts_with("FILE/one:1 has one candidate; expected two or more"));
   CHECK(told("two", "one").starts_with("FILE/one:1 has one candidate"));
-  CHECK(told("none", "two").starts_with("FILE/none:1 means none of its candidates"));
-  CHECK(told("two", "none").starts_with("FILE/none:1 means none of its candidates"));
+  CHECK(told("none", "two").starts_with("FILE/none:1 has no correct candidate"));
+  CHECK(told("two", "none").starts_with("FILE/none:1 has no correct candidate"));
 }

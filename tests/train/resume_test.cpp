@@ -67,9 +67,11 @@ TEST_CASE("train refuses to resume a run on changed data and leaves its files un
   CHECK((place.run() == before));
   place.forget_origin();
   write_file(place / "text.txt", swapped);
-  CHECK(place.error(longer) ==
-        "1: train: r: data.train 'text.txt' has changed since this run began: expected 14 words, number 1 of them 'a', "
-        "got 14 and 't'. Put the file back as it was, or begin a new run with --set model.from=r\n");
+  CHECK(
+      place.error(longer) ==
+      "1: train: r: data.train 'text.txt' has changed since this run began: expected 14 characters, of which number 1 "
+      "is 'a'; got 14, of which number 1 is 't'. Put the file back as it was, or begin a new run with --set "
+      "model.from=r\n");
   write_file(place / "text.txt", text);
   CHECK(place.error(longer) == "0: ");
 }

@@ -111,7 +111,7 @@ TEST_CASE("Training of several seeds continues after a signal and ends with the 
                                   "s & await [ -e s/seed-1/checkpoint.safetensors ]; "
                                   "kill -TERM $!; wait $!");
   CHECK(stopped.code == 143);
-  CHECK(stopped.err == "train: stopped; all is saved. The same command continues\n");
+  CHECK(stopped.err == "train: stopped; the runs are saved. Repeat the command to continue\n");
   CHECK_FALSE(fs::exists(place / "s/seed-2"));
   REQUIRE(place.run(command + "s").code == 0);
   REQUIRE(place.run(command + "whole").code == 0);
@@ -129,12 +129,12 @@ TEST_CASE("--seeds refuses another configuration, a run as --out, --dry-run and 
     return std::to_string(ended.code) + ": " + ended.err;
   };
   CHECK(error("train --config small.yaml --seeds 1-2 --out s --set model.heads=1") ==
-        "1: train: s/seed-2: was trained with another configuration: there 'heads: 2', here 'heads: 1'. Choose another "
+        "1: train: s/seed-2: was trained with 'heads: 2', but this command has 'heads: 1'. Choose another "
         "--out, or use the configuration with which it was started\n");
   CHECK_FALSE(fs::exists(place / "s/seed-1"));
   CHECK(read_file(place / "s/seed-2/model.safetensors") == model);
   CHECK(error("train --config small.yaml --seeds 1 --out s/seed-2") ==
-        "1: train: s/seed-2: is a run; runs of several seeds are in a directory of their own: choose another --out\n");
+        "1: train: s/seed-2: is a run; --seeds needs a directory for the runs of its seeds: choose another --out\n");
   CHECK(error("train --config small.yaml --seeds 1 --dry-run") ==
         "2: train: --dry-run works on one run and cannot be used with --seeds (see train --help)\n");
   CHECK(error("train --config small.yaml --seeds 1 --set seed=3") ==

@@ -103,7 +103,7 @@ TEST_CASE("train never overwrites a run or a user's files, and refuses a truncat
   write_file(place / "r/checkpoint.safetensors", checkpoint.substr(0, 300));
   const std::string cut = place.error("train --quiet --resume r");
   CHECK(cut.starts_with("1: train: r/checkpoint.safetensors: not a safetensors file: "));
-  CHECK(cut.ends_with(" Is it cut?\n"));
+  CHECK(cut.ends_with(" Is it truncated?\n"));
 }
 
 TEST_CASE("train starts a run again that was killed before it wrote its configuration") {
@@ -141,7 +141,7 @@ TEST_CASE("A run stopped by SIGINT or SIGTERM resumes and ends with the same mod
         place.error("env --default-signal=INT train --quiet --config small.yaml --set train.steps=1000 --out " + out +
                     " & await [ -e " + out + "/checkpoint.safetensors ]; kill -" + signal + " $!; wait $!");
     CHECK(said.starts_with((signal == "INT" ? "130" : "143") + std::string(": train: stopped after step ")));
-    CHECK(said.ends_with(" of 1000; all is saved. Continue with: train --resume " + out + "\n"));
+    CHECK(said.ends_with(" of 1000; the run is saved. Continue with: train --resume " + out + "\n"));
     CHECK(place.error("train --quiet --threads 1 --resume " + out) == "0: ");
     CHECK(read_file(place / (out + "/model.safetensors")) == read_file(place / "alone/model.safetensors"));
   }
@@ -252,8 +252,7 @@ TEST_CASE("train --resume extends a finished run, and an interruption on the way
         "1: train: --set train.steps=20: train.steps must be at least the 60 steps already taken, got 20\n");
   CHECK(place.error("train --resume c --set optim.lr=0.1") ==
         "1: train: c: all of its 60 steps are done, so these settings would change nothing: optim.lr 0.1 (was 0.003); "
-        "set "
-        "train.steps to more, too\n");
+        "also raise train.steps\n");
   CHECK(place.error("train --resume c --set model.heads=4")
             .starts_with("1: train: --set model.heads=4: model.heads cannot change when a run is resumed; these keys "
                          "can: data.train, "));
@@ -332,9 +331,11 @@ TEST_CASE("model.from initialises a run from another, which the resumed run no l
   CHECK(place.error("train --config small.yaml --set model.from=elsewhere --set model.heads=4 --set model.layers=1 "
                     "--out c") ==
         "1: train: model.from: elsewhere/model.safetensors: has another architecture:\n"
-        "  block.attention.d_k: 8 there, 4 here\n  block.attention.d_v: 8 there, 4 here\n"
-        "  block.attention.heads: 2 there, 4 here\n  block.attention.kv_heads: 2 there, 4 here\n"
-        "  layers: 2 there, 1 here\n");
+        "  block.attention.d_k: 8 in model.from, 4 in this configuration\n  block.attention.d_v: 8 in model.from, 4 in "
+        "this configuration\n"
+        "  block.attention.heads: 2 in model.from, 4 in this configuration\n  block.attention.kv_heads: 2 in "
+        "model.from, 4 in this configuration\n"
+        "  layers: 2 in model.from, 1 in this configuration\n");
   CHECK_FALSE(fs::exists(place / "c"));
 }
 

@@ -110,8 +110,8 @@ TEST_CASE("warm_start names lists of the architecture that differ in length") {
     return message([&] { warm_start(scratch.path, here); }, model_path(scratch.path));
   };
   const std::string other_architecture = "model.from: FILE: has another architecture:\n  full_attention_layers: ";
-  CHECK(message_from(other, model) == other_architecture + "[1] there, [] here");
-  CHECK(message_from(model, other) == other_architecture + "[] there, [1] here");
+  CHECK(message_from(other, model) == other_architecture + "[1] in model.from, [] in this configuration");
+  CHECK(message_from(model, other) == other_architecture + "[] in model.from, [1] in this configuration");
 }
 
 TEST_CASE("A warm start from another architecture names every difference, and changes nothing") {
@@ -121,11 +121,11 @@ TEST_CASE("A warm start from another architecture names every difference, and ch
   const std::vector<double> before = model.parameters["words.weight"].to_vector();
   CHECK(message([&] { warm_start(scratch.path, model); }) ==
         fmt::format("model.from: {}: has another architecture:\n"
-                    "  block.attention.bias: false there, true here\n"
-                    "  block.attention.d_v: 5 there, 3 here\n"
-                    "  block.attention.tie: \"none\" there, \"K_is_V\" here\n"
-                    "  positions: \"learned\" there, \"none\" here\n"
-                    "  sentences are numbered: yes there, no here",
+                    "  block.attention.bias: false in model.from, true in this configuration\n"
+                    "  block.attention.d_v: 5 in model.from, 3 in this configuration\n"
+                    "  block.attention.tie: \"none\" in model.from, \"K_is_V\" in this configuration\n"
+                    "  positions: \"learned\" in model.from, \"none\" in this configuration\n"
+                    "  sentence numbers: yes in model.from, no in this configuration",
                     model_path(scratch.path).string()));
   CHECK(model.parameters["words.weight"].to_vector() == before);
   CHECK(message([&] { warm_start("none", model); }) == "model.from: none: there is no such run or model");

@@ -347,7 +347,7 @@ class SettingsReader {
     for (const char* field : {"text", "query", "antecedent"}) {
       const bool is_needed = !reads_text || field == std::string_view("text");
       if (is_needed && watched_places_[i].contains("") && !watched_places_[i].contains(field)) {
-        wrong(watched_places_[i].at(""), fmt::format("probe {} has no {}", i + 1, field));
+        wrong(watched_places_[i].at(""), fmt::format("probe {} lacks its {}", i + 1, field));
       }
     }
     if (is_of_texts_alone(config_.data.split) && !reads_text) return;  // already reported

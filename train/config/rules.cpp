@@ -92,10 +92,10 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
          fmt::format("tie Q_is_K needs as many model.kv_heads as model.heads, got {} and {}", a.kv_heads, a.heads));
   demand(c.model.positions != Positions::rotary || d_k % 2 == 0,
          {"model.positions", "model.d_k", "model.d_model", "model.heads"},
-         fmt::format("positions rotary rotate pairs of numbers: model.d_k must be even, got {}", d_k));
+         fmt::format("model.positions rotary rotates pairs of numbers, so model.d_k must be even, got {}", d_k));
   demand(c.model.positions != Positions::rotary || (c.model.rotary.fraction <= 1 && c.model.rotary.fraction * d_k >= 2),
          {"model.rotary_fraction", "model.d_k", "model.d_model", "model.heads"},
-         fmt::format("model.rotary_fraction {} leaves no pair of the {} numbers of a head, or is above 1",
+         fmt::format("model.rotary_fraction {} must be at most 1 and rotate a pair or more of the {} numbers of a head",
                      c.model.rotary.fraction, d_k));
   const BlockConfig& block = c.model.block;
   unused(block.mlp.width == 0 && block.mlp.activation != MlpConfig{}.activation, {"model.activation", "model.mlp"},
@@ -112,7 +112,7 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
   }
   unused(rotary.scaling == RotaryScaling::none && rotary.factor != RotaryConfig{}.factor,
          {"model.rotary_factor", "model.rotary_scaling"},
-         fmt::format("model.rotary_factor {} is for a model.rotary_scaling, got none", rotary.factor));
+         fmt::format("model.rotary_factor {} is for model.rotary_scaling other than none", rotary.factor));
   unused(a.window == 0 && c.model.full_attention_every > 0, {"model.full_attention_every", "model.window"},
          fmt::format("model.full_attention_every {} is for model.window above 0, got 0", c.model.full_attention_every));
   demand(!block.parallel || c.model.block.placement == NormPlacement::before,

@@ -22,11 +22,11 @@ TEST_CASE("The error for keys that contradict each other points at the last of t
   CHECK(config_error("model: {heads: 4, kv_heads: 2, tie: Q_is_K}") ==
         "f:1:37: tie Q_is_K needs as many model.kv_heads as model.heads, got 2 and 4");
   CHECK(config_error("model: {positions: rotary, d_k: 5}") ==
-        "f:1:33: positions rotary rotate pairs of numbers: model.d_k must be even, got 5");
+        "f:1:33: model.positions rotary rotates pairs of numbers, so model.d_k must be even, got 5");
   CHECK(config_error("model: {positions: rotary, rotary_fraction: 1.5}") ==
-        "f:1:45: model.rotary_fraction 1.5 leaves no pair of the 32 numbers of a head, or is above 1");
+        "f:1:45: model.rotary_fraction 1.5 must be at most 1 and rotate a pair or more of the 32 numbers of a head");
   CHECK(config_error("model: {positions: rotary, rotary_fraction: 0.06}") ==
-        "f:1:45: model.rotary_fraction 0.06 leaves no pair of the 32 numbers of a head, or is above 1");
+        "f:1:45: model.rotary_fraction 0.06 must be at most 1 and rotate a pair or more of the 32 numbers of a head");
   CHECK(config_error("model: {positions: rotary, rotary_fraction: 0.0625}") == "no error");
   CHECK(config_error("model: {mlp: 8, parallel: true, norm_placement: both}") ==
         "f:1:49: model.parallel needs model.norm_placement before, got both");
@@ -62,7 +62,7 @@ TEST_CASE("A key without effect is refused unless the file or a setting disables
         "f:1:22: model.rotary_base is for model.positions rotary, got learned");
   CHECK(config_error("model: {positions: rotary, rotary_base: 100}") == "no error");
   CHECK(config_error("model: {positions: rotary, rotary_factor: 2}") ==
-        "f:1:43: model.rotary_factor 2 is for a model.rotary_scaling, got none");
+        "f:1:43: model.rotary_factor 2 is for model.rotary_scaling other than none");
   CHECK(config_error("model: {full_attention_every: 2}") ==
         "f:1:31: model.full_attention_every 2 is for model.window above 0, got 0");
 }
@@ -135,7 +135,7 @@ TEST_CASE("The query and the antecedent of a probe must each occur once in its t
         "f:3:12: query of probe 1: 'cat' must be one token of the text, found 2 times\n"
         "f:4:17: antecedent of probe 1: 'car' must be one token of the text, found none (did you mean 'cat'?)\n"
         "f:5:39: antecedent of probe 2 must differ from its query\n"
-        "f:6:5: probe 3 has no query\n"
+        "f:6:5: probe 3 lacks its query\n"
         "f:6:17: unknown key 'qury' in probe 3 (did you mean 'query'?)\n"
         "f:6:38: antecedent of probe 3 must be one line of text, got the text \"\"\n"
         "f:7:5: probe 4 must be a mapping of text, query and antecedent, got 'a b'\n"
