@@ -146,7 +146,7 @@ std::string answer(const Command& command, std::span<const char* const> words, c
   }
   if (arguments.count("help")) return fmt::format("{}\nExample: {}\n", options.help(), command.example);
   if (processes.size() > 1 && !command.is_shared) {
-    misused("expected one process, got {}; several share the work of inspect causes, history, match, report and heads",
+    misused("expected one process, got {}; only inspect causes, history, match, report and heads run with several",
             processes.size());
   }
   Request request{arguments, {}, {}, {.terminal = terminal, .layer = {}, .head = {}}, progress, write, processes};

@@ -40,7 +40,7 @@ SavedModel model_of_run(const fs::path& run) {
 
 std::vector<Example> read_held_out(const fs::path& run) {
   if (!fs::is_directory(run)) {
-    fail("{}: is a single file; what is asked of held-out sentences needs the run directory with them", run.string());
+    fail("{}: is a single file; expected a run directory with held-out sentences", run.string());
   }
   const fs::path file = held_out_path(run);
   if (!fs::exists(file)) fail("{}: is missing; {}", file.string(), written_by_resuming(run));

@@ -49,8 +49,7 @@ std::string of_sentence(const Request& request) {
   const SavedModel model = model_of(run, step_of(request), request.progress);
   if (!has_answers(*model.network)) {
     fail(
-        "{0}: the model lacks a head, so it gives no answers whose causes could be measured. inspect heads {0} FILE "
-        "counts "
+        "{0}: the model lacks a head and gives no answers, so causes cannot be measured. inspect heads {0} FILE counts "
         "where its heads point, and training with model.from: {0} teaches it to answer",
         run.string());
   }

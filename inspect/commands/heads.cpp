@@ -29,16 +29,17 @@ std::string heads_view(const HeadChoices& found, const std::string& set, const V
                 "{}: no head can be measured, because one half of the sentences chooses it and the other half is "
                 "empty; pairs stay together. Give more sentences.",
                 set)
-          : fmt::format("{}: {} points at the meant candidate in {} of the half on which it was not chosen ({:.1f} to "
-                        "{:.1f}); {}",
-                        set, name_of(found.best), percent(measured.share), 100 * measured.low, 100 * measured.high,
-                        measured.is_above(chance) ? "better than each baseline." : "not shown to beat the baselines."),
+          : fmt::format(
+                "{}: {} points at the correct candidate in {} of the half on which it was not chosen ({:.1f} to "
+                "{:.1f}); {}",
+                set, name_of(found.best), percent(measured.share), 100 * measured.low, 100 * measured.high,
+                measured.is_above(chance) ? "better than each baseline." : "not shown to beat the baselines."),
       view.terminal.width);
   const auto line = [&](const std::string& words) { text += paragraph(words, view.terminal); };
   const auto row = [&](const std::string& name, const auto& share) { text += share_row(name, share, view.terminal); };
   text += "\n\n";
-  line(fmt::format("{} sentences, {} in minimal pairs; share of right candidates, and its 95 % interval",
-                   found.sentences, 2 * found.pairs));
+  line(fmt::format("{}, {} in minimal pairs; share of right candidates, and its 95 % interval",
+                   counted(found.sentences, "sentence"), 2 * found.pairs));
   row("that head, on the half that chose it", found.chosen_on);
   row("that head, on the other half", found.best.right);
   row("a head drawn at random", found.mean);
@@ -60,11 +61,11 @@ std::string heads_view(const HeadChoices& found, const std::string& set, const V
   }
   if (found.without > 0) {
     text += '\n';
-    line(fmt::format("{} sentences without a meant candidate among two are left out.", found.without));
+    line(fmt::format("Left out: {} without a correct candidate among two.", counted(found.without, "sentence")));
   }
   if (found.too_long > 0) {
     text += '\n';
-    line(fmt::format("{} sentences longer than the model reads are left out.", found.too_long));
+    line(fmt::format("Left out: {} longer than the model reads.", counted(found.too_long, "sentence")));
   }
   return text;
 }

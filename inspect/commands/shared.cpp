@@ -113,7 +113,7 @@ SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step
   SavedModel model = load(model_path(run));
   if (!step || *step == model.step) return model;
   if (const std::vector<std::int64_t> kept = dumped_model_steps(run); !kept.empty()) {
-    fail("{}: lacks a model of step {}; it keeps those of steps {}, and the last, of {}", run.string(), *step,
+    fail("{}: lacks a model of step {}; it has models of steps {}, and of the last, {}", run.string(), *step,
          listed(kept), model.step);
   }
   fail(

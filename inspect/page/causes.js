@@ -93,11 +93,11 @@ function cardPart(card) {
   const range = ({share, low, high}) => `${percent(share)} (${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)})`;
   return [
     el('p', {},
-       `Of all heads, ${headName(layer, head)} puts the most attention on the candidate that is meant. A weight that goes with the answer ` +
+       `Of all heads, ${headName(layer, head)} puts the most attention on the correct candidate. A weight that goes with the answer ` +
            `is not yet its cause: the last column says how many answers change when that edge is removed. Of ${
                grouped(sentences)} held-out sentences ${range(model)} are answered right, by a bag of words ${range(bag_of_words)}.`),
     table(
-        ['answers', 'how many', 'on the meant one', 'on another', 'changed without that edge'],
+        ['answers', 'how many', 'on the correct one', 'on another', 'changed without that edge'],
         [row('right', right), row('wrong', wrong)], {'aria-label': 'Right and wrong answers apart'}),
     el('ul', {class: 'figures'}, ...findings(verdict))
   ];

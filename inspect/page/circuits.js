@@ -99,7 +99,7 @@ const circuitTexts = {
   },
 };
 // Says why a model lacks the OV circuit.
-const missing = 'There is none: it needs answers that are words, with logits that are linear in the final state.';
+const missing = 'No OV circuit: it needs answers that are words, with logits that are linear in the final state.';
 const choosesCandidates = () => engineOf(state.run).hasCandidates;
 
 function circuitPart(kind) {

@@ -135,7 +135,7 @@ function signsOf(now) {
     ...(kindOf() === 'encoder' ? [] : kindOf() === 'masked' ? ['Prediction at ', asked, '.'] :
         ['language', 'induction'].includes(kindOf()) ? ['Next token after ', asked, '.'] :
         isQuestion() ? ['Asked at ', asked, '.'] : ['Question: what does ', asked, ' refer to?']),
-    ...(candidates ? [' Candidates: ', ...among, own ? '.' : antecedent < 0 ? '; none of them is meant.' : '; the framed one is meant.'] :
+    ...(candidates ? [' Candidates: ', ...among, own ? '.' : antecedent < 0 ? '; none of them is correct.' : '; the framed one is correct.'] :
         antecedent < 0 || kindOf() === 'induction' ? [] :
         [isQuestion() ? ' Answer: ' : ' Antecedent: ', sign('antecedent', visible(tokens[antecedent])), '.']),
     own ? ' Your own sentence. ' : '', own ? button('Back to the watched sentence', () => chooseSentence(0)) : null

@@ -93,7 +93,7 @@ function drawHeads(figure, now, {width, most, captions, score, found}) {
   const scale = score.of && (score.signed ? scales.signed : scales.weight).within(range);
   figure.begin(
       left + columns * step + along, top + height + (group > 1 ? 4 : 0),
-      `${heads.length} layers of ${widest} heads. ${looksAt({tokens, heads, attention}, Math.min(state.token, tokens.length - 1))}`);
+      `${counted(heads.length, 'layer')} of ${counted(widest, 'head')}. ${looksAt({tokens, heads, attention}, Math.min(state.token, tokens.length - 1))}`);
   const small = {'font-size': 11, fill: ink.muted, 'text-anchor': 'middle'}, every = Math.ceil(22 / step), cells = [];
   const place = (layer, head) => {
     const shift = Math.floor(head / group) * apart;

@@ -102,7 +102,7 @@ class Reader {
   problemOf(tokens, candidates, unknown) {
     const {positions, max_length, segments} = this.shape;
     if (tokens.length === 0) return 'Type a sentence.';
-    if (candidates?.some(([begin]) => begin === undefined)) return 'Brackets mark nothing.';
+    if (candidates?.some(([begin]) => begin === undefined)) return 'These brackets are empty.';
     if (candidates?.length < (this.choosing.none ? 1 : 2)) return 'Put brackets around the candidates: The [trophy] doesn’t fit in [the suitcase] …';
     const unknownText = (token) => {
       const near = nearest(token, this.vocabulary).map(visible).join(', ');

@@ -123,7 +123,7 @@ function toggleHead(layer, head) {
   }
   if (shown.size === mostShown) {
     const [oldest] = shown.keys();
-    announce(`${mostShown} heads are shown at once: ${headName(...headOfKey(oldest))} was put away`);
+    announce(`${mostShown} heads are shown at once: ${headName(...headOfKey(oldest))} was hidden`);
     shown.delete(oldest);
   }
   const used = new Set(shown.values());
@@ -170,7 +170,7 @@ function saysOf(now) {
       candidates.flatMap(
           (span, i) =>
               [`${i > 0 ? ', ' : ''}${rounded(weightOnSpan(row, span))}${i === 0 ? ' of its attention' : ''} on `,
-               el('b', {}, spanText({tokens}, span)), isIn(span, antecedent) ? ', which is meant' : '']);
+               el('b', {}, spanText({tokens}, span)), isIn(span, antecedent) ? ', the correct candidate' : '']);
   const one = measuredHeads(attention)?.[layer][head], named = one && shown.length === 1 ? ` (${patternText(one)})` : '';
   return [
     atStep(now, `in ${headName(layer, head)}${antecedent < 0 ? named : ''}, `), el('b', {}, placed(tokens, from)), ' puts ', ...on,

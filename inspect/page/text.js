@@ -106,7 +106,7 @@ function withoutBrackets(marked) {
       places.push([text.length, text.length]);
     } else if (open) {
       places.at(-1)[1] = text.length;
-      if (places.at(-1)[0] === text.length) problem ??= 'Brackets mark nothing.';
+      if (places.at(-1)[0] === text.length) problem ??= 'These brackets are empty.';
     }
     open = part === '[';
   }

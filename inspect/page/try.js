@@ -36,7 +36,7 @@ const tryView = {
       const problem = text.problem ?? (isCandidate ? `${visible(tokens[query])} is a candidate; ask about another word.` : null);
       notice.textContent = [
         ...(problem ? [] : text.notes), ...lostCandidates(candidates, tokens), problem,
-        ...(problem || text.asked || stays ? [] : [`The model was asked about ${engine.queries.slice(0, 6).map(visible).join(', ')} only; it is asked about the last token here.`])
+        ...(problem || text.asked || stays ? [] : [`The model was trained on questions about ${engine.queries.slice(0, 6).map(visible).join(', ')} only; this text asks about its last token.`])
       ].filter(Boolean).join(' ');
       input.dir = direction(tokens);
       isStale = problem !== null;

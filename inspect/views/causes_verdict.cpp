@@ -27,7 +27,7 @@ std::string too_few(int sentences, int held_out) {
   const std::string remedy = sentences < held_out
                                  ? fmt::format("Raise --limit: the run holds out {}.", held_out)
                                  : "Hold out more: name them in data.test, or raise data.held_out of a generated task.";
-  return fmt::format("Unknown: {} sentences are too few for a 95 % interval. {}", sentences, remedy);
+  return fmt::format("Unknown: {}, too few for a 95 % interval. {}", counted(sentences, "sentence"), remedy);
 }
 
 std::string no_answers(const Causes& causes, const Interval& accuracy, int sentences) {

@@ -193,7 +193,10 @@ std::string compare_view(const Side& a, const Side& b, const View& view) {
     text += (marked ? "" : "\n") + left_out;
   }
   const std::size_t alone = left_out(a, b, shared);
-  if (alone > 0) note(fmt::format("{} sentences that one of them watched alone are left out.", alone));
+  if (alone > 0) {
+    note(fmt::format("Left out: {} that only one of them watched.",
+                     counted(static_cast<std::int64_t>(alone), "sentence")));
+  }
   if (a.run != b.run && !shared.empty()) {
     note("Heads are compared by number; in two runs the same number need not do the same.");
   }

@@ -69,7 +69,7 @@ std::vector<std::string> pointing_verdict(const MatchedHeads& matched) {
   const std::size_t points = layers.size();
   const auto [least, most] = std::ranges::minmax(weights);
   std::vector<std::string> lines{
-      fmt::format("The weight of that head is {:.2f} to {:.2f} over the {} runs, {:.2f} in the median.", least, most,
+      fmt::format("The weight of that head is {:.2f} to {:.2f} over the {} runs, median {:.2f}.", least, most,
                   weights.size(), median_of(weights)),
       fmt::format("A head points, with a weight of {} or more, in {} of {} runs{}{}.", pointing_weight, points,
                   weights.size(), points ? ": " : "", layers_text(layers))};
@@ -83,10 +83,8 @@ std::vector<std::string> pointing_verdict(const MatchedHeads& matched) {
   count(CauseIs::no_answers, "no answers", "accuracy is not shown to be above chance before any cut");
   if (!flipped.empty()) {
     const auto [low, high] = std::ranges::minmax(flipped);
-    lines.push_back(
-        fmt::format("With that head patched from the minimal pair, {} to {} of {} answers flip, {} in the median of "
-                    "the runs.",
-                    percent(low), percent(high), matched.with_twin, percent(median_of(flipped))));
+    lines.push_back(fmt::format("With that head patched from the minimal pair, {} to {} of {} answers flip, median {}.",
+                                percent(low), percent(high), matched.with_twin, percent(median_of(flipped))));
   }
   return lines;
 }

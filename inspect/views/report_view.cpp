@@ -10,18 +10,15 @@
 namespace heed {
 namespace {
 
-std::string counted(std::int64_t count, const char* one, const char* many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
 constexpr int looks_columns = 72;  // of the table of attention on candidates; a narrow terminal has sentences instead
 
 std::string looks_row(const char* name, const Report::Looks& looks, const Terminal& terminal) {
   if (looks.sentences == 0) return "";
   if (terminal.width < looks_columns) {
     return paragraph(
-        fmt::format("  {} answers ({}): {:.2f} on the meant, {:.2f} on another; {} changed without that edge", name,
-                    looks.sentences, looks.meant, looks.other, percent(looks.moved)),
+        fmt::format(
+            "  {} answers ({}): {:.2f} on the correct candidate, {:.2f} on another; {} changed without that edge", name,
+            looks.sentences, looks.meant, looks.other, percent(looks.moved)),
         terminal, 4);
   }
   return fmt::format("  {:<18} {:>12.2f}  {:>10.2f}  {:>25}\n", fmt::format("{} ({})", name, looks.sentences),
@@ -89,8 +86,8 @@ std::vector<std::string> report_verdict(const Report& report) {
 }
 
 std::string report_view(const Report& report, const Terminal& terminal) {
-  std::string head = fmt::format("{}: {}", report.set, counted(report.sentences, "sentence", "sentences"));
-  if (report.pairs > 0) head += ", " + counted(report.pairs, "minimal pair", "minimal pairs");
+  std::string head = fmt::format("{}: {}", report.set, counted(report.sentences, "sentence"));
+  if (report.pairs > 0) head += ", " + counted(report.pairs, "minimal pair");
   if (report.known > 0) head += fmt::format("; {} left out because the training set has them", report.known);
   if (report.too_long > 0)
     head += fmt::format("; {} left out because they are too long for the model", report.too_long);
@@ -118,11 +115,11 @@ std::string report_view(const Report& report, const Terminal& terminal) {
                                 share(u.unknown_words, u.words), u.words, share(u.unknown_types, u.types), u.types),
                     terminal);
   if (report.layer < 0) return text;
-  text += paragraph(fmt::format("Layer {} head {} puts the most attention of all heads on the meant candidate:",
+  text += paragraph(fmt::format("Layer {} head {} puts the most attention of all heads on the correct candidate:",
                                 report.layer + 1, report.head + 1),
                     terminal);
   if (terminal.width >= looks_columns) {
-    text += fmt::format("  {:<18} {:>12}  {:>10}  {:>25}\n", "answers", "on the meant", "on another",
+    text += fmt::format("  {:<18} {:>12}  {:>10}  {:>25}\n", "answers", "on correct", "on another",
                         "changed without that edge");
   }
   return text + looks_row("right", report.right, terminal) + looks_row("wrong", report.wrong, terminal);

@@ -237,7 +237,7 @@ Walk walk_of(const SavedModel& model, const Example& example, const std::vector<
                    {X, tokens},
                    fmt::format("{}{}",
                                layer == 0 ? fmt::format("the words{}", is_added ? " with their positions" : "")
-                                          : fmt::format("what layer {} made of the words", layer),
+                                          : fmt::format("the output of layer {}", layer),
                                block.attention_norms.input ? ", normalised" : "")});
   steps.push_back({"W_Q", {s.W_Q.weight}, "learned"});
   steps.push_back({"W_K", {s.W_K.weight}, "learned"});

@@ -110,7 +110,7 @@ resume() {
     OMPI_MCA_odls_base_sigkill_timeout=3 begin "$scratch/stopped" 4 "$scratch/before" "${arguments[@]}"
     kill -$signal "$(pgrep -x "$(basename "${mpirun[0]}")" -P "$(pgrep -P $! timeout)")"
     wait $!
-    last=$(sed -n 's/^train: stopped after step \([0-9]*\) of 999999; all is saved.*/\1/p' "$scratch/err.txt")
+    last=$(sed -n 's/^train: stopped after step \([0-9]*\) of 999999; the run is saved.*/\1/p' "$scratch/err.txt")
     check "SIG$signal to mpirun saves and stops" test -n "$last"
     [ -n "$last" ] || cat "$scratch/err.txt"
     arguments=(--resume "$scratch/stopped")
@@ -217,8 +217,8 @@ studies() {
     done
   done
   check "inspect RUN refuses several processes" fails share 2 "$same_answers"
-  check "its message says so" grep -qx "inspect: expected one process, got 2; several share the work of inspect causes, \
-history, match, report and heads (see .*inspect --help)" "$scratch/err.txt"
+  check "its message says so" grep -qx "inspect: expected one process, got 2; only inspect causes, \
+history, match, report and heads run with several (see .*inspect --help)" "$scratch/err.txt"
   differently() {  # differently COMMAND RUN OTHER: one process each
     timeout -k 10 60 "${mpirun[@]}" -n 1 "$build/inspect" "$1" "$2" : -n 1 "$build/inspect" "$1" "$3" 2>"$scratch/err.txt"
   }

@@ -61,7 +61,7 @@ TEST_CASE("inspect --step uses the model that was kept with that snapshot") {
   CHECK(run.inspect({"causes", "RUN", "--step", "0"}) == causes_view(causes(first, run.path), {}));
   CHECK(parse_json(run.inspect({"causes", "RUN", "--json", "--step", "0"}))["step"] == 0);
   CHECK(run.error({"weights", "RUN", "--step", "7"}) ==
-        "RUN: lacks a model of step 7; it keeps those of steps 0, and the last, of 400");
+        "RUN: lacks a model of step 7; it has models of steps 0, and of the last, 400");
   write_file(dumped_model_path(run.path, 0), "x");
   CHECK(run.error({"weights", "RUN", "--step", "0"}).starts_with("RUN/models/step-000000.safetensors: "));
 }
@@ -275,7 +275,7 @@ layer 2 head 2      animal   1.00 ██████◂ animal   1.00 ███�
   const std::string same = run.inspect({"compare", "RUN", "RUN", "--step", "400"});
   CHECK(same.find("tired    0.60") != std::string::npos);
   CHECK(run.inspect({"compare", "RUN", "--step", "0", "--step", "400"})
-            .ends_with("\n2 sentences that one of them watched alone are left out.\n"));
+            .ends_with("\nLeft out: 2 sentences that only one of them watched.\n"));
   CHECK(run.inspect({"compare", "RUN", "RUN/attention/step-000200.safetensors"})
             .ends_with("\nHeads are compared by number; in two runs the same number need not do the same.\n"));
   write_file(run.path / "metrics.jsonl", "{}\nx\n");
@@ -298,9 +298,8 @@ TEST_CASE("inspect names the missing run, snapshot, model or sentence") {
             .starts_with("RUN/attention/step-000000.safetensors: not a heed model: metadata entry '"));
   CHECK(run.error({"weights", "RUN/model.safetensors", "--step", "7"}) ==
         "RUN/model.safetensors: is the model of step 400, not 7");
-  CHECK(
-      run.error({"causes", "RUN/model.safetensors"}) ==
-      "RUN/model.safetensors: is a single file; what is asked of held-out sentences needs the run directory with them");
+  CHECK(run.error({"causes", "RUN/model.safetensors"}) ==
+        "RUN/model.safetensors: is a single file; expected a run directory with held-out sentences");
   CHECK(run.error({"report", "RUN"}).starts_with("a report needs a model that chooses among candidates"));
   CHECK(run.error({"causes", "RUN"}).starts_with("RUN/held_out.jsonl: is missing; "));
   CHECK(run.error({"RUN", "--probe", "2"}) == "--probe: expected a number from 1 to 1, got 2");

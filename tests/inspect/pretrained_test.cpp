@@ -172,7 +172,7 @@ TEST_CASE("inspect refuses a directory without a model and names the models insi
       "FILE: is not a run or a model: expected the config.yaml of a run or the config.json of a model";
   CHECK(refused() == told);
   write_file(scratch.path / "adapter_config.json", "{}");
-  CHECK(refused().starts_with("FILE: it is an adapter, which changes another model; merge the two: python3 -c "));
+  CHECK(refused().starts_with("FILE: it is an adapter; merge it with its base model: python3 -c "));
   std::filesystem::remove(scratch.path / "adapter_config.json");
   std::filesystem::create_directories(scratch.path / "snapshots" / "5f2c");
   write_file(scratch.path / "snapshots" / "5f2c" / "config.json", "{}");
@@ -191,7 +191,7 @@ TEST_CASE("inspect shows the attention of a masked model whose tokenizer lacks a
   CHECK(message([&] {
           shown({model, "--sentence", "w5 <mask>"});
         }) ==
-        "the model's tokenizer.json names no token as the mask, so there is none to predict; choose a word with "
+        "the model's tokenizer.json lacks a mask token, so the text has no token to predict; choose a word with "
         "--query");
   CHECK(message([&] {
           shown({"generate", model, "--prompt", "w5"});
@@ -252,7 +252,7 @@ TEST_CASE("inspect generate refuses a model without a head") {
 
 TEST_CASE("inspect refuses a text for a model without a tokenizer and names the missing file") {
   const std::string told =
-      "the model has no tokenizer, so it cannot read text: there is no tokenizer.json beside its config.json. "
+      "the model lacks a tokenizer, so it cannot read text: tokenizer.json is missing beside its config.json. "
       "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) writes one";
   CHECK(message([] { shown({"generate", pretrained("llama"), "--prompt", "the cat"}); }) == told);
   CHECK(message([] { shown({pretrained("llama"), "--sentence", "the cat"}); }) == told);
@@ -299,7 +299,7 @@ TEST_CASE("inspect causes measures one sentence of a pretrained model, with or w
               shown({"causes", bare.path().string(), "--sentence", "w5 w17"});
             },
             bare.path().string()) ==
-        "FILE: the model lacks a head, so it gives no answers whose causes could be measured. inspect heads FILE FILE "
+        "FILE: the model lacks a head and gives no answers, so causes cannot be measured. inspect heads FILE FILE "
         "counts where its heads point, and training with model.from: FILE teaches it to answer");
 }
 

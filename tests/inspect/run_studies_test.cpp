@@ -101,8 +101,8 @@ TEST_CASE("causes names the file of a run that is missing, empty or from another
   CHECK(error() == "RUN: lacks snapshots of attention");
   write_dump(run.path, {400, {chinese_sentence()}});
   CHECK(error() ==
-        "RUN/attention/step-000400.safetensors: comes from a model of 1 layers with 1 heads, but the run's model has 2 "
-        "layers with 2: they belong to different runs");
+        "RUN/attention/step-000400.safetensors: comes from a model of 1 layer with 1 head, but the run's model has 2 "
+        "layers with 2 heads: they belong to different runs");
   SentenceAttention other = english_sentence();
   other.tokens[1] = "wombat";
   write_dump(run.path, {400, {other}});
@@ -264,10 +264,12 @@ TEST_CASE("match_heads refuses runs whose heads cannot be matched") {
   deeper.layers = 4;
   deeper.block.attention.heads = 1;
   save_model(model_path(runs.paths[1]), small_model(answerer_of(deeper)));
-  CHECK(told() == fmt::format("{} has 4 layers of 1 heads, {} others: only models of the same shape can be compared",
-                              runs.paths[1].string(), runs.paths[0].string()));
+  CHECK(told() ==
+        fmt::format("{} has 4 layers of 1 head, but {} differs: only models of the same shape can be compared",
+                    runs.paths[1].string(), runs.paths[0].string()));
   std::filesystem::remove(model_path(runs.paths[1]));
   CHECK(told().ends_with("seed-2/model.safetensors: is missing; has the run been saved?"));
   write_jsonl(held_out_path(runs.paths[0]), {pairs()[0], pairs()[1]});
-  CHECK(told().find("holds 2 sentences; heads are matched on one half of them") != std::string::npos);
+  CHECK(told().find("expected at least 4 held-out sentences, got 2: heads are matched on one half") !=
+        std::string::npos);
 }

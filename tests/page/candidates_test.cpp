@@ -21,7 +21,7 @@ TEST_CASE("Candidates are marked in every picture, and minimal pairs are shown s
                   "document.querySelector(`.words .${name}`).textContent)")
             .dump() == R"(["the cup","jam","it"])");
   CHECK(chromium->text("document.querySelector('.signs').textContent") ==
-        "Question: what does it refer to? Candidates: the cup and jam; the framed one is meant.");
+        "Question: what does it refer to? Candidates: the cup and jam; the framed one is correct.");
   // A model that gives both sentences of a pair the same answer is right in one of them.
   const std::string said = attend(*model.network, model.vocabulary, examples[0]).predicted;
   const bool same = said == attend(*model.network, model.vocabulary, examples[1]).predicted;
@@ -32,9 +32,9 @@ TEST_CASE("Candidates are marked in every picture, and minimal pairs are shown s
       "[...document.querySelector('[aria-label=Sentence]').options].map(({textContent}) => textContent.slice(0, 3))");
   CHECK(options == Json::array({"1 " + sign(first), "2 " + sign(!first)}));
   CHECK(chromium->text("document.querySelector('.answer').textContent").starts_with("→ " + said + " " + sign(first)));
-  CHECK(
-      chromium->run("/it puts \\d+\\s% of its attention on the cup, which is meant, \\d+\\s% on jam[.]$/.test(document."
-                    "querySelector('#panel .says').textContent)") == true);
+  CHECK(chromium->run(
+            "/it puts \\d+\\s% of its attention on the cup, the correct candidate, \\d+\\s% on jam[.]$/.test(document."
+            "querySelector('#panel .says').textContent)") == true);
   chromium->run(
       "marked = () => [...new Set(viewNow().figures.flatMap(({svg}) => [...svg.querySelectorAll('text')]).filter((t) "
       "=> "
@@ -109,8 +109,8 @@ TEST_CASE("An edited sentence keeps its query and candidates, and a message repo
            {"[the cup] hid [it was big", "“[” without “]” after it."},
            {"[the cup hid [jam]", "“[” without “]” before it."},
            {"the cup] [hid] [jam]", "“]” without “[” before it."},
-           {"[] [the cup] hid [jam] it", "Brackets mark nothing."},
-           {"[ ] [the cup] hid [jam] it", "Brackets mark nothing."}}) {
+           {"[] [the cup] hid [jam] it", "These brackets are empty."},
+           {"[ ] [the cup] hid [jam] it", "These brackets are empty."}}) {
     INFO(text);
     type(*chromium, text);
     CHECK(notice() == said);

@@ -190,7 +190,7 @@ TEST_CASE("The page of a masked language model shows predictions, also after a h
   // An activation precedes its logits, so that an OV circuit is undefined.
   show(*chromium, "Circuits");
   chromium->wait_for("document.querySelectorAll('.two section:first-child tbody tr').length === 12");
-  CHECK(chromium->text("document.querySelector('.two section:last-child').innerText").find("There is none: ") !=
+  CHECK(chromium->text("document.querySelector('.two section:last-child').innerText").find("No OV circuit: ") !=
         std::string::npos);
   CHECK(chromium->run("document.querySelectorAll('.two section:last-child table').length") == 0);
   CHECK(chromium->complaints() == std::vector<std::string>{});

@@ -249,7 +249,8 @@ TEST_CASE("Try it shows a message for unknown words and for texts that are too l
   CHECK(notice("The animl was it") == "The model does not know “animl”; did you mean animal?");
   CHECK(notice("it it it it it it it it it it it it it") == "The text has 13 tokens; the model has positions for 12.");
   CHECK(notice("  ") == "Type a sentence.");
-  CHECK(notice("the animal was tired") == "The model was asked about it only; it is asked about the last token here.");
+  CHECK(notice("the animal was tired") ==
+        "The model was trained on questions about it only; this text asks about its last token.");
   CHECK(chromium->run("document.querySelector('.stale') !== null") == false);
   CHECK(notice("the animl") != "");
   CHECK(chromium->run("document.querySelector('.stale') !== null") == true);

@@ -66,7 +66,7 @@ TEST_CASE("The weight on an antecedent of two tokens is their sum in every view"
       "return row[0] + row[1]; })()");
   CHECK(chromium->run("weightOnAnswer(subject(), 1, 0)") == sum);
   const std::string share = fmt::format("{:.0f} %", 100 * sum.get<double>());
-  CHECK(chromium->text(said).find("puts " + share + " of its attention on the cup, which is meant") !=
+  CHECK(chromium->text(said).find("puts " + share + " of its attention on the cup, the correct candidate") !=
         std::string::npos);
   show(*chromium, "All heads");
   const Json best = chromium->run("Math.max(...allHeads([2, 2]).map((at) => weightOnAnswer(subject(), ...at)))");

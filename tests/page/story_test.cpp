@@ -121,7 +121,7 @@ TEST_CASE("Each visible head has its own colour, the same in button, lines and c
   CHECK(chromium->run("colours().length") == 8);
   CHECK(chromium->run("new Set(colours()).size") == 8);
   CHECK(chromium->text("document.getElementById('announcements').textContent") ==
-        "8 heads are shown at once: layer 2 head 3 was put away");
+        "8 heads are shown at once: layer 2 head 3 was hidden");
   const std::string curve = chromium->text("training.figure.svg.lastElementChild.getAttribute('fill')");
   CHECK(curve == chromium->text("headColour(1, 1)"));
 }

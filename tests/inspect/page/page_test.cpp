@@ -234,7 +234,7 @@ TEST_CASE("page_run refuses snapshots of another model and a model whose values 
   write_dump(run.run, {400, {deeper}});
   CHECK(run.error() ==
         "RUN/attention/step-000400.safetensors: comes from a model of 3 layers with 2 heads, but the run's model has 2 "
-        "layers with 2: they belong to different runs");
+        "layers with 2 heads: they belong to different runs");
   write_dump(run.run, {0, {english_sentence()}});
   write_dump(run.run, {400, {english_sentence()}});
   SavedModel huge = small_model();

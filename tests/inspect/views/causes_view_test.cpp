@@ -131,7 +131,7 @@ TEST_CASE("causes_verdict answers by the loss, its interval and the number of se
         "sentences are answered right (before 100.0 %, by chance 50.0 %); the weight of 0.90 in layer 2 head 1 is not "
         "what they depend on.");
   CHECK(answer(causes_of(1, 1, 2)) ==
-        "Unknown: 2 sentences are too few for a 95 % interval. Hold out more: name them in data.test, or raise "
+        "Unknown: 2 sentences, too few for a 95 % interval. Hold out more: name them in data.test, or raise "
         "data.held_out "
         "of a generated task.");
   // Too few sentences to tell.

@@ -34,7 +34,7 @@ TEST_CASE("matched_heads_view shows the pointing heads, and roles with their ran
   CHECK(text.find("\nright       accuracy over the 132 of 200 sentences whose antecedent is known\n") !=
         std::string::npos);
   CHECK(text.find(R"(
-The weight of that head is 0.30 to 0.90 over the 4 runs, 0.70 in the median.
+The weight of that head is 0.30 to 0.90 over the 4 runs, median 0.70.
 A head points, with a weight of 0.5 or more, in 3 of 4 runs: layer 2 in 2, layer
 1 in 1.
 alone (1 of 3): without that edge in that head, accuracy is not shown to stay
@@ -44,7 +44,7 @@ in that head alone.
 another way (1 of 3): without the edge in every head of the layer, accuracy
 stays above chance.
 With that head patched from the minimal pair, 75.0 % to 75.0 % of 100 answers
-flip, 75.0 % in the median of the runs.
+flip, median 75.0 %.
 
 run       right  head  weight   without it      in layer   flipped
 seed-1  100.0 %   2.1    0.90  25.0 % ± 5.0  25.0 % ± 5.0   75.0 %  alone

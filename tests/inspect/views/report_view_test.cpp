@@ -51,8 +51,8 @@ TEST_CASE("report_view prints a verdict in words and a table") {
         "  the model, pro (100)                        70.0 %   60.0 to 80.0\n"
         "  the model, anti (100)                       50.0 %   40.0 to 60.0\n"
         "The model does not know 12 % of 1000 words (43 % of 100 different words).\n"
-        "Layer 2 head 1 puts the most attention of all heads on the meant candidate:\n"
-        "  answers            on the meant  on another  changed without that edge\n"
+        "Layer 2 head 1 puts the most attention of all heads on the correct candidate:\n"
+        "  answers              on correct  on another  changed without that edge\n"
         "  right (120)                0.25        0.12                      6.2 %\n"
         "  wrong (80)                 0.12        0.25                      3.1 %\n");
 }

@@ -19,7 +19,7 @@ TEST_CASE("steps_view gives every matrix with its shape, and the model's own wei
   const std::string b = bias == Bias::yes ? " + b_" : "";
   const auto plus = [&](const char* name) { return b.empty() ? "" : b + name; };
   for (const std::string& line :
-       {std::string("X  (8, 8)  what layer 1 made of the words, normalised"), std::string("W_Q  (8, 3)  learned"),
+       {std::string("X  (8, 8)  the output of layer 1, normalised"), std::string("W_Q  (8, 3)  learned"),
         std::string("W_K  (8, 3)  learned"), "W_V  (8, " + d_v + ")  learned", "Q = X W_Q" + plus("Q") + "  (8, 3)",
         "K = X W_K" + plus("K") + "  (8, 3)", "V = X W_V" + plus("V") + "  (8, " + d_v + ")",
         std::string("scores = Q K^T  (8, 8)"), std::string("scaled = scores / sqrt(3)  (8, 8)"),
