@@ -107,7 +107,9 @@ double quantile(std::vector<double> values, double q) {
 }
 
 double difference(const std::vector<double>& ours, const std::vector<double>& theirs) {
-  if (ours.size() != theirs.size()) fail("bench: {} losses beside {}", ours.size(), theirs.size());
+  if (ours.size() != theirs.size()) {
+    fail("bench: expected as many losses as heed's, {}, got {}", ours.size(), theirs.size());
+  }
   double most = 0;
   for (std::size_t i = 0; i < ours.size(); ++i) {
     const double apart = std::abs(ours[i] - theirs[i]) / std::abs(ours[i]);
@@ -132,8 +134,8 @@ Json measure(const Row& row, const std::vector<std::unique_ptr<Peer>>& all, cons
       const Json answer = peer->ask({{"losses", row.twin}, {"steps", steps}});
       const double apart = difference(ours, answer.at("losses").get<std::vector<double>>());
       if (!(apart <= 1e-4)) {
-        fail("{}: the losses of the first {} steps are {:.1e} from {}'s: not the same work", row.name, steps, apart,
-             peer->name());
+        fail("{}: the losses of the first {} steps differ from {}'s by {:.1e}, so the work is not the same", row.name,
+             steps, peer->name(), apart);
       }
       most = std::max(most, apart);
     }

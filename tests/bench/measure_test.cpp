@@ -66,7 +66,7 @@ TEST_CASE("difference() compares losses relative to their size, and requires equ
   CHECK(difference({2, 4}, {2, 5}) == Approx(0.25));
   CHECK(difference({-2, 4}, {-1, 4}) == Approx(0.5));
   CHECK(std::isnan(difference({2, 4}, {NAN, 4})));
-  CHECK(message([] { difference({2, 4}, {2}); }) == "bench: 2 losses beside 1");
+  CHECK(message([] { difference({2, 4}, {2}); }) == "bench: expected as many losses as heed's, 2, got 1");
 }
 
 TEST_CASE("turn() runs its work until its time is over, and at least once") {
@@ -128,7 +128,7 @@ TEST_CASE("For a model, each peer must compute the same losses") {
   const int all = threads();
   CHECK(message([&] {
           measure(model, peers({same, {.name = "B", .losses = twenty("0.51")}}), machine, settings);
-        }) == "row: the losses of the first 20 steps are 2.0e-02 from B's: not the same work");
+        }) == "row: the losses of the first 20 steps differ from B's by 2.0e-02, so the work is not the same");
   CHECK_THROWS(measure(model, peers({{.losses = twenty("null")}}), machine, settings));
   CHECK(threads() == all);
 }
