@@ -158,6 +158,7 @@ static const Operation layer_norm_operation("layer_norm", [] {
     samples.push_back({to_string(shape), {{shape}, {{4}}, {{4}}}, norm});
   }
   samples.push_back({"without gain and bias", {{{2, 4}}}, [](auto& x) { return layer_norm(x[0], {}, {}); }});
+  samples.push_back({"without bias", {{{2, 4}}, {{4}}}, [](auto& x) { return layer_norm(x[0], x[1], {}); }});
   samples.push_back({"one column", {{{2, 1}}, {{1}}, {{1}}}, norm});
   return samples;
 });
@@ -166,8 +167,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
   check_eps("layer_norm", eps);
   if (x.rank() < 1) fail("layer_norm: expected at least one axis, got shape ()");
   for (const Tensor* parameter : {&gain, &bias}) {
-    if (parameter->defined() == gain.defined() && (!parameter->defined() || fits_row(*parameter, x))) continue;
-    fail("layer_norm: x {} {} needs both gain and bias, of shape ({}) and its dtype, or two undefined tensors",
+    if (!parameter->defined() || (gain.defined() && fits_row(*parameter, x))) continue;
+    fail("layer_norm: x {} {} needs gain and bias of shape ({}) and its dtype, a gain alone, or two undefined tensors",
          to_string(x.dtype()), to_string(x.shape()), x.size(-1));
   }
   return normalised(layer_norm_operation, Centre::yes, x, gain, bias, eps);

@@ -239,7 +239,7 @@ Tensor softmax(const Tensor& x, int axis = -1);      ///< e^x / sum(e^x); 0 for 
 Tensor log_softmax(const Tensor& x, int axis = -1);  ///< x - log sum(e^x); -infinity for such a row
 
 /// Norms over the last axis, of size n. gain and bias: (n) or undefined. (layer_norm.cpp)
-/// Returns (x - mean) / sqrt(variance + eps) * gain + bias (Ba et al. 2016, arXiv:1607.06450). Define both gain and bias, or none.
+/// Returns (x - mean) / sqrt(variance + eps) * gain + bias (Ba et al. 2016, arXiv:1607.06450). A bias needs a gain.
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double eps = 1e-5);
 /// Returns x / sqrt(mean(x^2) + eps) * gain (Zhang & Sennrich 2019, arXiv:1910.07467).
 Tensor rms_norm(const Tensor& x, const Tensor& gain, double eps = 1e-6);

@@ -57,17 +57,20 @@ class Model:
         if "heed.model" not in self.metadata:
             sys.exit(f"{path}: not a model that train saved")
         described = json.loads(self.metadata["heed.model"])
-        if described["kind"] == "masked_language_model" or described.get("logits", {}).get("soft_cap"):
-            sys.exit(f"{path}: this script reads no masked language models and no capped logits")
+        logits = described.get("logits", {})
+        if described["kind"] == "masked_language_model" or logits.get("soft_cap") or logits.get("scale", 1.0) != 1.0:
+            sys.exit(f"{path}: this script reads no masked language models and no capped or scaled logits")
         self.config = described["transformer"]
         self.block, self.words = self.config["block"], json.loads(self.metadata["heed.vocabulary"])
-        needed = {"rotary.fraction": 1.0, "rotary.scaling": "none", "rotary.pairs": "halves", "embedding_norm": False,
+        needed = {"embedding_width": 0, "unrotated_layers": [], "first_attention_norm": True,
+                  "block.norm.bias": True, "block.attention_norm": True, "block.residual_scale": 1.0, "rotary.fraction": 1.0,
+                  "rotary.scaling": "none", "rotary.pairs": "halves", "embedding_norm": False,
                   "block.placement": "before", "block.parallel": False, "block.attention.scale": 0.0,
                   "block.attention.soft_cap": 0.0, "block.attention.window": 0, "final_norm": True}
         for name, value in needed.items():
             found = self.config
             for key in name.split("."):
-                found = found[key]
+                found = found.get(key, value)  # older files lack newer fields
             if found != value:
                 sys.exit(f"{path}: this script reads models whose {name} is {value!r}, got {found!r}")
 

@@ -52,7 +52,8 @@ void ResidualParts::name_parts() {
   if (positions == Positions::learned || positions == Positions::sinusoidal) names_.push_back({.what = "position"});
   if (transformer_.segment_embedding) names_.push_back({.what = "sentence"});
   add_bias(transformer_.embedding_norm, -1);
-  if (transformer_.embedding_projection) names_.push_back({.what = "projection bias"});
+  const auto& projection = transformer_.embedding_projection;
+  if (projection && projection->bias.defined()) names_.push_back({.what = "projection bias"});
   for (std::size_t l = 0; l < layer_; ++l) {
     const TransformerBlock& block = transformer_.blocks[l];
     const int layer = static_cast<int>(l);
@@ -75,17 +76,19 @@ Tensor ResidualParts::embedded_parts(std::int64_t token) const {
   const TransformerConfig& config = transformer_.config;
   const TextBatch& texts = questions_.texts;
   std::vector<Tensor> rows{row_of((*transformer_.token_embedding)(texts.tokens), token) * config.embedding_scale};
+  const auto& projection = transformer_.embedding_projection;
+  if (projection && config.projected_tokens) rows[0] = projection->linearised().linear(rows[0]);
   if (const auto& learned = transformer_.learned_positions) {
     rows.push_back(slice(learned->weight, 0, token + learned->offset, token + learned->offset + 1));
   }
   if (config.positions == Positions::sinusoidal) {
-    rows.push_back(sinusoidal_positions(1, config.embedded(), rows[0].dtype(), static_cast<int>(token)));
+    rows.push_back(sinusoidal_positions(1, config.summed(), rows[0].dtype(), static_cast<int>(token)));
   }
   if (transformer_.segment_embedding)
     rows.push_back(row_of((*transformer_.segment_embedding)(texts.segments_or_zero()), token));
   Tensor parts = concat(rows, 0);
   if (transformer_.embedding_norm) parts = normalised(*transformer_.embedding_norm, parts);
-  if (transformer_.embedding_projection) parts = behind(transformer_.embedding_projection->linearised(), parts);
+  if (projection && !config.projected_tokens) parts = behind(projection->linearised(), parts);
   return parts;
 }
 
@@ -113,12 +116,13 @@ Tensor ResidualParts::of(std::int64_t token) const {
     const TransformerBlock& block = transformer_.blocks[l];
     Tensor added = head_parts(l, token);
     if (block.attention_norms.output) added = normalised(*block.attention_norms.output, added);
+    added = added * block.config.residual_scale;
     parts = block.residual == Residual::yes ? concat({parts, added}, 0) : added;
     if (block.attention_norms.sum) parts = normalised(*block.attention_norms.sum, parts);
     if (!block.mlp) continue;
     Tensor from_mlp = row_of(seen_.layers[l].mlp_output, token);
     if (block.mlp_norms->output) from_mlp = (*block.mlp_norms->output)(from_mlp);
-    parts = concat({parts, from_mlp}, 0);
+    parts = concat({parts, from_mlp * block.config.residual_scale}, 0);
     if (block.mlp_norms->sum) parts = normalised(*block.mlp_norms->sum, parts);
   }
   return parts;

@@ -28,8 +28,10 @@ TokenCircuits token_circuits(const SavedModel& model, const Ids& tokens, int lay
   const Transformer& transformer = model.transformer();
   const TransformerBlock& block = transformer.blocks[static_cast<std::size_t>(layer)];
   Tensor x = (*transformer.token_embedding)(tokens)*transformer.config.embedding_scale;  // (n, embedded)
+  const auto& projection = transformer.embedding_projection;
+  if (projection && transformer.config.projected_tokens) x = (*projection)(x);
   if (transformer.embedding_norm) x = (*transformer.embedding_norm)(x);
-  if (transformer.embedding_projection) x = (*transformer.embedding_projection)(x);
+  if (projection && !transformer.config.projected_tokens) x = (*projection)(x);
   if (block.attention_norms.input) x = (*block.attention_norms.input)(x);
 
   std::vector<Tensor> queries, keys;
@@ -44,14 +46,14 @@ TokenCircuits token_circuits(const SavedModel& model, const Ids& tokens, int lay
 
   const Unembedding* unembedding = unembedding_of(*model.network);
   if (!unembedding) return result;
-  Tensor written = exactly(block.attention.value_linearised(head), x);
+  Tensor written = exactly(block.attention.value_linearised(head), x) * block.config.residual_scale;
   if (const auto& norm = transformer.final_norm) {
     // The norm without its division: linearised where the deviation is 1.
     std::vector<double> at(static_cast<std::size_t>(x.size(1)), 1);
     for (std::size_t c = 0; c + 1 < at.size(); c += 2) at[c] = -1;
     written = norm->linearised(tensor({x.size(1)}, at, x.dtype())).linear(written);
   }
-  result.raises = without_mean(matmul(written, transpose(unembedding->weight)));
+  result.raises = without_mean(matmul(unembedding->compared(written), transpose(unembedding->weight)));
   return result;
 }
 

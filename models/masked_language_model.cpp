@@ -6,12 +6,12 @@ namespace heed {
 MaskedLanguageModel::MaskedLanguageModel(Scope scope, const Config& given)
     : config(given),
       transformer(scope, config.transformer),
-      transform(
-          config.transform
-              ? std::optional<Transform>(Transform{
-                    Linear(scope / "transform" / "dense", transformer.config.d_model(), transformer.config.embedded()),
-                    Norm(scope / "transform" / "norm", transformer.config.embedded(), transformer.config.block.norm)})
-              : std::nullopt),
+      transform(config.transform ? std::optional<Transform>(
+                                       Transform{Linear(scope / "transform" / "dense", transformer.config.d_model(),
+                                                        transformer.config.embedded(), config.transform_bias),
+                                                 Norm(scope / "transform" / "norm", transformer.config.embedded(),
+                                                      transformer.config.block.norm)})
+                                 : std::nullopt),
       unembedding(scope, transformer, config.logits,
                   config.transform ? config.transformer.embedded() : config.transformer.d_model(),
                   EmbeddingInit().tokens) {

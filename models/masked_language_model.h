@@ -12,6 +12,7 @@ struct MaskedLanguageModelConfig {
   LogitsConfig logits{.bias = Bias::yes};  ///< with a bias by default @hideinitializer
   bool transform = true;  ///< apply a linear layer, an activation and a norm before the logits, as in BERT
   Activation activation = Activation::gelu;  ///< of that layer
+  Bias transform_bias = Bias::yes;           ///< of that layer
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
   template <class Self, class Field>
@@ -20,6 +21,7 @@ struct MaskedLanguageModelConfig {
     field("logits", self.logits);
     field("transform", self.transform);
     field("activation", self.activation);
+    field("transform_bias", self.transform_bias);
   }
 };
 

@@ -25,18 +25,21 @@ Unembedding::Unembedding(Scope scope, const Transformer& transformer, const Logi
     : name(scope.name()), config(given) {
   if (!transformer.token_embedding) fail("Unembedding: expected a transformer with a vocabulary");
   const int words = transformer.config.vocabulary;
-  if (config.tied && transformer.config.embedded() != width) {
-    fail("Unembedding: the embeddings have {} features, the states {}; set tied to false",
-         transformer.config.embedded(), width);
-  }
+  const int embedded = transformer.config.embedded();
+  if (config.tied && embedded != width) projection.emplace(scope / "output_projection", width, embedded, Bias::no);
   weight = config.tied ? transformer.token_embedding->weight
                        : scope.parameter("unembedding", {words, width}, Init::gaussian(deviation));
   if (config.bias == Bias::yes) bias = scope.parameter("output_bias", {words}, Init::zeros());
 }
 
+Tensor Unembedding::compared(const Tensor& states) const {
+  const Tensor x = projection ? (*projection)(states) : states;
+  return config.scale == 1 ? x : x * config.scale;
+}
+
 Tensor Unembedding::operator()(const Tensor& states) const {
   const LayerScope scope(name);
-  Tensor logits = linear(states, transpose(weight), bias);
+  Tensor logits = linear(compared(states), transpose(weight), bias);
   if (config.soft_cap > 0) logits = tanh(logits / config.soft_cap) * config.soft_cap;
   Hook::show(name, "logits", logits);
   return logits;
@@ -44,7 +47,7 @@ Tensor Unembedding::operator()(const Tensor& states) const {
 
 Linearised Unembedding::linearised(std::int64_t word) const {
   const Tensor column = transpose(slice(weight, 0, word, word + 1));  // (d_model, 1)
-  return {[column](const Tensor& parts) { return matmul(parts, column); },
+  return {[column, by = *this](const Tensor& parts) { return matmul(by.compared(parts), column); },
           bias.defined() ? slice(bias, 0, word, word + 1) : Tensor()};
 }
 

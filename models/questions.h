@@ -1,6 +1,7 @@
 #pragma once
 #include <heed/models/transformer.h>
 
+#include <optional>
 #include <vector>
 
 namespace heed {
@@ -44,6 +45,7 @@ struct LogitsConfig {
   /// Share the weights of the token embeddings (Press & Wolf 2017, arXiv:1608.05859), or use a separate matrix
   bool tied = true;
   Bias bias = Bias::no;
+  double scale = 1;     ///< factor of the products of states and words, before the bias
   double soft_cap = 0;  ///< logits become cap tanh(logit / cap); 0: unchanged
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
@@ -51,6 +53,7 @@ struct LogitsConfig {
   static void for_each_field(Self& self, Field&& field) {
     field("tied", self.tied);
     field("bias", self.bias);
+    field("scale", self.scale, 0.0);
     field("soft_cap", self.soft_cap, 0.0);
   }
 };
@@ -59,12 +62,15 @@ struct LogitsConfig {
 struct Unembedding {
   std::string name;
   LogitsConfig config;
-  Tensor weight;  ///< (vocabulary, width); tied: the token embeddings
-  Tensor bias;    ///< (vocabulary), or undefined
-  /// Makes its parameters SCOPE.unembedding and SCOPE.output_bias for states of `width` features. Throws `Error` when it
-  /// is tied to embeddings of another width.
+  Tensor weight;                     ///< (vocabulary, width); tied: the token embeddings
+  Tensor bias;                       ///< (vocabulary), or undefined
+  std::optional<Linear> projection;  ///< where it is tied to embeddings of another width: (width, their width)
+  /// Makes its parameters SCOPE.output_projection, SCOPE.unembedding and SCOPE.output_bias for states of `width`
+  /// features.
   Unembedding(Scope scope, const Transformer& transformer, const LogitsConfig& config, int width, double deviation);
   Tensor operator()(const Tensor& states) const;  ///< (..., width) -> the logits (..., vocabulary)
+  /// Returns what is multiplied with the words: the states, projected and scaled.
+  Tensor compared(const Tensor& states) const;
   /// Returns the map from a state to the logit of one word, without the cap.
   Linearised linearised(std::int64_t word) const;
 };

@@ -29,6 +29,7 @@ BlockConfig TransformerConfig::block_at(int layer) const {
   BlockConfig result = block;
   const bool is_full = full_attention_every > 0 && (layer + 1) % full_attention_every == 0;
   if (is_full || std::ranges::count(full_attention_layers, layer) > 0) result.attention.window = 0;
+  if (layer == 0) result.attention_norm = block.attention_norm && first_attention_norm;
   if (divide_scores_by_layer) {
     const AttentionConfig attention = block.attention.complete();
     result.attention.scale = (attention.scale > 0 ? attention.scale : 1 / std::sqrt(1.0 * attention.d_k)) / (layer + 1);
@@ -75,14 +76,15 @@ Transformer::Transformer(Scope scope, const TransformerConfig& given, const Embe
       token_embedding(embedding_if(config.vocabulary, scope / "words", config.embedded(), init.tokens)),
       learned_positions(config.positions == Positions::learned && config.vocabulary > 0
                             ? std::optional<LearnedPositions>(std::in_place, scope / "positions", config.max_length,
-                                                              config.embedded(), init.positions, config.position_offset)
+                                                              config.summed(), init.positions, config.position_offset)
                             : std::nullopt),
-      segment_embedding(embedding_if(config.segments, scope / "sentences", config.embedded(), init.segments)) {
+      segment_embedding(embedding_if(config.segments, scope / "sentences", config.summed(), init.segments)) {
   if (config.layers < 0) fail("Transformer: expected at least 0 layers, got {}", config.layers);
-  if (config.block.attention.window > 0 && !config.causal) fail("Transformer: a sliding window needs a causal model");
-  if (config.embedding_norm) embedding_norm.emplace(scope / "embedding_norm", config.embedded(), config.block.norm);
-  if (config.embedding_width > 0 && config.vocabulary > 0)
-    embedding_projection.emplace(scope / "embedding_projection", config.embedded(), config.d_model());
+  if (config.embedding_norm) embedding_norm.emplace(scope / "embedding_norm", config.summed(), config.block.norm);
+  if (config.embedding_width > 0 && config.vocabulary > 0) {
+    embedding_projection.emplace(scope / "embedding_projection", config.embedded(), config.d_model(),
+                                 config.projected_tokens ? Bias::no : Bias::yes);
+  }
   const Scope encoder = scope / "encoder";
   const std::optional<RotaryEmbedding> rotary = rotary_table(config, config.rotary, scope.dtype());
   const RotaryConfig unscaled{
@@ -93,8 +95,10 @@ Transformer::Transformer(Scope scope, const TransformerConfig& given, const Embe
   if (config.final_norm) final_norm.emplace(norm, config.d_model(), config.block.norm);
   for (int layer = 0; layer < config.layers; ++layer) {
     const BlockConfig block = config.block_at(layer);
+    std::optional<RotaryEmbedding> rotation = block.attention.window > 0 ? of_window : rotary;
+    if (std::ranges::count(config.unrotated_layers, layer) > 0) rotation.reset();
     blocks.emplace_back(encoder / layer, block, layer + 1 < config.layers ? Residual::yes : config.last_residual,
-                        block.attention.window > 0 ? of_window : rotary);
+                        std::move(rotation));
   }
 }
 
@@ -115,13 +119,14 @@ Tensor Transformer::embed(const TextBatch& texts, std::int64_t first) const {
   const int T = static_cast<int>(size[1]);
   Tensor x = (*token_embedding)(texts.tokens);  // (B, T, embedded)
   if (config.embedding_scale != 1) x = x * config.embedding_scale;
+  if (embedding_projection && config.projected_tokens) x = (*embedding_projection)(x);
   if (learned_positions) x = (*learned_positions)(x, first);
   if (config.positions == Positions::sinusoidal) {
-    x = x + sinusoidal_positions(T, config.embedded(), x.dtype(), static_cast<int>(first));
+    x = x + sinusoidal_positions(T, config.summed(), x.dtype(), static_cast<int>(first));
   }
   if (segment_embedding) x = x + (*segment_embedding)(texts.segments_or_zero());
   if (embedding_norm) x = (*embedding_norm)(x);
-  if (embedding_projection) x = (*embedding_projection)(x);
+  if (embedding_projection && !config.projected_tokens) x = (*embedding_projection)(x);
   Hook::show(name, "embedded", x);
   return x;
 }
@@ -157,8 +162,9 @@ Hidden Transformer::at(const Ids& query, const Tensor& embedded, const Mask& mas
                        const Dropout& drop) const {
   const LayerScope scope(name);
   Hidden hidden;
-  const bool rotated = !blocks.empty() && blocks[0].attention.rotary;
-  if (mask.has_band() || rotated) {  // tokens differ in visible keys or position, so all are computed
+  const TransformerBlock* const last = blocks.empty() ? nullptr : &blocks.back();
+  if (last && (last->narrowed(mask).has_band() || last->attention.rotary)) {
+    // Tokens differ in visible keys or position, so all are computed.
     hidden = (*this)(embedded, mask, weights, drop);
     hidden.output = select_rows(hidden.output, query);
     for (Tensor& layer : hidden.weights) layer = rows_of_heads(layer, query);
@@ -166,7 +172,7 @@ Hidden Transformer::at(const Ids& query, const Tensor& embedded, const Mask& mas
   }
   Tensor x = embedded;
   for (const TransformerBlock& block : blocks) {
-    const bool is_last = &block == &blocks.back();
+    const bool is_last = &block == last;
     if (is_last) hidden.last_input = x;
     AttentionResult attended = is_last ? block.at(query, x, mask, weights, drop) : block(x, mask, weights, drop);
     x = attended.output;

@@ -24,9 +24,10 @@ struct TransformerConfig {
   bool causal = false;  ///< each token sees only itself and earlier tokens
 
   int embedding_width =
-      0;  ///< of the embeddings, which a linear layer brings to d_model; 0: d_model, without that layer
-  double embedding_scale = 1;   ///< factor of token embeddings
-  bool embedding_norm = false;  ///< normalise the sum of the embeddings
+      0;  ///< of the embeddings, whose sum a linear layer brings to d_model; 0: d_model, without that layer
+  bool projected_tokens = false;  ///< this layer brings tokens alone to d_model, without a bias, as in OPT-350M
+  double embedding_scale = 1;     ///< factor of token embeddings
+  bool embedding_norm = false;    ///< normalise the sum of the embeddings
   Positions positions = Positions::learned;
   int position_offset = 0;  ///< row of position 0 in the learned positions
   RotaryConfig rotary{};
@@ -36,14 +37,18 @@ struct TransformerConfig {
   std::vector<int> full_attention_layers{};  ///< with a window: layers, from 0, that see all tokens as well
   double window_rotary_base =
       0;  ///< rotary base of the layers with a window, which are then not scaled; 0: as the others
+  std::vector<int> unrotated_layers{};     ///< layers, from 0, without the rotary embedding of the others
   bool divide_scores_by_layer = false;     ///< by 1 in the first layer, by 2 in the second, ...
+  bool first_attention_norm = true;        ///< BlockConfig::attention_norm of the first layer
   Residual last_residual = Residual::yes;  ///< of the attention in the last layer
   bool final_norm = true;
 
   /// Returns the width of the residual stream.
   int d_model() const { return block.attention.d_model; }
-  /// Returns the width of the embeddings.
+  /// Returns the width of the token embeddings.
   int embedded() const { return embedding_width > 0 ? embedding_width : d_model(); }
+  /// Returns the width of the sum of the embeddings.
+  int summed() const { return projected_tokens ? d_model() : embedded(); }
   int heads() const { return block.attention.heads; }  ///< the number of query heads per layer
   /// Returns the configuration of block `layer`.
   BlockConfig block_at(int layer) const;
@@ -57,6 +62,7 @@ struct TransformerConfig {
     field("layers", self.layers, 1);
     field("causal", self.causal);
     field("embedding_width", self.embedding_width, 0);
+    field("projected_tokens", self.projected_tokens);
     field("embedding_scale", self.embedding_scale, 0.0);
     field("embedding_norm", self.embedding_norm);
     field("positions", self.positions);
@@ -66,7 +72,9 @@ struct TransformerConfig {
     field("full_attention_every", self.full_attention_every, 0);
     field("full_attention_layers", self.full_attention_layers, 0);
     field("window_rotary_base", self.window_rotary_base, 0.0);
+    field("unrotated_layers", self.unrotated_layers, 0);
     field("divide_scores_by_layer", self.divide_scores_by_layer);
+    field("first_attention_norm", self.first_attention_norm);
     field("last_residual", self.last_residual);
     field("final_norm", self.final_norm);
   }

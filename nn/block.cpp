@@ -1,5 +1,7 @@
 #include <heed/nn/block.h>
 
+#include <cmath>
+
 namespace heed {
 namespace {
 
@@ -7,18 +9,20 @@ std::optional<Norm> norm_if(bool wanted, Scope scope, const BlockConfig& config)
   return wanted ? std::optional<Norm>(std::in_place, scope, config.attention.d_model, config.norm) : std::nullopt;
 }
 
-// Returns x + f(x), with the norms after part f.
-Tensor added(const TransformerBlock::Norms& norms, const Tensor& x, const Tensor& part, const Dropout& drop) {
+// Returns x + scale f(x), with the norms after part f.
+Tensor added(const TransformerBlock::Norms& norms, double scale, const Tensor& x, const Tensor& part,
+             const Dropout& drop) {
   Tensor y = drop(norms.output ? (*norms.output)(part) : part);
+  if (scale != 1) y = y * scale;
   if (x.defined()) y = x + y;
   return norms.sum ? (*norms.sum)(y) : y;
 }
 
 }  // namespace
 
-TransformerBlock::Norms::Norms(Scope scope, const char* name, const BlockConfig& config)
-    : input(norm_if(config.placement == NormPlacement::before || config.placement == NormPlacement::both, scope / name,
-                    config)),
+TransformerBlock::Norms::Norms(Scope scope, const char* name, const BlockConfig& config, bool has_input)
+    : input(norm_if(has_input && (config.placement == NormPlacement::before || config.placement == NormPlacement::both),
+                    scope / name, config)),
       output(norm_if(config.placement == NormPlacement::output || config.placement == NormPlacement::both,
                      config.placement == NormPlacement::both ? scope / ("output_" + std::string(name)) : scope / name,
                      config)),
@@ -28,7 +32,7 @@ TransformerBlock::TransformerBlock(Scope scope, const BlockConfig& given, Residu
                                    std::optional<RotaryEmbedding> rotary)
     : name(scope.name()),
       config(given),
-      attention_norms(scope, "attention_norm", config),
+      attention_norms(scope, "attention_norm", config, config.attention_norm),
       attention(scope / "attention", config.attention, std::move(rotary)),
       residual(with_residual) {
   const int width = config.mlp.width;
@@ -37,6 +41,9 @@ TransformerBlock::TransformerBlock(Scope scope, const BlockConfig& given, Residu
     fail("TransformerBlock: a parallel block needs norm placement 'before', got '{}'", name_of(config.placement));
   }
   if (config.shared_norm && !config.parallel) fail("TransformerBlock: shared_norm is for a parallel block");
+  if (config.shared_norm && !config.attention_norm) fail("TransformerBlock: shared_norm needs attention_norm");
+  if (!std::isfinite(config.residual_scale))
+    fail("TransformerBlock: residual_scale must be finite, got {}", config.residual_scale);
   if (width == 0) return;
   if (config.shared_norm) {
     mlp_norms = attention_norms;
@@ -48,14 +55,14 @@ TransformerBlock::TransformerBlock(Scope scope, const BlockConfig& given, Residu
 
 Mask TransformerBlock::narrowed(const Mask& mask) const {
   const int window = config.attention.window;
-  return window > 0 ? mask & Mask::window(window - 1, 0) : mask;
+  return window > 0 ? mask & Mask::window(window - 1, window - 1) : mask;
 }
 
 // x: the residual; undefined if unused.
 Tensor TransformerBlock::after_attention(const Tensor& x, const Tensor& attended, const Dropout& drop) const {
-  Tensor y = added(attention_norms, residual == Residual::yes ? x : Tensor(), attended, drop);
+  Tensor y = added(attention_norms, config.residual_scale, residual == Residual::yes ? x : Tensor(), attended, drop);
   Hook::show(name, "attended", y);
-  if (mlp) y = added(*mlp_norms, y, (*mlp)(mlp_norms->of_input(config.parallel ? x : y)), drop);
+  if (mlp) y = added(*mlp_norms, config.residual_scale, y, (*mlp)(mlp_norms->of_input(config.parallel ? x : y)), drop);
   Hook::show(name, "output", y);
   return y;
 }

@@ -31,8 +31,10 @@ struct BlockConfig {
   MlpConfig mlp{};
   NormConfig norm{};
   NormPlacement placement = NormPlacement::before;
-  bool parallel = false;     ///< x + attention(norm(x)) + mlp(norm'(x)) (GPT-NeoX); with placement before only
-  bool shared_norm = false;  ///< norm' is norm, with the same parameters (Phi-2); with parallel only
+  bool parallel = false;       ///< x + attention(norm(x)) + mlp(norm'(x)) (GPT-NeoX); with placement before only
+  bool shared_norm = false;    ///< norm' is norm, with the same parameters (Phi-2); with parallel only
+  bool attention_norm = true;  ///< whether placements before and both normalise what the attention reads
+  double residual_scale = 1;   ///< factor of what a part adds: x + residual_scale f(norm(x)) (Granite)
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
   template <class Self, class Field>
@@ -43,6 +45,8 @@ struct BlockConfig {
     field("placement", self.placement);
     field("parallel", self.parallel);
     field("shared_norm", self.shared_norm);
+    field("attention_norm", self.attention_norm);
+    field("residual_scale", self.residual_scale, 0.0);
   }
 };
 
@@ -54,10 +58,11 @@ struct BlockConfig {
 struct TransformerBlock {
   /// Norms of one part of the block, as the configuration places them.
   struct Norms {
-    std::optional<Norm> input;                                        ///< on the part's input: before, both
-    std::optional<Norm> output;                                       ///< on the part's output: output, both
-    std::optional<Norm> sum;                                          ///< on the sum with the residual: after
-    Norms(Scope scope, const char* name, const BlockConfig& config);  ///< makes the norms that `config` places
+    std::optional<Norm> input;   ///< on the part's input: before, both
+    std::optional<Norm> output;  ///< on the part's output: output, both
+    std::optional<Norm> sum;     ///< on the sum with the residual: after
+    /// Makes the norms that `config` places; without `has_input`, not the one on the part's input.
+    Norms(Scope scope, const char* name, const BlockConfig& config, bool has_input = true);
     /// Returns the part's input: norm(x), or x.
     Tensor of_input(const Tensor& x) const { return input ? (*input)(x) : x; }
   };

@@ -10,7 +10,7 @@ Norm::Norm(Scope scope, int d, const NormConfig& given)
     : name(scope.name()),
       config(given),
       gain(scope.parameter("gain", {d}, config.gain_offset ? Init::zeros() : Init::ones())),
-      bias(config.kind == NormKind::layer ? scope.parameter("bias", {d}, Init::zeros()) : Tensor()) {
+      bias(config.kind == NormKind::layer && config.bias ? scope.parameter("bias", {d}, Init::zeros()) : Tensor()) {
   if (!(config.epsilon >= 0 && std::isfinite(config.epsilon))) {
     fail("Norm: epsilon must be finite and at least 0, got {}", config.epsilon);
   }

@@ -15,6 +15,7 @@ struct NormConfig {
   NormKind kind = NormKind::layer;
   double epsilon = 1e-5;     ///< added to the variance, or to the mean square
   bool gain_offset = false;  ///< the gain is 1 + the parameter, which starts at 0 (Gemma)
+  bool bias = true;          ///< of LayerNorm; RMSNorm has none
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
   template <class Self, class Field>
@@ -22,6 +23,7 @@ struct NormConfig {
     field("kind", self.kind);
     field("epsilon", self.epsilon, 0.0);
     field("gain_offset", self.gain_offset);
+    field("bias", self.bias);
   }
 };
 
@@ -39,7 +41,7 @@ struct Norm {
   std::string name;
   NormConfig config;
   Tensor gain;  ///< (d)
-  Tensor bias;  ///< (d); undefined in RMSNorm
+  Tensor bias;  ///< (d); undefined in RMSNorm, and without NormConfig::bias
   /// Throws `Error` when epsilon is negative or not finite.
   Norm(Scope scope, int d, const NormConfig& config = {});
   Tensor operator()(const Tensor& x) const;  ///< the normalised x, of the same shape

@@ -265,7 +265,7 @@ class Reader {
   placed(x, {rotary, d_k}, positionOf) { return rotary ? rotated(x, d_k, rotary, this.shape.rotary.pairs === 'neighbours', positionOf) : x; }
 
   // Returns whether token i may attend to token j.
-  sees(block, i, j) { return !this.shape.causal || (j <= i && (block.window === 0 || j > i - block.window)); }
+  sees(block, i, j) { return (!this.shape.causal || j <= i) && (block.window === 0 || Math.abs(i - j) < block.window); }
 
   // Returns one head on X (T, d_model): softmax(scale Q K^T) V.
   attend(block, X, T, h, cut) {

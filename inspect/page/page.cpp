@@ -170,6 +170,28 @@ void add_dumps(PageRun& result, const fs::path& run, const std::optional<SavedMo
 // Returns the part of a model that changes between steps.
 Json step_model_json(const SavedModel& model) { return {{"step", model.step}, {"tensors", tensors_json(model)}}; }
 
+// Returns what a model has that a page does not compute, or null.
+const char* unknown_to_page(const SavedModel& model) {
+  const TransformerConfig& shape = model.transformer().config;
+  const AttentionConfig& attention = shape.block.attention;
+  const bool scales_logits = std::visit(
+      [](const auto& c) {
+        if constexpr (requires { c.logits; }) return c.logits.scale != 1;
+        return false;
+      },
+      config_of(*model.network));
+  if (model.transformer().embedding_projection) return "a linear layer behind its embeddings";
+  const auto lacks_bias = [](const NormConfig& norm) { return norm.kind == NormKind::layer && !norm.bias; };
+  const bool has_query_norm = attention.query_key_norm != QueryKeyNorm::none;
+  if (lacks_bias(shape.block.norm) || (has_query_norm && lacks_bias(attention.query_key)))
+    return "LayerNorm without a bias";
+  if (shape.block.residual_scale != 1) return "a factor of what its layers add";
+  if (scales_logits) return "a factor of its logits";
+  if (shape.positions == Positions::rotary && !shape.unrotated_layers.empty())
+    return "layers without the rotary embedding of the others";
+  return nullptr;
+}
+
 // Adds the parameters, unless they are too many for a page.
 void embed_model(PageRun& result, const SavedModel& model) {
   Json& description = result.description;
@@ -180,10 +202,9 @@ void embed_model(PageRun& result, const SavedModel& model) {
         static_cast<double>(half_bytes(model)) / 1e6, static_cast<double>(page_model_bytes) / 1e6);
     return;
   }
-  if (model.transformer().embedding_projection) {
+  if (const char* const unknown = unknown_to_page(model)) {
     description["model_missing"] =
-        "The model's embeddings are narrower than its states, which a page does not compute. inspect serve answers for "
-        "any model.";
+        fmt::format("The model has {}, which a page does not compute. inspect serve answers for any model.", unknown);
     return;
   }
   description["model"] = {{"step", model.step}, {"cuts", page_cuts_text(model)}};

@@ -129,7 +129,7 @@ Tensor direct_contributions(const LanguageModel& network, const Trace& seen, con
     const Tensor at = reshape(contiguous(slice(seen.layers.back().residual_out, 1, t, t + 1)), {-1});
     const Linearised to_logit = network.unembedding.linearised(first);
     const Linearised whole = transformer.final_norm ? transformer.final_norm->linearised(at).then(to_logit) : to_logit;
-    rows.push_back(reshape(whole.linear(concat(heads, 0)), {1, -1}));
+    rows.push_back(reshape(whole.linear(concat(heads, 0) * transformer.config.block.residual_scale), {1, -1}));
   }
   return concat(rows, 0);
 }

@@ -43,7 +43,8 @@ void check_layer(const TransformerBlock& block, const LayerTrace& layer, const M
   }
   CHECK(error(block.mlp->out(layer.mlp_hidden), layer.mlp_output) <= 1e-12);
   if (block.config.placement == NormPlacement::before) {
-    CHECK(error(layer.attended + layer.mlp_output, layer.residual_out) <= 1e-12);
+    const Tensor added = layer.mlp_output * block.config.residual_scale;
+    CHECK(error(layer.attended + added, layer.residual_out) <= 1e-12);
   }
 }
 

@@ -65,8 +65,9 @@ std::vector<FieldCase> field_cases() {
   const TransformerConfig encoder = plain_shape(), decoder = plain_shape(true), rotary = rotary_shape(),
                           windowed = windowed_shape(), normalised = normalised_shape();
   TransformerConfig scaled = rotary, smooth = rotary;
-  TransformerConfig parallel = encoder;
+  TransformerConfig parallel = encoder, narrow = encoder;
   parallel.block.parallel = true;
+  narrow.embedding_width = 5;
   scaled.rotary.scaling = RotaryScaling::linear;
   scaled.rotary.factor = 2;
   smooth.rotary = {.base = 10, .scaling = RotaryScaling::llama3, .factor = 2, .original_length = 32};
@@ -112,9 +113,12 @@ std::vector<FieldCase> field_cases() {
       {"scale", encoder, [](C& c) { c.block.attention.scale = 2; }},
       {"soft_cap", encoder, [](C& c) { c.block.attention.soft_cap = 0.5; }},
       {"window", decoder, [](C& c) { c.block.attention.window = 2; }},
+      {"window of an encoder", encoder, [](C& c) { c.block.attention.window = 2; }},
       {"full_attention_every", windowed, [](C& c) { c.full_attention_every = 2; }},
       {"full_attention_layers", windowed, [](C& c) { c.full_attention_layers = {0}; }},
       {"window_rotary_base", windowed, [](C& c) { c.window_rotary_base = 10; }},
+      {"unrotated_layers", rotary, [](C& c) { c.unrotated_layers = {1}; }},
+      {"first_attention_norm", encoder, [](C& c) { c.first_attention_norm = false; }},
       {"divide_scores_by_layer", encoder, [](C& c) { c.divide_scores_by_layer = true; }},
       {"mlp.width", encoder, [](C& c) { c.block.mlp.width = 0; }},
       {"mlp.activation: gelu_tanh", encoder, [](C& c) { c.block.mlp.activation = Activation::gelu_tanh; }},
@@ -132,11 +136,16 @@ std::vector<FieldCase> field_cases() {
       {"norm.kind", encoder, [](C& c) { c.block.norm.kind = NormKind::rms; }},
       {"norm.epsilon", encoder, [](C& c) { c.block.norm.epsilon = 0.5; }},
       {"norm.gain_offset", encoder, [](C& c) { c.block.norm.gain_offset = true; }},
+      {"norm.bias", encoder, [](C& c) { c.block.norm.bias = false; }},
       {"placement: after", encoder, [](C& c) { c.block.placement = NormPlacement::after; }},
       {"placement: output", encoder, [](C& c) { c.block.placement = NormPlacement::output; }},
       {"placement: both", encoder, [](C& c) { c.block.placement = NormPlacement::both; }},
       {"parallel", encoder, [](C& c) { c.block.parallel = true; }},
       {"shared_norm", parallel, [](C& c) { c.block.shared_norm = true; }},
+      {"attention_norm", encoder, [](C& c) { c.block.attention_norm = false; }},
+      {"residual_scale", encoder, [](C& c) { c.block.residual_scale = 0.5; }},
+      {"embedding_width", encoder, [](C& c) { c.embedding_width = 5; }},
+      {"projected_tokens", narrow, [](C& c) { c.projected_tokens = true; }},
       {"last_residual", encoder, [](C& c) { c.last_residual = Residual::no; }},
       {"final_norm", encoder, [](C& c) { c.final_norm = false; }},
   };
@@ -186,12 +195,15 @@ TEST_CASE("Each field of a kind of model changes the logits according to its for
       {WordAnswererConfig{encoder}, WordAnswererConfig{encoder, {.bias = Bias::no}}},
       {LanguageModelConfig{decoder}, LanguageModelConfig{decoder, {.bias = Bias::yes}}},
       {LanguageModelConfig{decoder}, LanguageModelConfig{decoder, {.soft_cap = 1.5}}},
+      {LanguageModelConfig{decoder}, LanguageModelConfig{decoder, {.bias = Bias::yes, .scale = 0.5}}},
       {LanguageModelConfig{decoder}, LanguageModelConfig{decoder, {.tied = false}}},
       {MaskedLanguageModelConfig{encoder}, MaskedLanguageModelConfig{.transformer = encoder, .transform = false}},
       {MaskedLanguageModelConfig{encoder},
        MaskedLanguageModelConfig{.transformer = encoder, .activation = Activation::silu}},
       {MaskedLanguageModelConfig{encoder},
        MaskedLanguageModelConfig{.transformer = encoder, .logits = {.soft_cap = 1}}},
+      {MaskedLanguageModelConfig{encoder},
+       MaskedLanguageModelConfig{.transformer = encoder, .transform_bias = Bias::no}},
       {MaskedLanguageModelConfig{encoder}, MaskedLanguageModelConfig{.transformer = narrow}},
       {WordAnswererConfig{encoder}, WordAnswererConfig{narrow, {.tied = false}}},
       {CandidateChooserConfig{encoder}, CandidateChooserConfig{encoder, true}}};

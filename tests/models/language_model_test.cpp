@@ -112,11 +112,6 @@ TEST_CASE("A LanguageModel shows its values to hooks, and rejects invalid inputs
   of_vectors.vocabulary = 0;
   CHECK(message([&] { LanguageModel(Scope(parameters, 1) / "vectors", decoder_of(of_vectors)); }) ==
         "Unembedding: expected a transformer with a vocabulary");
-  TransformerConfig narrow = writing_shape;
-  narrow.embedding_width = 4;
-  CHECK(message([&] {
-          LanguageModel(Scope(parameters, 1) / "narrow", {narrow, {.tied = true}});
-        }) == "Unembedding: the embeddings have 4 features, the states 8; set tied to false");
 }
 
 TEST_CASE("LanguageModel::append, a few tokens at a time, gives the logits of the whole text") {

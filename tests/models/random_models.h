@@ -19,13 +19,14 @@ class RandomConfig {
     shape.vocabulary = vocabulary;
     LogitsConfig logits{.tied = chance(), .bias = pick(Bias::no, Bias::yes), .soft_cap = pick(0.0, 2.0)};
     shape.embedding_width = newer_.below(3) == 0 ? 5 : 0;
-    if (shape.embedding_width > 0) logits.tied = false;
+    shape.projected_tokens = rarely();
+    if (rarely()) logits.scale = 0.5;
     if (kind == 0) return WordAnswererConfig{shape, logits};
     if (kind == 1) return CandidateChooserConfig{shape, chance()};
     if (kind == 2) return LanguageModelConfig{shape, logits};
     const Activation activation =
         pick(Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::quick_gelu);
-    return MaskedLanguageModelConfig{shape, logits, chance(), activation};
+    return MaskedLanguageModelConfig{shape, logits, chance(), activation, rarely() ? Bias::no : Bias::yes};
   }
 
  private:
@@ -35,9 +36,13 @@ class RandomConfig {
     return all[static_cast<std::size_t>(random_.below(std::ssize(all)))];
   }
   bool chance() { return random_.below(2) == 1; }
+  bool rarely() { return newer_.below(4) == 0; }
 
   NormConfig norm() {
-    return {.kind = pick(NormKind::layer, NormKind::rms), .epsilon = pick(1e-5, 1e-2), .gain_offset = chance()};
+    return {.kind = pick(NormKind::layer, NormKind::rms),
+            .epsilon = pick(1e-5, 1e-2),
+            .gain_offset = chance(),
+            .bias = !rarely()};
   }
   AttentionConfig attention(bool causal) {
     AttentionConfig a{.d_model = 8, .heads = pick(1, 2, 4)};
@@ -54,6 +59,7 @@ class RandomConfig {
     a.scale = pick(0.0, 0.7);
     a.soft_cap = pick(0.0, 1.5);
     if (causal) a.window = pick(0, 0, 2, 4);
+    if (!causal && rarely()) a.window = 2;
     return a;
   }
   TransformerConfig transformer(bool causal) {
@@ -74,6 +80,8 @@ class RandomConfig {
     block.placement = pick(NormPlacement::before, NormPlacement::after, NormPlacement::output, NormPlacement::both);
     block.parallel = block.placement == NormPlacement::before && chance();
     block.shared_norm = block.parallel && newer_.below(2) == 1;
+    block.attention_norm = block.shared_norm || !rarely();
+    block.residual_scale = rarely() ? 0.5 : 1;
     c.rotary = {.base = pick(10000.0, 100.0),
                 .fraction = block.attention.complete().d_k > 2 ? pick(1.0, 0.5) : 1.0,
                 .pairs = pick(RotaryPairs::halves, RotaryPairs::neighbours),
@@ -85,7 +93,9 @@ class RandomConfig {
     c.full_attention_every = pick(0, 2);
     if (chance()) c.full_attention_layers = {1};
     c.window_rotary_base = pick(0.0, 50.0);
+    if (rarely()) c.unrotated_layers = {0, 2};
     c.divide_scores_by_layer = chance();
+    c.first_attention_norm = block.shared_norm || !rarely();
     c.last_residual = pick(Residual::yes, Residual::yes, Residual::no);
     c.final_norm = chance();
     return c;

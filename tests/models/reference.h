@@ -2,6 +2,7 @@
 #include <heed/autograd/ops.h>
 #include <heed/models/model.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <string>
@@ -21,11 +22,13 @@ class Reference {
   States operator()(const TextBatch& texts) const {
     const Shape& size = texts.tokens.shape();
     Tensor x = rows("words", texts.tokens) * config_.embedding_scale;
+    const bool is_projected = config_.embedding_width > 0;
+    if (is_projected && config_.projected_tokens) x = product("embedding_projection", x);
     if (config_.positions == Positions::learned) x = x + rows("positions", counted(size[1], config_.position_offset));
     if (config_.positions == Positions::sinusoidal) x = x + sinusoids(size[1]);
     if (config_.segments > 0) x = x + rows("sentences", texts.segments);
     if (config_.embedding_norm) x = normalised("embedding_norm", x, config_.block.norm);
-    if (config_.embedding_width > 0) x = product("embedding_projection", x);
+    if (is_projected && !config_.projected_tokens) x = product("embedding_projection", x);
     States states;
     for (int layer = 0; layer < config_.layers; ++layer) {
       states.last_input = x;
@@ -40,7 +43,7 @@ class Reference {
     const Tensor y = centred ? x - mean(x, {-1}, true) : x;
     const Tensor gain = norm.gain_offset ? of_[name + ".gain"] + 1.0 : of_[name + ".gain"];
     const Tensor z = y / sqrt(mean(square(y), {-1}, true) + norm.epsilon) * gain;
-    return centred ? z + of_[name + ".bias"] : z;
+    return centred && norm.bias ? z + of_[name + ".bias"] : z;
   }
   Tensor product(const std::string& name, const Tensor& x) const {
     const Tensor y = matmul(x, of_[name + ".weight"]);
@@ -70,7 +73,9 @@ class Reference {
   static Tensor capped(const Tensor& x, double cap) { return cap > 0 ? tanh(x / cap) * cap : x; }
   /// Returns the logits of the vocabulary for states (..., width of its rows).
   Tensor logits(const Tensor& states, const LogitsConfig& logits) const {
-    Tensor y = matmul(states, transpose(of_[logits.tied ? "words.weight" : "unembedding"]));
+    const Tensor words = of_[logits.tied ? "words.weight" : "unembedding"];
+    const bool fits = states.size(-1) == words.size(1);
+    Tensor y = matmul(fits ? states : product("output_projection", states), transpose(words)) * logits.scale;
     if (logits.bias == Bias::yes) y = y + of_["output_bias"];
     return capped(y, logits.soft_cap);
   }
@@ -85,12 +90,12 @@ class Reference {
   Tensor sinusoids(std::int64_t T) const {
     std::vector<double> values;
     for (int t = 0; t < T; ++t) {
-      for (int i = 0; i < config_.embedded(); ++i) {
-        const double angle = t * std::pow(10000, -(i - i % 2) / static_cast<double>(config_.embedded()));
+      for (int i = 0; i < config_.summed(); ++i) {
+        const double angle = t * std::pow(10000, -(i - i % 2) / static_cast<double>(config_.summed()));
         values.push_back(i % 2 ? std::cos(angle) : std::sin(angle));
       }
     }
-    return tensor({T, config_.embedded()}, values, DType::float64);
+    return tensor({T, config_.summed()}, values, DType::float64);
   }
 
   double frequency(int pair, int rotated, double window_base) const {
@@ -141,8 +146,8 @@ class Reference {
       const std::int64_t length = texts.lengths.empty() ? T : texts.lengths[static_cast<std::size_t>(b)];
       for (std::int64_t query = 0; query < T; ++query) {
         for (std::int64_t key = 0; key < T; ++key) {
-          const bool is_seen = config_.causal ? key <= query && (window == 0 || query - key < window) : key < length;
-          result.push_back(!is_seen);
+          const bool is_seen = config_.causal ? key <= query : key < length;
+          result.push_back(!is_seen || (window > 0 && std::abs(query - key) >= window));
         }
       }
     }
@@ -163,7 +168,9 @@ class Reference {
       if (a.query_key_norm == QueryKeyNorm::all) y = normalised(norm, y, a.query_key);
       y = split(y, heads, d_k);
       if (a.query_key_norm == QueryKeyNorm::heads) y = normalised(norm, y, a.query_key);
-      return config_.positions == Positions::rotary ? rotated(y, window_base) : y;
+      const bool is_rotated =
+          config_.positions == Positions::rotary && std::ranges::count(config_.unrotated_layers, layer) == 0;
+      return is_rotated ? rotated(y, window_base) : y;
     };
     const Tensor Q = made(W_Q, name + ".q_norm", a.heads), K = made(W_K, name + ".k_norm", kv_heads);
     const Tensor V = split(product(W_V, x), kv_heads, d_v);
@@ -198,23 +205,26 @@ class Reference {
     const int window = is_full ? 0 : b.attention.window;
     const auto norm = [&](const std::string& of, const Tensor& y) { return normalised(of, y, b.norm); };
     const auto attended = [&](const Tensor& y) { return attention(name + ".attention", y, texts, window, layer); };
+    const bool reads_norm = b.attention_norm && (layer > 0 || config_.first_attention_norm);
+    const double s = b.residual_scale;
     const Tensor residual = is_last && config_.last_residual == Residual::no ? zeros(x.shape(), DType::float64) : x;
     const bool has_mlp = b.mlp.width > 0;
     const std::string first = name + ".attention_norm", second = b.shared_norm ? first : of_mlp + ".norm";
     if (b.placement == NormPlacement::before) {
-      const Tensor y = residual + attended(norm(first, x));
-      return has_mlp ? y + mlp(of_mlp, norm(second, b.parallel ? x : y)) : y;
+      const Tensor y = residual + attended(reads_norm ? norm(first, x) : x) * s;
+      return has_mlp ? y + mlp(of_mlp, norm(second, b.parallel ? x : y)) * s : y;
     }
     if (b.placement == NormPlacement::after) {
-      const Tensor y = norm(first, residual + attended(x));
-      return has_mlp ? norm(second, y + mlp(of_mlp, y)) : y;
+      const Tensor y = norm(first, residual + attended(x) * s);
+      return has_mlp ? norm(second, y + mlp(of_mlp, y) * s) : y;
     }
     if (b.placement == NormPlacement::output) {
-      const Tensor y = residual + norm(first, attended(x));
-      return has_mlp ? y + norm(second, mlp(of_mlp, y)) : y;
+      const Tensor y = residual + norm(first, attended(x)) * s;
+      return has_mlp ? y + norm(second, mlp(of_mlp, y)) * s : y;
     }
-    const Tensor y = residual + norm(name + ".output_attention_norm", attended(norm(first, x)));
-    return has_mlp ? y + norm(of_mlp + ".output_norm", mlp(of_mlp, norm(second, y))) : y;
+    const Tensor read = reads_norm ? norm(first, x) : x;
+    const Tensor y = residual + norm(name + ".output_attention_norm", attended(read)) * s;
+    return has_mlp ? y + norm(of_mlp + ".output_norm", mlp(of_mlp, norm(second, y))) * s : y;
   }
 
   const TransformerConfig& config_;

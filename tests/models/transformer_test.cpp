@@ -166,8 +166,8 @@ TEST_CASE("A Transformer rejects impossible configurations and texts") {
   };
   CHECK(make(of_vectors(-1, 0)) == "Transformer: expected at least 0 layers, got -1");
   TransformerConfig config = of_vectors(1, 0);
-  config.block.attention.window = 3;
-  CHECK(make(config) == "Transformer: a sliding window needs a causal model");
+  config.block.residual_scale = std::numeric_limits<double>::infinity();
+  CHECK(make(config) == "TransformerBlock: residual_scale must be finite, got inf");
   const Transformer vectors(Scope(parameters, 1) / "vectors", of_vectors(1, 0));
   CHECK(message([&] {
           vectors({Ids({1, 2}, {0, 1})});

@@ -34,33 +34,35 @@ namespace {
 Tensor composed_block(const TransformerBlock& block, const Tensor& x, const Mask& mask) {
   const BlockConfig& config = block.config;
   const auto normed = [&](const std::optional<Norm>& norm, const Tensor& y) {
+    if (!norm) return y;
     if (config.norm.kind == NormKind::rms) {
       return y / sqrt(mean(square(y), {-1}, true) + config.norm.epsilon) * norm->gain;
     }
     const Tensor centred = y - mean(y, {-1}, true);
     return centred / sqrt(mean(square(centred), {-1}, true) + config.norm.epsilon) * norm->gain + norm->bias;
   };
+  const double s = config.residual_scale;
   const auto mlp = [&](const Tensor& y) { return block.mlp->out(relu(block.mlp->in(y))); };
   const auto attention = [&](const Tensor& y) { return block.attention(y, mask).output; };
   const Tensor residual = block.residual == Residual::yes ? x : zeros(x.shape(), x.dtype());
   const auto &norms = block.attention_norms, &mlp_norms = *block.mlp_norms;
   if (config.parallel) {
-    return residual + attention(normed(norms.input, x)) + mlp(normed(mlp_norms.input, x));
+    return residual + attention(normed(norms.input, x)) * s + mlp(normed(mlp_norms.input, x)) * s;
   }
   Tensor y;
   switch (config.placement) {
     case NormPlacement::before:
-      y = residual + attention(normed(norms.input, x));
-      return y + mlp(normed(mlp_norms.input, y));
+      y = residual + attention(normed(norms.input, x)) * s;
+      return y + mlp(normed(mlp_norms.input, y)) * s;
     case NormPlacement::after:
-      y = normed(norms.sum, residual + attention(x));
-      return normed(mlp_norms.sum, y + mlp(y));
+      y = normed(norms.sum, residual + attention(x) * s);
+      return normed(mlp_norms.sum, y + mlp(y) * s);
     case NormPlacement::output:
-      y = residual + normed(norms.output, attention(x));
-      return y + normed(mlp_norms.output, mlp(y));
+      y = residual + normed(norms.output, attention(x)) * s;
+      return y + normed(mlp_norms.output, mlp(y)) * s;
     case NormPlacement::both:
-      y = residual + normed(norms.output, attention(normed(norms.input, x)));
-      return y + normed(mlp_norms.output, mlp(normed(mlp_norms.input, y)));
+      y = residual + normed(norms.output, attention(normed(norms.input, x))) * s;
+      return y + normed(mlp_norms.output, mlp(normed(mlp_norms.input, y))) * s;
   }
   return y;
 }
@@ -80,10 +82,15 @@ TEST_CASE("TransformerBlock equals its formula for every norm placement, also th
   const Residual residual = GENERATE(Residual::yes, Residual::no);
   config.parallel = config.placement == NormPlacement::before && GENERATE(false, true);
   config.shared_norm = config.parallel && GENERATE(false, true);
+  config.attention_norm = config.placement != NormPlacement::before || config.shared_norm || GENERATE(true, false);
+  config.residual_scale = GENERATE(1.0, 0.5);
   CAPTURE(name_of(config.norm.kind), name_of(config.placement), config.parallel, config.shared_norm, name_of(residual));
+  CAPTURE(config.attention_norm, config.residual_scale);
   Parameters parameters;
   const TransformerBlock block(Scope(parameters, 1, DType::float64), config, residual);
-  const std::size_t norms = config.placement == NormPlacement::both ? 4 : config.shared_norm ? 1 : 2;
+  const std::size_t norms = config.placement == NormPlacement::both ? 4
+                            : config.shared_norm                    ? 1
+                                                                    : 1 + config.attention_norm;
   CHECK(parameters.size() == 4 + 1 + 4 + norms * (config.norm.kind == NormKind::layer ? 2 : 1));
   Random random(4);
   draw_block(parameters, random);
@@ -177,6 +184,11 @@ TEST_CASE("TransformerBlock rejects a negative MLP width and invalid parallel co
         }) == "TransformerBlock: a parallel block needs norm placement 'before', got 'both'");
   CHECK(message([&] { TransformerBlock(scope / "c", {.attention = {.d_model = 4}, .shared_norm = true}); }) ==
         "TransformerBlock: shared_norm is for a parallel block");
+  CHECK(message([&] {
+          TransformerBlock(
+              scope / "d",
+              {.attention = {.d_model = 4}, .parallel = true, .shared_norm = true, .attention_norm = false});
+        }) == "TransformerBlock: shared_norm needs attention_norm");
 }
 
 TEST_CASE("Dropout applies to the attention weights and to the output of each part") {

@@ -119,7 +119,7 @@ std::vector<Key> keys(Config& c) {
       {"model.rotary_factor", Number{&c.model.rotary.factor, 0, true}, "factor of the rotary scaling"},
       {"model.window",
        Integer{&attention.window, 0, 65536},
-       "number of tokens that a token sees; 0: all",
+       "number of tokens that a token sees on either side, itself included; 0: all",
        {"sliding_window"}},
       {"model.full_attention_every", Integer{&c.model.full_attention_every, 0, 64},
        "every Nth layer sees all tokens, despite the window; 0: none"},

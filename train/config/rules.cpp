@@ -118,9 +118,6 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
   demand(!block.parallel || c.model.block.placement == NormPlacement::before,
          {"model.parallel", "model.norm_placement"},
          fmt::format("model.parallel needs model.norm_placement before, got {}", name_of(c.model.block.placement)));
-  demand(a.window == 0 || (predicts_tokens(c.data.kind) && c.data.kind != TaskKind::masked_text),
-         {"model.window", "data.task"},
-         fmt::format("model.window {} is for models that predict the next token, not for task {}", a.window, task));
 
   const OptimizerOptions& o = c.optimizer;
   demand(o.momentum == 0 || o.method == OptimizerOptions::Method::sgd, {"optim.name", "optim.momentum"},

@@ -133,6 +133,23 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
   CHECK(
       large.at("model_missing") ==
       "The model takes 2.38 MB in float16; a page holds models of up to 2.10 MB. inspect serve answers for any model.");
+
+  // A page leaves out models with parts that it does not compute.
+  const auto lacks = [&](void (*change)(TransformerConfig&), const LogitsConfig& logits = {}) {
+    SavedModel other = small_model();
+    TransformerConfig shape = small_config();
+    change(shape);
+    make_network(other, WordAnswererConfig{shape, logits}, 1);
+    save_model(model_path(run.run), other);
+    return page_run(run.run).description.at("model_missing").get<std::string>();
+  };
+  CHECK(lacks([](TransformerConfig& c) { c.embedding_width = 4; }).starts_with("The model has a linear layer behind "));
+  CHECK(lacks([](TransformerConfig& c) { c.block.norm.bias = false; }).starts_with("The model has LayerNorm without "));
+  CHECK(lacks([](TransformerConfig& c) { c.block.residual_scale = 2; }).starts_with("The model has a factor of what "));
+  CHECK(lacks([](TransformerConfig&) {}, {.scale = 2}).starts_with("The model has a factor of its logits"));
+  CHECK(lacks([](TransformerConfig& c) {
+          c.positions = Positions::rotary, c.block.attention.d_k = 4, c.unrotated_layers = {0};
+        }).starts_with("The model has layers without the rotary embedding"));
 }
 
 TEST_CASE("page_run leaves out steps before the last if the page would be too large") {

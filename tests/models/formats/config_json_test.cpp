@@ -15,6 +15,7 @@ TransformerConfig other_than_default() {
           .layers = 5,
           .causal = true,
           .embedding_width = 10,
+          .projected_tokens = true,
           .embedding_scale = 2.5,
           .embedding_norm = true,
           .positions = Positions::rotary,
@@ -29,28 +30,33 @@ TransformerConfig other_than_default() {
                      .original_length = 1024,
                      .divisors = {1, 2.5},
                      .amplitude = 1.5},
-          .block = {.attention = {.d_model = 12,
-                                  .heads = 4,
-                                  .kv_heads = 2,
-                                  .d_k = 6,
-                                  .d_v = 5,
-                                  .bias = Bias::yes,
-                                  .output_bias = Bias::no,
-                                  .tie = Tie::K_is_V,
-                                  .query_key_norm = QueryKeyNorm::all,
-                                  .query_key = {.kind = NormKind::layer, .epsilon = 1e-3, .gain_offset = true},
-                                  .scale = 0.125,
-                                  .soft_cap = 50,
-                                  .window = 3},
+          .block = {.attention =
+                        {.d_model = 12,
+                         .heads = 4,
+                         .kv_heads = 2,
+                         .d_k = 6,
+                         .d_v = 5,
+                         .bias = Bias::yes,
+                         .output_bias = Bias::no,
+                         .tie = Tie::K_is_V,
+                         .query_key_norm = QueryKeyNorm::all,
+                         .query_key = {.kind = NormKind::layer, .epsilon = 1e-3, .gain_offset = true, .bias = false},
+                         .scale = 0.125,
+                         .soft_cap = 50,
+                         .window = 3},
                     .mlp = {.width = 20, .activation = Activation::geglu_tanh, .bias = Bias::no},
-                    .norm = {.kind = NormKind::rms, .epsilon = 1e-4, .gain_offset = true},
+                    .norm = {.kind = NormKind::rms, .epsilon = 1e-4, .gain_offset = true, .bias = false},
                     .placement = NormPlacement::both,
                     .parallel = true,
-                    .shared_norm = true},
+                    .shared_norm = true,
+                    .attention_norm = false,
+                    .residual_scale = 0.5},
           .full_attention_every = 6,
           .full_attention_layers = {0, 3},
           .window_rotary_base = 100,
+          .unrotated_layers = {1},
           .divide_scores_by_layer = true,
+          .first_attention_norm = false,
           .last_residual = Residual::no,
           .final_norm = false};
 }
@@ -99,17 +105,21 @@ TEST_CASE("to_json writes the documented form of a configuration") {
   CHECK(
       format_json(to_json(config)) ==
       R"({"kind":"language_model","transformer":{"max_length":12,"segments":0,"layers":2,"causal":true,)"
-      R"("embedding_width":0,"embedding_scale":1.0,"embedding_norm":false,"positions":"rotary","position_offset":0,)"
+      R"("embedding_width":0,"projected_tokens":false,"embedding_scale":1.0,"embedding_norm":false,)"
+      R"("positions":"rotary","position_offset":0,)"
       R"("rotary":{"base":10000.0,"fraction":1.0,"pairs":"halves","scaling":"none","factor":1.0,)"
       R"("low_frequency":1.0,"high_frequency":4.0,"original_length":8192,"divisors":[],"amplitude":1.0},)"
       R"("block":{"attention":{"d_model":8,"heads":2,"kv_heads":1,"d_k":4,"d_v":5,"bias":false,)"
       R"("output_bias":false,"tie":"none","query_key_norm":"heads",)"
-      R"("query_key":{"kind":"rms","epsilon":1e-06,"gain_offset":false},"scale":0.0,"soft_cap":0.0,"window":0},)"
+      R"("query_key":{"kind":"rms","epsilon":1e-06,"gain_offset":false,"bias":true},)"
+      R"("scale":0.0,"soft_cap":0.0,"window":0},)"
       R"("mlp":{"width":16,"activation":"swiglu","bias":false},)"
-      R"("norm":{"kind":"rms","epsilon":1e-06,"gain_offset":false},"placement":"before","parallel":false,"shared_norm":false},)"
-      R"("full_attention_every":0,"full_attention_layers":[],"window_rotary_base":0.0,)"
-      R"("divide_scores_by_layer":false,"last_residual":"yes","final_norm":true},)"
-      R"("logits":{"tied":true,"bias":false,"soft_cap":0.0}})");
+      R"("norm":{"kind":"rms","epsilon":1e-06,"gain_offset":false,"bias":true},"placement":"before","parallel":false,)"
+      R"("shared_norm":false,"attention_norm":true,"residual_scale":1.0},)"
+      R"("full_attention_every":0,"full_attention_layers":[],"window_rotary_base":0.0,"unrotated_layers":[],)"
+      R"("divide_scores_by_layer":false,"first_attention_norm":true,"last_residual":"yes",)"
+      R"("final_norm":true},)"
+      R"("logits":{"tied":true,"bias":false,"scale":1.0,"soft_cap":0.0}})");
   CHECK(to_json(WordAnswererConfig{}).at("kind") == "word_answerer");
   CHECK(format_json(to_json(CandidateChooserConfig{}).at("or_none")) == "false");
   CHECK(to_json(MaskedLanguageModelConfig{}).at("activation") == "gelu");

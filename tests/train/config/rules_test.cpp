@@ -31,9 +31,7 @@ TEST_CASE("The error for keys that contradict each other points at the last of t
   CHECK(config_error("model: {mlp: 8, parallel: true, norm_placement: both}") ==
         "f:1:49: model.parallel needs model.norm_placement before, got both");
   CHECK(config_error("model: {mlp: 8, parallel: true}") == "no error");
-  CHECK(config_error("model: {window: 3}") ==
-        "f:1:17: model.window 3 is for models that predict the next token, not for task coreference");
-  CHECK(config_error("data: {task: induction}\nmodel: {window: 3}") == "no error");
+  CHECK(config_error("model: {window: 3}") == "no error");
   CHECK(config_error("train: {batch_size: 8, accumulate: 3}") ==
         "f:1:36: train.accumulate 3 must divide train.batch_size 8");
   CHECK(config_error("optim: {nesterov: true}") == "f:1:19: optim.nesterov needs optim.momentum above 0, got 0");
