@@ -132,6 +132,10 @@ models = {
                          rope_parameters=rope()), torch.float16),
     "arcee": (tf.ArceeForCausalLM, tf.ArceeConfig(**dict(decoder, hidden_size=16), mlp_bias=True, rope_parameters=rope()),
               torch.bfloat16),
+    "granite": (tf.GraniteForCausalLM,
+                tf.GraniteConfig(**dict(decoder, hidden_size=16), embedding_multiplier=12.0, attention_multiplier=0.3,
+                                 residual_multiplier=0.22, logits_scaling=6.0, attention_bias=True,
+                                 tie_word_embeddings=True, rope_parameters=rope()), torch.bfloat16),
 }
 
 

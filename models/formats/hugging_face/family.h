@@ -74,6 +74,7 @@ Family stablelm_family();
 Family phi_family();
 Family llama_family();
 Family arcee_family();
+Family granite_family();
 Family mistral_family();
 Family qwen2_family();
 Family qwen3_family();

@@ -64,6 +64,21 @@ PretrainedConfig read_arcee(ConfigReader& json) {
   return config;
 }
 
+// Reads Granite, a LLaMA with four factors: of the embeddings, the scores, what each part adds, and the logits.
+PretrainedConfig read_granite(ConfigReader& json) {
+  PretrainedConfig config = read_llama_shape(json, {}, 1e-6, 2048);
+  TransformerConfig& t = config.transformer;
+  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  t.block.mlp.bias = json.flag("mlp_bias", false) ? Bias::yes : Bias::no;
+  read_attention_bias(json, t);
+  read_rotary(json, t, 10000);
+  t.embedding_scale = json.positive("embedding_multiplier", 1);
+  t.block.attention.scale = json.positive("attention_multiplier", 1);
+  t.block.residual_scale = json.positive("residual_multiplier", 1);
+  config.logits = {.tied = json.flag("tie_word_embeddings", false), .scale = 1 / json.positive("logits_scaling", 1)};
+  return config;
+}
+
 PretrainedConfig read_mistral(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json);
   TransformerConfig& t = config.transformer;
@@ -248,6 +263,7 @@ TensorNames llama_names() { return norms_before(separate_projections()); }
 
 Family llama_family() { return llama_like("llama", read_llama, llama_names()); }
 Family arcee_family() { return llama_like("arcee", read_arcee, llama_names()); }
+Family granite_family() { return llama_like("granite", read_granite, llama_names()); }
 Family mistral_family() { return llama_like("mistral", read_mistral, llama_names()); }
 Family qwen2_family() { return llama_like("qwen2", read_qwen2, llama_names()); }
 Family qwen3_family() { return llama_like("qwen3", read_qwen3, llama_names()); }

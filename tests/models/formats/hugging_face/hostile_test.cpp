@@ -60,9 +60,10 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
           "  unknown key 'alibi': true. heed cannot tell whether it changes the results; remove it if transformers "
           "ignores it");
   CHECK(with_key("model_type", "gpt3") ==
-        "DIR/config.json: 'model_type' must be one of bert, megatron-bert, distilbert, electra, roberta, xlm-roberta, "
-        "camembert, gpt2, gpt_neo, gpt_neox, opt, starcoder2, stablelm, phi, llama, arcee, mistral, qwen2, qwen3, "
-        "olmo2, olmo3, phi3, gemma, gemma2, gemma3_text, got 'gpt3' (did you mean 'gpt2'?)");
+        "DIR/config.json: 'model_type' must be one of bert, megatron-bert, distilbert, electra, "
+        "roberta, xlm-roberta, camembert, gpt2, gpt_neo, gpt_neox, opt, starcoder2, stablelm, phi, llama, arcee, "
+        "granite, mistral, qwen2, qwen3, olmo2, olmo3, phi3, gemma, gemma2, gemma3_text, got 'gpt3' "
+        "(did you mean 'gpt2'?)");
   const std::string layers = "'attention_types' must give 3 layers, each \"global\" or \"local\", got ";
   for (const char* types :
        {R"([[["global"],2]])", R"([[["global","local"],9223372036854775807]])", R"([[[],4611686018427387904]])",
@@ -76,6 +77,8 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
             R"('attention_layers' must give 3 layers, each "global" or "local", got ["local","global"])");
   CHECK(with_key("word_embed_proj_dim", 512, "opt") ==
         not_as_configured + "'word_embed_proj_dim': heed supports only 20, got 512");
+  CHECK(with_key("residual_multiplier", 0, "granite") ==
+        not_as_configured + "'residual_multiplier' must be a number above 0, got 0");
   CHECK(with_key("layer_norm_elementwise_affine", false, "opt").starts_with(not_as_configured));
   CHECK(with_key("hidden_activation", "relu", "gemma") ==
         not_as_configured + "'hidden_activation': heed supports only \"gelu_pytorch_tanh\", got \"relu\"");

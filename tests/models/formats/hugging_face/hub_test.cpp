@@ -226,6 +226,20 @@ TEST_CASE("Configurations of LLaMA 3, SmolLM2, Arcee, Mistral, Qwen and OLMo on 
   CHECK((olmo3.window_rotary_base == 500000 && olmo3.rotary.divisors.size() == 64 && olmo3.rotary.amplitude > 1.2));
 }
 
+TEST_CASE("Configurations of Granite on the hub are understood") {
+  const PretrainedConfig granite =  // of 3.1 2B
+      read(R"({"architectures": ["GraniteForCausalLM"], "attention_bias": false, "attention_dropout": 0.1,
+    "attention_multiplier": 0.015625, "bos_token_id": 0, "embedding_multiplier": 12.0, "eos_token_id": 0,
+    "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02, "intermediate_size": 8192,
+    "logits_scaling": 8.0, "max_position_embeddings": 131072, "mlp_bias": false, "model_type": "granite",
+    "num_attention_heads": 32, "num_hidden_layers": 40, "num_key_value_heads": 8, "pad_token_id": 0,
+    "residual_multiplier": 0.22, "rms_norm_eps": 1e-05, "rope_scaling": null, "rope_theta": 5000000.0,
+    "tie_word_embeddings": true, "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 49155})");
+  const TransformerConfig& t = granite.transformer;
+  CHECK((t.embedding_scale == 12 && t.block.attention.scale == 1.0 / 64 && t.block.residual_scale == 0.22));
+  CHECK((granite.logits.scale == 0.125 && granite.logits.tied && t.rotary.base == 5000000));
+}
+
 TEST_CASE("Configurations of Phi-3 and Gemma on the hub are understood") {
   const TransformerConfig phi =
       read(R"({"architectures": ["Phi3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
@@ -348,6 +362,7 @@ TEST_CASE("Missing keys of a configuration have the defaults of transformers for
             .transformer.max_length == 2048);
   CHECK(shape("stablelm", R"(, "num_key_value_heads": 2)", 16).rotary.fraction == 0.25);
   CHECK(shape("stablelm", R"(, "num_key_value_heads": 2, "use_parallel_residual": true)", 16).block.shared_norm);
+  CHECK(shape("granite").block.attention.scale == 1);
   CHECK((shape("phi").rotary.fraction == 0.5 && shape("phi").block.attention.kv_heads == 2));
   const BlockConfig starcoder2 = shape("starcoder2").block;
   CHECK((starcoder2.attention.kv_heads == 2 && starcoder2.attention.d_k == 4 && starcoder2.attention.window == 0));

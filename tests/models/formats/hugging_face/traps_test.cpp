@@ -32,7 +32,7 @@ void as_version_4(Json& config, const char* type_key = "rope_type") {
 
 TEST_CASE("Rotary embeddings are read in the form of transformers 4 and 5") {
   for (const char* name : {"llama", "llama_tied", "llama_bare", "mistral", "qwen2", "qwen3", "olmo2", "phi3", "gemma2",
-                           "starcoder2", "stablelm", "phi", "arcee"}) {
+                           "starcoder2", "stablelm", "phi", "arcee", "granite"}) {
     CAPTURE(name);
     CHECK(CopiedModel(name).config([](Json& json) { as_version_4(json); }).difference() < exactly);
     CHECK(CopiedModel(name).config([](Json& json) { as_version_4(json, "type"); }).difference() < exactly);
@@ -185,6 +185,15 @@ TEST_CASE("A head that does not predict tokens is left out, even when the embedd
   CHECK_FALSE(with_head("gpt2", "multiple_choice_head.summary"));
   CHECK_FALSE(with_head("gpt_neox", "classifier"));
   CHECK_FALSE(with_head("llama", "score"));
+}
+
+TEST_CASE("Granite's factors are those of its configuration") {
+  for (const char* key : {"embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling"}) {
+    CAPTURE(key);
+    CopiedModel copy("granite");
+    copy.config([&](Json& json) { json[key] = 0.8; });
+    CHECK(copy.difference() > 1e-4);
+  }
 }
 
 TEST_CASE("A model without its untied head is loaded as a BareTransformer") {
