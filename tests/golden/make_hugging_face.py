@@ -136,6 +136,9 @@ models = {
                 tf.GraniteConfig(**dict(decoder, hidden_size=16), embedding_multiplier=12.0, attention_multiplier=0.3,
                                  residual_multiplier=0.22, logits_scaling=6.0, attention_bias=True,
                                  tie_word_embeddings=True, rope_parameters=rope()), torch.bfloat16),
+    "smollm3": (tf.SmolLM3ForCausalLM,
+                tf.SmolLM3Config(**dict(decoder, hidden_size=16, num_hidden_layers=3), no_rope_layers=[1, 0, 1],
+                                 use_sliding_window=True, sliding_window=4, rope_parameters=rope()), torch.bfloat16),
 }
 
 

@@ -75,6 +75,7 @@ Family phi_family();
 Family llama_family();
 Family arcee_family();
 Family granite_family();
+Family smollm3_family();
 Family mistral_family();
 Family qwen2_family();
 Family qwen3_family();

@@ -1,5 +1,7 @@
 #include "models/formats/hugging_face/family.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -76,6 +78,46 @@ PretrainedConfig read_granite(ConfigReader& json) {
   t.block.attention.scale = json.positive("attention_multiplier", 1);
   t.block.residual_scale = json.positive("residual_multiplier", 1);
   config.logits = {.tied = json.flag("tie_word_embeddings", false), .scale = 1 / json.positive("logits_scaling", 1)};
+  return config;
+}
+
+// Returns whether each layer of SmolLM3 rotates: no_rope_layers has a 0 for each that does not, or every n-th does not.
+std::vector<bool> rotated_layers(ConfigReader& json, int layers) {
+  const int every = json.integer("no_rope_layer_interval", 1, 4);
+  const Json* const given = json.find("no_rope_layers");
+  std::vector<bool> rotated;
+  for (int layer = 0; layer < layers; ++layer) {
+    const auto at = static_cast<std::size_t>(layer);
+    const bool has_entry = given && given->is_array() && at < given->size();
+    if (given && !(has_entry && ((*given)[at] == 0 || (*given)[at] == 1))) {
+      json.note(fmt::format("'no_rope_layers' must be a list of 0 and 1, one per layer, for {} layers", layers));
+      return std::vector<bool>(static_cast<std::size_t>(layers), true);
+    }
+    rotated.push_back(given ? (*given)[at] == 1 : (layer + 1) % every != 0);
+  }
+  return rotated;
+}
+
+PretrainedConfig read_smollm3(ConfigReader& json) {
+  PretrainedConfig config = read_llama_shape(json);
+  TransformerConfig& t = config.transformer;
+  if (!json.has("num_key_value_heads")) t.block.attention.kv_heads = 4;
+  check_key_heads(json, t.block.attention);
+  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  t.block.mlp.bias = json.flag("mlp_bias", false) ? Bias::yes : Bias::no;
+  read_attention_bias(json, t);
+  const std::vector<bool> rotated = rotated_layers(json, t.layers);
+  for (int layer = 0; layer < t.layers; ++layer) {
+    if (!rotated[static_cast<std::size_t>(layer)]) t.unrotated_layers.push_back(layer);
+  }
+  const bool uses_windows = json.flag("use_sliding_window", false);
+  const bool has_windows = uses_windows && json.has("sliding_window", Null::missing);
+  read_windows(json, t, [&](int layer) { return has_windows && !rotated[static_cast<std::size_t>(layer)]; });
+  if (t.block.attention.window > 0 && !uses_windows)  // with which some kernels of transformers see all tokens
+    json.note("'use_sliding_window': heed computes true alone where layer_types has windows");
+  read_rotary(json, t, 2000000);
+  config.logits.tied = json.flag("tie_word_embeddings", true);
+  json.ignore({"max_window_layers"});
   return config;
 }
 
@@ -264,6 +306,7 @@ TensorNames llama_names() { return norms_before(separate_projections()); }
 Family llama_family() { return llama_like("llama", read_llama, llama_names()); }
 Family arcee_family() { return llama_like("arcee", read_arcee, llama_names()); }
 Family granite_family() { return llama_like("granite", read_granite, llama_names()); }
+Family smollm3_family() { return llama_like("smollm3", read_smollm3, llama_names()); }
 Family mistral_family() { return llama_like("mistral", read_mistral, llama_names()); }
 Family qwen2_family() { return llama_like("qwen2", read_qwen2, llama_names()); }
 Family qwen3_family() { return llama_like("qwen3", read_qwen3, llama_names()); }

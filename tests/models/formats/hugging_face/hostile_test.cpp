@@ -62,7 +62,7 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
   CHECK(with_key("model_type", "gpt3") ==
         "DIR/config.json: 'model_type' must be one of bert, megatron-bert, distilbert, electra, "
         "roberta, xlm-roberta, camembert, gpt2, gpt_neo, gpt_neox, opt, starcoder2, stablelm, phi, llama, arcee, "
-        "granite, mistral, qwen2, qwen3, olmo2, olmo3, phi3, gemma, gemma2, gemma3_text, got 'gpt3' "
+        "granite, smollm3, mistral, qwen2, qwen3, olmo2, olmo3, phi3, gemma, gemma2, gemma3_text, got 'gpt3' "
         "(did you mean 'gpt2'?)");
   const std::string layers = "'attention_types' must give 3 layers, each \"global\" or \"local\", got ";
   for (const char* types :
@@ -79,6 +79,12 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
         not_as_configured + "'word_embed_proj_dim': heed supports only 20, got 512");
   CHECK(with_key("residual_multiplier", 0, "granite") ==
         not_as_configured + "'residual_multiplier' must be a number above 0, got 0");
+  for (const Json& rotated : {Json({1, 0}), Json({1, 0, 2}), Json("all")}) {
+    CHECK(with_key("no_rope_layers", rotated, "smollm3") ==
+          not_as_configured + "'no_rope_layers' must be a list of 0 and 1, one per layer, for 3 layers");
+  }
+  CHECK(with_key("use_sliding_window", false, "smollm3") ==
+        not_as_configured + "'use_sliding_window': heed computes true alone where layer_types has windows");
   CHECK(with_key("layer_norm_elementwise_affine", false, "opt").starts_with(not_as_configured));
   CHECK(with_key("hidden_activation", "relu", "gemma") ==
         not_as_configured + "'hidden_activation': heed supports only \"gelu_pytorch_tanh\", got \"relu\"");

@@ -226,7 +226,7 @@ TEST_CASE("Configurations of LLaMA 3, SmolLM2, Arcee, Mistral, Qwen and OLMo on 
   CHECK((olmo3.window_rotary_base == 500000 && olmo3.rotary.divisors.size() == 64 && olmo3.rotary.amplitude > 1.2));
 }
 
-TEST_CASE("Configurations of Granite on the hub are understood") {
+TEST_CASE("Configurations of Granite and SmolLM3 on the hub are understood") {
   const PretrainedConfig granite =  // of 3.1 2B
       read(R"({"architectures": ["GraniteForCausalLM"], "attention_bias": false, "attention_dropout": 0.1,
     "attention_multiplier": 0.015625, "bos_token_id": 0, "embedding_multiplier": 12.0, "eos_token_id": 0,
@@ -238,6 +238,16 @@ TEST_CASE("Configurations of Granite on the hub are understood") {
   const TransformerConfig& t = granite.transformer;
   CHECK((t.embedding_scale == 12 && t.block.attention.scale == 1.0 / 64 && t.block.residual_scale == 0.22));
   CHECK((granite.logits.scale == 0.125 && granite.logits.tied && t.rotary.base == 5000000));
+  const PretrainedConfig smol =  // of 3B
+      read(R"({"architectures": ["SmolLM3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": null, "eos_token_id": 128001, "hidden_act": "silu", "hidden_size": 2048,
+    "initializer_range": 0.02, "intermediate_size": 11008, "max_position_embeddings": 65536, "max_window_layers": 28,
+    "mlp_bias": false, "model_type": "smollm3", "no_rope_layer_interval": 4, "num_attention_heads": 16,
+    "num_hidden_layers": 8, "num_key_value_heads": 4, "pad_token_id": 128004, "pretraining_tp": 2,
+    "rms_norm_eps": 1e-06, "rope_scaling": null, "rope_theta": 5000000.0, "sliding_window": null,
+    "torch_dtype": "bfloat16", "use_cache": false, "use_sliding_window": false, "vocab_size": 128256})");
+  CHECK((smol.transformer.unrotated_layers == std::vector<int>{3, 7} && smol.logits.tied));
+  CHECK((smol.transformer.block.attention.window == 0 && smol.transformer.rotary.base == 5000000));
 }
 
 TEST_CASE("Configurations of Phi-3 and Gemma on the hub are understood") {
@@ -363,6 +373,12 @@ TEST_CASE("Missing keys of a configuration have the defaults of transformers for
   CHECK(shape("stablelm", R"(, "num_key_value_heads": 2)", 16).rotary.fraction == 0.25);
   CHECK(shape("stablelm", R"(, "num_key_value_heads": 2, "use_parallel_residual": true)", 16).block.shared_norm);
   CHECK(shape("granite").block.attention.scale == 1);
+  const TransformerConfig smollm3 =
+      read(R"({"model_type": "smollm3", "hidden_size": 16, "num_attention_heads": 8, "num_hidden_layers": 4,
+      "intermediate_size": 8, "max_position_embeddings": 8, "vocab_size": 5})")
+          .transformer;
+  CHECK((smollm3.block.attention.kv_heads == 4 && smollm3.unrotated_layers == std::vector<int>{3}));
+  CHECK((smollm3.rotary.base == 2000000 && smollm3.block.attention.window == 0));
   CHECK((shape("phi").rotary.fraction == 0.5 && shape("phi").block.attention.kv_heads == 2));
   const BlockConfig starcoder2 = shape("starcoder2").block;
   CHECK((starcoder2.attention.kv_heads == 2 && starcoder2.attention.d_k == 4 && starcoder2.attention.window == 0));

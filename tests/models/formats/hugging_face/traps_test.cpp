@@ -32,7 +32,7 @@ void as_version_4(Json& config, const char* type_key = "rope_type") {
 
 TEST_CASE("Rotary embeddings are read in the form of transformers 4 and 5") {
   for (const char* name : {"llama", "llama_tied", "llama_bare", "mistral", "qwen2", "qwen3", "olmo2", "phi3", "gemma2",
-                           "starcoder2", "stablelm", "phi", "arcee", "granite"}) {
+                           "starcoder2", "stablelm", "phi", "arcee", "granite", "smollm3"}) {
     CAPTURE(name);
     CHECK(CopiedModel(name).config([](Json& json) { as_version_4(json); }).difference() < exactly);
     CHECK(CopiedModel(name).config([](Json& json) { as_version_4(json, "type"); }).difference() < exactly);
@@ -91,7 +91,7 @@ TEST_CASE("layer_types, or else the family, determines the layers with a sliding
   const TransformerConfig gemma3 = load_model(golden_models / "gemma3").transformer().config;
   CHECK((gemma3.block_at(0).attention.window == 0 && gemma3.block_at(1).attention.window == 4));
   CHECK((gemma3.window_rotary_base == 50 && gemma3.rotary.base == 2000 && gemma3.rotary.factor == 8));
-  for (const char* name : {"gemma2", "qwen2"}) {  // older versions of transformers take this from the family
+  for (const char* name : {"gemma2", "qwen2", "smollm3"}) {  // what older versions of transformers leave to the family
     CAPTURE(name);
     CHECK(CopiedModel(name).config([](Json& json) { json.erase("layer_types"); }).difference() < exactly);
   }
@@ -194,6 +194,16 @@ TEST_CASE("Granite's factors are those of its configuration") {
     copy.config([&](Json& json) { json[key] = 0.8; });
     CHECK(copy.difference() > 1e-4);
   }
+}
+
+TEST_CASE("SmolLM3 rotates in the layers that no_rope_layers or the interval names") {
+  CopiedModel copy("smollm3");
+  copy.config([](Json& json) { json["no_rope_layers"] = nullptr, json["no_rope_layer_interval"] = 2; });
+  CHECK(copy.difference() < exactly);
+  copy.config([](Json& json) { json["no_rope_layer_interval"] = 3; });
+  CHECK(copy.difference() > 1e-4);
+  copy.config([](Json& json) { json["no_rope_layers"] = {1, 0, 1, 0, 0}; });  // it may be longer
+  CHECK(copy.difference() < exactly);
 }
 
 TEST_CASE("A model without its untied head is loaded as a BareTransformer") {
