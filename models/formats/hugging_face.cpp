@@ -196,17 +196,19 @@ ModelConfig kind_of(const Family& family, const PretrainedConfig& config, const 
                                   .or_none = has_tensor(family, files, "candidates.none"),
                                   .numbered_sentences = false};
   }
+  const bool is_classifier = std::ranges::any_of(files.entries(), [&](const WeightFiles::Entry& entry) {
+    return is_of_other_head(plain_name(family, entry.stored.name));
+  });
   if (config.transformer.causal) {
-    const bool is_classifier = std::ranges::any_of(files.entries(), [&](const WeightFiles::Entry& entry) {
-      return is_of_other_head(plain_name(family, entry.stored.name));
-    });
     const bool has_head = (config.logits.tied && !is_classifier) || has_tensor(family, files, "unembedding");
     if (has_head) return LanguageModelConfig{.transformer = config.transformer, .logits = config.logits};
-  } else if (has_tensor(family, files, "transform.dense.weight")) {
+  } else if (has_tensor(family, files, "transform.dense.weight") &&
+             (!is_classifier || has_tensor(family, files, "output_bias"))) {  // ModernBERT's classifiers have the layer
     return MaskedLanguageModelConfig{.transformer = config.transformer,
                                      .logits = config.logits,
                                      .transform = true,
-                                     .activation = config.head_activation};
+                                     .activation = config.head_activation,
+                                     .transform_bias = config.head_bias};
   }
   return BareTransformerConfig{.transformer = config.transformer};
 }

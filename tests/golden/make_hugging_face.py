@@ -22,6 +22,8 @@ opt = dict(vocab_size=61, hidden_size=20, num_hidden_layers=2, num_attention_hea
                       max_position_embeddings=16, word_embed_proj_dim=20)
 decoder = dict(vocab_size=61, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
                intermediate_size=28, max_position_embeddings=16, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+modernbert = dict(encoder, hidden_size=16, num_hidden_layers=4, num_attention_heads=2, local_attention=6, pad_token_id=0,
+                  bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2)
 wide = dict(decoder, head_dim=6)  # heads that are wider than d_model / heads
 gemma = dict(wide, hidden_size=16, num_hidden_layers=3, query_pre_attn_scalar=9, sliding_window=4)
 
@@ -139,6 +141,16 @@ models = {
     "smollm3": (tf.SmolLM3ForCausalLM,
                 tf.SmolLM3Config(**dict(decoder, hidden_size=16, num_hidden_layers=3), no_rope_layers=[1, 0, 1],
                                  use_sliding_window=True, sliding_window=4, rope_parameters=rope()), torch.bfloat16),
+    "modernbert": (tf.ModernBertForMaskedLM,
+                   tf.ModernBertConfig(**modernbert, rope_parameters={"full_attention": rope(theta=2000.0),
+                                                                      "sliding_attention": rope(theta=50.0)}),
+                   torch.bfloat16),
+    # with the parts that the releases lack
+    "modernbert_biases": (tf.ModernBertForMaskedLM,
+                          tf.ModernBertConfig(**modernbert, norm_bias=True, attention_bias=True, mlp_bias=True,
+                                              classifier_bias=True, decoder_bias=False, tie_word_embeddings=False,
+                                              hidden_activation="gelu_pytorch_tanh", classifier_activation="silu",
+                                              layer_types=["sliding_attention", "full_attention"] * 2), torch.bfloat16),
 }
 
 

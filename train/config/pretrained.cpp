@@ -96,8 +96,10 @@ ModelConfig continued_config(const Config& config) {
       return LanguageModelConfig{.transformer = shape.transformer, .logits = shape.logits};
     case TaskKind::masked_text:
       if (shape.transformer.causal) refuse("a model that sees the whole text", "text");
-      return MaskedLanguageModelConfig{
-          .transformer = shape.transformer, .logits = shape.logits, .activation = shape.head_activation};
+      return MaskedLanguageModelConfig{.transformer = shape.transformer,
+                                       .logits = shape.logits,
+                                       .activation = shape.head_activation,
+                                       .transform_bias = shape.head_bias};
     default:
       fail("model.from: {}: a pretrained model learns candidates, text or masked_text, not task {}", config.from,
            name_of(config.data.kind));

@@ -45,6 +45,39 @@ PretrainedConfig read_electra(ConfigReader& json) {
   return config;
 }
 
+// Reads ModernBERT, which normalises before each part and rotates queries and keys. Two of three layers see a window on both
+// sides, with a rotary base of their own. The embeddings are normalised, so the first attention reads them as they are.
+PretrainedConfig read_modernbert(ConfigReader& json) {
+  PretrainedConfig config;
+  TransformerConfig& t = config.transformer = bert(
+      json.integer("num_hidden_layers", 1), json.integer("num_attention_heads", 1), json.integer("hidden_size", 1));
+  t.vocabulary = json.integer("vocab_size", 1);
+  t.max_length = json.integer("max_position_embeddings", 1);
+  t.segments = 0;
+  t.final_norm = true;
+  t.first_attention_norm = false;
+  t.block.placement = NormPlacement::before;
+  t.block.norm = {.epsilon = json.positive("norm_eps", 1e-5), .bias = json.flag("norm_bias", false)};
+  t.block.attention.bias = t.block.attention.output_bias = json.flag("attention_bias", false) ? Bias::yes : Bias::no;
+  t.block.mlp = {.width = json.integer("intermediate_size", 1),
+                 .activation = json.activation("hidden_activation", "gelu", true),
+                 .bias = json.flag("mlp_bias", false) ? Bias::yes : Bias::no};
+  const int every = json.integer("global_attn_every_n_layers", 1, 3);
+  read_windows(
+      json, t, [&](int layer) { return layer % every != 0; }, json.integer("local_attention", 1, 128) / 2 + 1);
+  t.window_rotary_base = json.positive("local_rope_theta", 10000);
+  json.expect("partial_rotary_factor", 1), json.expect("rope_scaling", nullptr);
+  read_rotary(json, t, json.positive("global_rope_theta", 160000), {.is_named_apart = true, .by_layer_type = true});
+  config.head_activation = json.activation("classifier_activation", "gelu");
+  config.head_bias = json.flag("classifier_bias", false) ? Bias::yes : Bias::no;
+  config.logits = {.tied = json.flag("tie_word_embeddings", true),
+                   .bias = json.flag("decoder_bias", true) ? Bias::yes : Bias::no};
+  json.ignore({"classifier_pooling", "deterministic_flash_attn", "embedding_dropout", "layer_norm_eps", "mlp_dropout",
+               "position_embedding_type", "reference_compile", "repad_logits_with_grad", "sparse_pred_ignore_index",
+               "sparse_prediction"});  // norm_eps counts
+  return config;
+}
+
 // Reads RoBERTa, whose positions begin behind the padding's id.
 PretrainedConfig read_roberta(ConfigReader& json) {
   PretrainedConfig config = read_bert(json);
@@ -133,6 +166,27 @@ Family electra_family() {
       .same("generator_lm_head.bias", "output_bias")
       .logits("generator_lm_head.weight");
   family.ignored.insert(family.ignored.end(), {"discriminator_predictions.*"});
+  return family;
+}
+
+Family modernbert_family() {
+  Family family{{"modernbert"}, read_modernbert, {"model."}, {}, {"head.*"}};  // of a classifier
+  family.tensors.same("embeddings.tok_embeddings.weight", "words.weight")
+      .norm("embeddings.norm", "embedding_norm")
+      .norm("layers.{}.attn_norm", "encoder.{}.attention_norm")
+      .linear("layers.{}.attn.Wqkv",
+              {"encoder.{}.attention.W_Q", "encoder.{}.attention.W_K", "encoder.{}.attention.W_V"})
+      .linear("layers.{}.attn.Wo", {"encoder.{}.attention.W_O"})
+      .norm("layers.{}.mlp_norm", "encoder.{}.mlp.norm")
+      .linear("layers.{}.mlp.Wi", {"encoder.{}.mlp.gate", "encoder.{}.mlp.in"})
+      .linear("layers.{}.mlp.Wo", {"encoder.{}.mlp.out"})
+      .norm("final_norm", "encoder.norm")
+      .head()
+      .candidates()
+      .linear("head.dense", {"transform.dense"})
+      .norm("head.norm", "transform.norm")
+      .same("decoder.bias", "output_bias")
+      .logits("decoder.weight");
   return family;
 }
 

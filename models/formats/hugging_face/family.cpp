@@ -77,9 +77,10 @@ void set_windows(TransformerConfig& config, int window, const std::vector<bool>&
   }
 }
 
-void read_windows(ConfigReader& json, TransformerConfig& config, const std::function<bool(int)>& is_sliding) {
+void read_windows(ConfigReader& json, TransformerConfig& config, const std::function<bool(int)>& is_sliding,
+                  std::optional<int> given) {
   std::vector<bool> slides;
-  const int window = json.integer("sliding_window", 1, 0, Null::missing);
+  const int window = given ? *given : json.integer("sliding_window", 1, 0, Null::missing);
   const Json* types = json.find("layer_types");
   const auto count = static_cast<std::size_t>(config.layers);
   if (types && (!types->is_array() || types->size() != count)) {
@@ -103,11 +104,12 @@ void read_windows(ConfigReader& json, TransformerConfig& config, const std::func
 
 const std::vector<Family>& families() {
   static const std::vector<Family> all{
-      bert_family(),     megatron_bert_family(), distilbert_family(), electra_family(), roberta_family(),
-      gpt2_family(),     gpt_neo_family(),       gpt_neox_family(),   opt_family(),     starcoder2_family(),
-      stablelm_family(), phi_family(),           llama_family(),      arcee_family(),   granite_family(),
-      smollm3_family(),  mistral_family(),       qwen2_family(),      qwen3_family(),   olmo2_family(),
-      olmo3_family(),    phi3_family(),          gemma_family(),      gemma2_family(),  gemma3_family()};
+      bert_family(),       megatron_bert_family(), distilbert_family(), electra_family(),  modernbert_family(),
+      roberta_family(),    gpt2_family(),          gpt_neo_family(),    gpt_neox_family(), opt_family(),
+      starcoder2_family(), stablelm_family(),      phi_family(),        llama_family(),    arcee_family(),
+      granite_family(),    smollm3_family(),       mistral_family(),    qwen2_family(),    qwen3_family(),
+      olmo2_family(),      olmo3_family(),         phi3_family(),       gemma_family(),    gemma2_family(),
+      gemma3_family()};
   return all;
 }
 

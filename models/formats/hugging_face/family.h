@@ -64,6 +64,7 @@ Family bert_family();
 Family megatron_bert_family();
 Family distilbert_family();
 Family electra_family();
+Family modernbert_family();
 Family roberta_family();
 Family gpt2_family();
 Family gpt_neo_family();
@@ -111,7 +112,9 @@ void read_rotary(ConfigReader& json, TransformerConfig& config, double default_b
 
 /// Gives a window to the layers that `slides` marks, one flag per layer.
 void set_windows(TransformerConfig& config, int window, const std::vector<bool>& slides);
-/// Reads sliding_window and which layers have it: layer_types, or `is_sliding` by the index of the layer where it is missing.
-void read_windows(ConfigReader& json, TransformerConfig& config, const std::function<bool(int)>& is_sliding);
+/// Reads which layers have a window: layer_types, or `is_sliding` by the index of the layer where it is missing. Without a
+/// `window`, it is sliding_window.
+void read_windows(ConfigReader& json, TransformerConfig& config, const std::function<bool(int)>& is_sliding,
+                  std::optional<int> window = {});
 
 }  // namespace heed

@@ -16,6 +16,7 @@ struct PretrainedConfig {
   TransformerConfig transformer{};
   LogitsConfig logits{};
   Activation head_activation = Activation::gelu;  // of the layer before the logits, in masked language models
+  Bias head_bias = Bias::yes;                     // of that layer
 };
 
 /// Returns what the text of a config.json says. Throws `Error` as load_hugging_face() does.

@@ -60,7 +60,7 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
           "  unknown key 'alibi': true. heed cannot tell whether it changes the results; remove it if transformers "
           "ignores it");
   CHECK(with_key("model_type", "gpt3") ==
-        "DIR/config.json: 'model_type' must be one of bert, megatron-bert, distilbert, electra, "
+        "DIR/config.json: 'model_type' must be one of bert, megatron-bert, distilbert, electra, modernbert, "
         "roberta, xlm-roberta, camembert, gpt2, gpt_neo, gpt_neox, opt, starcoder2, stablelm, phi, llama, arcee, "
         "granite, smollm3, mistral, qwen2, qwen3, olmo2, olmo3, phi3, gemma, gemma2, gemma3_text, got 'gpt3' "
         "(did you mean 'gpt2'?)");
@@ -85,6 +85,9 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
   }
   CHECK(with_key("use_sliding_window", false, "smollm3") ==
         not_as_configured + "'use_sliding_window': heed computes true alone where layer_types has windows");
+  CHECK(with_key("rope_scaling", {{"rope_type", "linear"}, {"factor", 2}}, "modernbert") ==
+        not_as_configured + R"('rope_scaling': heed computes null alone, got {"rope_type":"linear","factor":2})");
+  CHECK(with_key("sliding_window", 8, "modernbert").starts_with(not_as_configured + "'sliding_window' is unknown"));
   CHECK(with_key("layer_norm_elementwise_affine", false, "opt").starts_with(not_as_configured));
   CHECK(with_key("hidden_activation", "relu", "gemma") ==
         not_as_configured + "'hidden_activation': heed supports only \"gelu_pytorch_tanh\", got \"relu\"");

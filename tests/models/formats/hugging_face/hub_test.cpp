@@ -326,6 +326,33 @@ TEST_CASE("Configurations of BERT, DistilBERT and RoBERTa on the hub are underst
   CHECK((roberta.max_length == 512 && roberta.position_offset == 2));
 }
 
+TEST_CASE("Configurations of ModernBERT on the hub are understood") {
+  const std::string shape = R"("architectures": ["ModernBertForMaskedLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "bos_token_id": 50281, "classifier_activation": "gelu", "classifier_bias": false,
+    "classifier_dropout": 0.0, "classifier_pooling": "mean", "cls_token_id": 50281, "decoder_bias": true,
+    "deterministic_flash_attn": false, "embedding_dropout": 0.0, "eos_token_id": 50282,
+    "global_attn_every_n_layers": 3, "gradient_checkpointing": false, "hidden_activation": "gelu",
+    "hidden_size": 768, "initializer_cutoff_factor": 2.0, "initializer_range": 0.02, "intermediate_size": 1152,
+    "layer_norm_eps": 1e-05, "local_attention": 128, "max_position_embeddings": 8192, "mlp_bias": false,
+    "mlp_dropout": 0.0, "model_type": "modernbert", "norm_bias": false, "norm_eps": 1e-05, "num_attention_heads": 12,
+    "num_hidden_layers": 22, "pad_token_id": 50283, "position_embedding_type": "absolute", "sep_token_id": 50282,
+    "tie_word_embeddings": true, "torch_dtype": "float32", "vocab_size": 50368, )";
+  const PretrainedConfig base =
+      read("{" + shape + R"("global_rope_theta": 160000.0, "local_rope_theta": 10000.0, "reference_compile": false})");
+  const TransformerConfig& t = base.transformer;
+  CHECK((t.block_at(0).attention.window == 0 && t.block_at(1).attention.window == 65 && !t.causal));
+  CHECK((t.block_at(21).attention.window == 0 && t.rotary.base == 160000 && t.window_rotary_base == 10000));
+  CHECK((!t.block_at(0).attention_norm && t.block_at(1).attention_norm && !t.block.norm.bias));
+  CHECK((t.block.mlp.activation == Activation::geglu && t.segments == 0 && t.embedding_norm && t.final_norm));
+  CHECK((base.head_bias == Bias::no && base.logits.bias == Bias::yes && base.logits.tied));
+  const TransformerConfig multilingual =  // transformers 5
+      read("{" + shape + R"("rope_parameters": {"full_attention": {"rope_theta": 160000, "rope_type": "default"},
+    "sliding_attention": {"rope_theta": 160000, "rope_type": "default"}}})")
+          .transformer;
+  CHECK((multilingual.window_rotary_base == 160000 && multilingual.rotary.base == 160000));
+  CHECK(read("{" + shape + R"("sparse_prediction": false})").transformer.rotary.base == 160000);
+}
+
 TEST_CASE("Keys that libraries write and that change no number are ignored in every family") {
   for (const auto& entry : std::filesystem::directory_iterator("tests/golden/hugging_face")) {
     Json config = parse_json(read_file(entry.path() / "config.json"));

@@ -58,6 +58,15 @@ TEST_CASE("Rotary embeddings are read in the form of transformers 4 and 5") {
     json["rope_scaling"] = {{"rope_type", "linear"}, {"factor", rope.at("full_attention").at("factor")}};
   });
   CHECK(gemma.difference() < exactly);
+  CopiedModel modernbert("modernbert");
+  modernbert.config([](Json& json) {
+    const Json rope = json.at("rope_parameters");
+    json.erase("rope_parameters");
+    json["global_rope_theta"] = rope.at("full_attention").at("rope_theta");
+    json["local_rope_theta"] = rope.at("sliding_attention").at("rope_theta");
+    json["rope_theta"] = 7;  // it does not read it
+  });
+  CHECK(modernbert.difference() < exactly);
 }
 
 TEST_CASE("Changed rotary constants change the numbers") {
@@ -91,7 +100,8 @@ TEST_CASE("layer_types, or else the family, determines the layers with a sliding
   const TransformerConfig gemma3 = load_model(golden_models / "gemma3").transformer().config;
   CHECK((gemma3.block_at(0).attention.window == 0 && gemma3.block_at(1).attention.window == 4));
   CHECK((gemma3.window_rotary_base == 50 && gemma3.rotary.base == 2000 && gemma3.rotary.factor == 8));
-  for (const char* name : {"gemma2", "qwen2", "smollm3"}) {  // what older versions of transformers leave to the family
+  for (const char* name :
+       {"gemma2", "qwen2", "smollm3", "modernbert"}) {  // what older versions of transformers leave to the family
     CAPTURE(name);
     CHECK(CopiedModel(name).config([](Json& json) { json.erase("layer_types"); }).difference() < exactly);
   }
@@ -185,6 +195,15 @@ TEST_CASE("A head that does not predict tokens is left out, even when the embedd
   CHECK_FALSE(with_head("gpt2", "multiple_choice_head.summary"));
   CHECK_FALSE(with_head("gpt_neox", "classifier"));
   CHECK_FALSE(with_head("llama", "score"));
+}
+
+TEST_CASE("A classifier on ModernBERT opens without its head") {
+  CopiedModel copy("modernbert");
+  copy.tensors([](NamedTensors& tensors) {
+    tensor_of(tensors, "decoder.bias") = {"classifier.weight", zeros({2, 16})};
+  });
+  CHECK(copy.difference() < exactly);
+  CHECK(std::holds_alternative<BareTransformer>(*load_model(copy.path()).network));
 }
 
 TEST_CASE("Granite's factors are those of its configuration") {
