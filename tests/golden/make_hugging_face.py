@@ -151,6 +151,8 @@ models = {
                                               classifier_bias=True, decoder_bias=False, tie_word_embeddings=False,
                                               hidden_activation="gelu_pytorch_tanh", classifier_activation="silu",
                                               layer_types=["sliding_attention", "full_attention"] * 2), torch.bfloat16),
+    "opt_projected": (tf.OPTForCausalLM,
+                      tf.OPTConfig(**dict(opt, word_embed_proj_dim=12), do_layer_norm_before=False), torch.float16),
 }
 
 

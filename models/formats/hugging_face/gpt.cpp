@@ -76,7 +76,8 @@ PretrainedConfig read_gpt_neo(ConfigReader& json) {
   return config;
 }
 
-// Reads OPT, whose positions begin at row 2, and which in the size of 350M normalises after each part.
+// Reads OPT, whose positions begin at row 2. The size of 350M normalises after each part, and its token embeddings are narrower
+// than its states.
 PretrainedConfig read_opt(ConfigReader& json) {
   PretrainedConfig config;
   TransformerConfig& t = config.transformer = gpt2(
@@ -92,7 +93,11 @@ PretrainedConfig read_opt(ConfigReader& json) {
   t.block.mlp.width = json.integer("ffn_dim", 1);
   t.block.mlp.activation = json.activation("activation_function", "relu");
   config.logits.tied = json.flag("tie_word_embeddings", true);
-  json.expect("word_embed_proj_dim", t.d_model());
+  const int width = json.integer("word_embed_proj_dim", 1, t.d_model(), Null::missing);
+  t.projected_tokens = width != t.d_model();
+  t.embedding_width = t.projected_tokens ? width : 0;
+  if (t.projected_tokens && !config.logits.tied)
+    json.note("'tie_word_embeddings': heed computes true alone, got false");
   for (const char* key : {"layer_norm_elementwise_affine", "learned_embeddings", "output_projection"})
     json.expect(key, true);
   json.expect("scale_embeddings", false);
@@ -158,6 +163,8 @@ Family gpt_neo_family() {
 Family opt_family() {
   Family family{{"opt"}, read_opt, {"model."}, {}, {}};
   family.tensors.same("decoder.embed_tokens.weight", "words.weight")
+      .linear("decoder.project_in", {"embedding_projection"})
+      .linear("decoder.project_out", {"output_projection"})
       .same("decoder.embed_positions.weight", "positions.weight")
       .norm("decoder.layers.{}.self_attn_layer_norm", "encoder.{}.attention_norm")
       .linear("decoder.layers.{}.self_attn.q_proj", {"encoder.{}.attention.W_Q"})

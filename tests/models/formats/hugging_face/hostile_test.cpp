@@ -75,8 +75,8 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
   CHECK(with_key("attention_layers", {"local", "global"}, "gpt_neo") ==
         not_as_configured +
             R"('attention_layers' must give 3 layers, each "global" or "local", got ["local","global"])");
-  CHECK(with_key("word_embed_proj_dim", 512, "opt") ==
-        not_as_configured + "'word_embed_proj_dim': heed supports only 20, got 512");
+  CHECK(with_key("tie_word_embeddings", false, "opt_projected") ==
+        not_as_configured + "'tie_word_embeddings': heed supports only true, got false");
   CHECK(with_key("residual_multiplier", 0, "granite") ==
         not_as_configured + "'residual_multiplier' must be a number above 0, got 0");
   for (const Json& rotated : {Json({1, 0}), Json({1, 0, 2}), Json("all")}) {

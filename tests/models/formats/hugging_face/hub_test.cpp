@@ -70,6 +70,15 @@ TEST_CASE("Configurations of TinyStories, OPT, ELECTRA and Gemma on the hub are 
     "pad_token_id": 1, "prefix": "</s>", "torch_dtype": "float16", "use_cache": true, "vocab_size": 50272,
     "word_embed_proj_dim": 768})")
           .transformer;
+  const PretrainedConfig narrow =  // of 350M
+      read(R"({"activation_dropout": 0.0, "activation_function": "relu", "architectures": ["OPTForCausalLM"],
+    "attention_dropout": 0.0, "bos_token_id": 2, "do_layer_norm_before": false, "dropout": 0.1, "eos_token_id": 2,
+    "ffn_dim": 4096, "hidden_size": 1024, "init_std": 0.02, "layerdrop": 0.0, "max_position_embeddings": 2048,
+    "model_type": "opt", "num_attention_heads": 16, "num_hidden_layers": 24, "pad_token_id": 1, "prefix": "</s>",
+    "torch_dtype": "float16", "transformers_version": "4.19.2", "use_cache": true, "vocab_size": 50272,
+    "word_embed_proj_dim": 512})");
+  CHECK((narrow.transformer.embedding_width == 512 && narrow.transformer.projected_tokens && narrow.logits.tied));
+  CHECK((narrow.transformer.block.placement == NormPlacement::after && !narrow.transformer.final_norm));
   CHECK((opt.position_offset == 2 && opt.max_length == 2048 && opt.block.mlp.activation == Activation::relu));
   const auto electra = [](int embedding_size, int hidden_size, int intermediate_size, int heads) {
     return read(fmt::format(
