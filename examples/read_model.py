@@ -62,7 +62,7 @@ class Model:
             sys.exit(f"{path}: this script reads no masked language models and no capped or scaled logits")
         self.config = described["transformer"]
         self.block, self.words = self.config["block"], json.loads(self.metadata["heed.vocabulary"])
-        needed = {"embedding_width": 0, "unrotated_layers": [], "first_attention_norm": True,
+        needed = {"embedding_width": 0, "unrotated_layers": [], "shared_layers": False, "first_attention_norm": True,
                   "block.norm.bias": True, "block.attention_norm": True, "block.residual_scale": 1.0, "rotary.fraction": 1.0,
                   "rotary.scaling": "none", "rotary.pairs": "halves", "embedding_norm": False,
                   "block.placement": "before", "block.parallel": False, "block.attention.scale": 0.0,

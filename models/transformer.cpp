@@ -97,8 +97,9 @@ Transformer::Transformer(Scope scope, const TransformerConfig& given, const Embe
     const BlockConfig block = config.block_at(layer);
     std::optional<RotaryEmbedding> rotation = block.attention.window > 0 ? of_window : rotary;
     if (std::ranges::count(config.unrotated_layers, layer) > 0) rotation.reset();
-    blocks.emplace_back(encoder / layer, block, layer + 1 < config.layers ? Residual::yes : config.last_residual,
-                        std::move(rotation));
+    const Scope place = encoder / layer;
+    blocks.emplace_back(config.shared_layers && layer > 0 ? place.sharing(encoder / 0) : place, block,
+                        layer + 1 < config.layers ? Residual::yes : config.last_residual, std::move(rotation));
   }
 }
 

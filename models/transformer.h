@@ -39,6 +39,7 @@ struct TransformerConfig {
       0;  ///< rotary base of the layers with a window, which are then not scaled; 0: as the others
   std::vector<int> unrotated_layers{};     ///< layers, from 0, without the rotary embedding of the others
   bool divide_scores_by_layer = false;     ///< by 1 in the first layer, by 2 in the second, ...
+  bool shared_layers = false;              ///< all layers have the parameters of the first, as in ALBERT
   bool first_attention_norm = true;        ///< BlockConfig::attention_norm of the first layer
   Residual last_residual = Residual::yes;  ///< of the attention in the last layer
   bool final_norm = true;
@@ -74,6 +75,7 @@ struct TransformerConfig {
     field("window_rotary_base", self.window_rotary_base, 0.0);
     field("unrotated_layers", self.unrotated_layers, 0);
     field("divide_scores_by_layer", self.divide_scores_by_layer);
+    field("shared_layers", self.shared_layers);
     field("first_attention_norm", self.first_attention_norm);
     field("last_residual", self.last_residual);
     field("final_norm", self.final_norm);

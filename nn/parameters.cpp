@@ -99,7 +99,14 @@ Init Init::xavier(std::int64_t fan_in, std::int64_t fan_out) {
 Scope Scope::operator/(const std::string& name) const {
   Scope inner = *this;
   inner.prefix_ += name + '.';
+  if (!shared_.empty()) inner.shared_ += name + '.';
   return inner;
+}
+
+Scope Scope::sharing(const Scope& other) const {
+  Scope shared = *this;
+  shared.shared_ = other.prefix_;
+  return shared;
 }
 
 Tensor Scope::drawn(const std::string& full_name, const Shape& shape, Init init) const {
@@ -118,6 +125,7 @@ Tensor Scope::drawn(const std::string& full_name, const Shape& shape, Init init)
 
 Tensor Scope::parameter(const std::string& name, const Shape& shape, Init init) const {
   const std::string full_name = prefix_ + name;
+  if (!shared_.empty()) return (*parameters_)[shared_ + name];
   if (std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 1; })) {
     fail("parameter '{}': every size must be positive, got {}", full_name, to_string(shape));
   }

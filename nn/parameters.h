@@ -113,6 +113,8 @@ class Scope {
   Scope operator/(const std::string& name) const;
   /// Returns a nested scope with a number as its name.
   Scope operator/(int number) const { return *this / std::to_string(number); }
+  /// Returns this scope for layers of its names that take the parameters made in `other`, in place of their own.
+  Scope sharing(const Scope& other) const;
 
   /// Makes a parameter. Throws Error for a size that is not positive, and for an existing name.
   Tensor parameter(const std::string& name, const Shape& shape, Init init) const;
@@ -126,6 +128,7 @@ class Scope {
 
   Parameters* parameters_;
   std::string prefix_;
+  std::string shared_{};  // prefix of the parameters to take; empty: makes its own
   Random random_;
   DType dtype_;
   Values values_ = Values::drawn;

@@ -17,7 +17,7 @@ void refuse_adapter(const std::filesystem::path& directory);
 std::filesystem::path hugging_face_directory(const std::filesystem::path& path);
 
 /// Reads a pretrained model from a directory as Hugging Face lays it out: config.json, model.safetensors or its shards with
-/// model.safetensors.index.json, and tokenizer.json. Families: BERT, Megatron BERT, DistilBERT, ELECTRA,
+/// model.safetensors.index.json, and tokenizer.json. Families: BERT, Megatron BERT, DistilBERT, ELECTRA, ALBERT,
 /// ModernBERT, RoBERTa, GPT-2, GPT-Neo, GPT-NeoX (Pythia), OPT, StarCoder2, StableLM, LLaMA, Arcee, Granite, SmolLM3,
 /// Mistral, Qwen2, Qwen3, OLMo 2 and 3, Phi-1 to 3, Gemma 1 to 3. F16 and BF16 weights become float32 unless `loading` maps them.
 ///

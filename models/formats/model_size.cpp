@@ -16,7 +16,8 @@ double least_elements(const ModelConfig& model) {
   const double rows = 1.0 * config.vocabulary + config.segments +
                       (config.positions == Positions::learned ? 1.0 * config.max_length + config.position_offset : 0);
   return config.embedded() * rows + (has_square ? d * std::min(a.d_model, config.embedded()) : 0) +
-         d * (config.layers * (a.heads * (1.0 * a.d_k + a.d_v) + 2.0 * config.block.mlp.width));
+         d * ((config.shared_layers ? 1 : config.layers) *
+              (a.heads * (1.0 * a.d_k + a.d_v) + 2.0 * config.block.mlp.width));
 }
 
 }  // namespace

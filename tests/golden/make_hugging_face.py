@@ -153,6 +153,8 @@ models = {
                                               layer_types=["sliding_attention", "full_attention"] * 2), torch.bfloat16),
     "opt_projected": (tf.OPTForCausalLM,
                       tf.OPTConfig(**dict(opt, word_embed_proj_dim=12), do_layer_norm_before=False), torch.float16),
+    "albert": (tf.AlbertForMaskedLM,
+               tf.AlbertConfig(**dict(encoder, num_hidden_layers=3), embedding_size=12), torch.bfloat16),
 }
 
 

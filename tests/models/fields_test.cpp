@@ -118,6 +118,7 @@ std::vector<FieldCase> field_cases() {
       {"full_attention_layers", windowed, [](C& c) { c.full_attention_layers = {0}; }},
       {"window_rotary_base", windowed, [](C& c) { c.window_rotary_base = 10; }},
       {"unrotated_layers", rotary, [](C& c) { c.unrotated_layers = {1}; }},
+      {"shared_layers", encoder, [](C& c) { c.shared_layers = true; }},
       {"first_attention_norm", encoder, [](C& c) { c.first_attention_norm = false; }},
       {"divide_scores_by_layer", encoder, [](C& c) { c.divide_scores_by_layer = true; }},
       {"mlp.width", encoder, [](C& c) { c.block.mlp.width = 0; }},

@@ -95,7 +95,8 @@ class RandomConfig {
     c.window_rotary_base = pick(0.0, 50.0);
     if (rarely()) c.unrotated_layers = {0, 2};
     c.divide_scores_by_layer = chance();
-    c.first_attention_norm = block.shared_norm || !rarely();
+    c.shared_layers = rarely();
+    c.first_attention_norm = c.shared_layers || block.shared_norm || !rarely();
     c.last_residual = pick(Residual::yes, Residual::yes, Residual::no);
     c.final_norm = chance();
     return c;

@@ -196,7 +196,7 @@ class Reference {
 
   Tensor block(int layer, const Tensor& x, const TextBatch& texts) const {
     const BlockConfig& b = config_.block;
-    const std::string name = "encoder." + std::to_string(layer), of_mlp = name + ".mlp";
+    const std::string name = "encoder." + std::to_string(config_.shared_layers ? 0 : layer), of_mlp = name + ".mlp";
     const bool is_last = layer + 1 == config_.layers;
     const int every = config_.full_attention_every;
     const std::vector<int>& full = config_.full_attention_layers;

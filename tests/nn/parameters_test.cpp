@@ -30,6 +30,20 @@ TEST_CASE("Parameters have full names and keep the order of their creation") {
         "parameters: 'bias' already exists; give each layer its own scope");
 }
 
+TEST_CASE("A scope that shares takes the parameters of another one, under names of its own") {
+  Parameters parameters;
+  const Scope scope(parameters, 1), first = scope / "0", second = (scope / "1").sharing(first);
+  const Linear one(first / "W", 2, 3), other(second / "W", 2, 3);
+  CHECK(parameters.size() == 2);
+  CHECK(other.name == "1.W");
+  const Recording recording;
+  const Gradients gradients = backward(sum(other(ones({1, 2}))));
+  CHECK(gradients.contains(parameters["0.W.bias"]));
+  CHECK(message([&] {
+          (second / "V").parameter("weight", {2}, Init::ones());
+        }).starts_with("parameters: no '0.V.weight'"));
+}
+
 TEST_CASE("Initial values depend only on the seed and the full name") {
   const auto values = [](std::uint64_t seed, const std::string& name, bool after_others, DType dtype) {
     Parameters parameters;

@@ -45,6 +45,18 @@ PretrainedConfig read_electra(ConfigReader& json) {
   return config;
 }
 
+// Reads ALBERT, whose layers share their parameters, and whose embeddings are narrower than its states.
+PretrainedConfig read_albert(ConfigReader& json) {
+  PretrainedConfig config = read_bert(json);
+  TransformerConfig& t = config.transformer;
+  t.shared_layers = true;
+  t.embedding_width = json.integer("embedding_size", 1, 128);
+  if (!json.has("hidden_act")) t.block.mlp.activation = config.head_activation = Activation::gelu_tanh;
+  json.expect("num_hidden_groups", 1), json.expect("inner_group_num", 1);
+  json.ignore({"classifier_dropout_prob", "down_scale_factor", "gap_size", "net_structure_type", "num_memory_blocks"});
+  return config;
+}
+
 // Reads ModernBERT, which normalises before each part and rotates queries and keys. Two of three layers see a window on both
 // sides, with a rotary base of their own. The embeddings are normalised, so the first attention reads them as they are.
 PretrainedConfig read_modernbert(ConfigReader& json) {
@@ -166,6 +178,29 @@ Family electra_family() {
       .same("generator_lm_head.bias", "output_bias")
       .logits("generator_lm_head.weight");
   family.ignored.insert(family.ignored.end(), {"discriminator_predictions.*"});
+  return family;
+}
+
+Family albert_family() {
+  Family family{{"albert"}, read_albert, {"albert."}, encoder_names(), unused};
+  const std::string layer = "encoder.albert_layer_groups.0.albert_layers.0.";
+  family.tensors.linear("encoder.embedding_hidden_mapping_in", {"embedding_projection"})
+      .linear(layer + "attention.query", {"encoder.0.attention.W_Q"})
+      .linear(layer + "attention.key", {"encoder.0.attention.W_K"})
+      .linear(layer + "attention.value", {"encoder.0.attention.W_V"})
+      .linear(layer + "attention.dense", {"encoder.0.attention.W_O"})
+      .norm(layer + "attention.LayerNorm", "encoder.0.attention_norm")
+      .linear(layer + "ffn", {"encoder.0.mlp.in"})
+      .linear(layer + "ffn_output", {"encoder.0.mlp.out"})
+      .norm(layer + "full_layer_layer_norm", "encoder.0.mlp.norm")
+      .head()
+      .candidates()
+      .linear("predictions.dense", {"transform.dense"})
+      .norm("predictions.LayerNorm", "transform.norm")
+      .same("predictions.bias", "output_bias", "predictions.decoder.bias")
+      .same("predictions.decoder.bias", "output_bias")
+      .logits("predictions.decoder.weight");
+  family.ignored.insert(family.ignored.end(), {"sop_classifier.*"});
   return family;
 }
 

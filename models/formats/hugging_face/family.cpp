@@ -104,12 +104,12 @@ void read_windows(ConfigReader& json, TransformerConfig& config, const std::func
 
 const std::vector<Family>& families() {
   static const std::vector<Family> all{
-      bert_family(),       megatron_bert_family(), distilbert_family(), electra_family(),  modernbert_family(),
-      roberta_family(),    gpt2_family(),          gpt_neo_family(),    gpt_neox_family(), opt_family(),
-      starcoder2_family(), stablelm_family(),      phi_family(),        llama_family(),    arcee_family(),
-      granite_family(),    smollm3_family(),       mistral_family(),    qwen2_family(),    qwen3_family(),
-      olmo2_family(),      olmo3_family(),         phi3_family(),       gemma_family(),    gemma2_family(),
-      gemma3_family()};
+      bert_family(),       megatron_bert_family(), distilbert_family(), electra_family(), albert_family(),
+      modernbert_family(), roberta_family(),       gpt2_family(),       gpt_neo_family(), gpt_neox_family(),
+      opt_family(),        starcoder2_family(),    stablelm_family(),   phi_family(),     llama_family(),
+      arcee_family(),      granite_family(),       smollm3_family(),    mistral_family(), qwen2_family(),
+      qwen3_family(),      olmo2_family(),         olmo3_family(),      phi3_family(),    gemma_family(),
+      gemma2_family(),     gemma3_family()};
   return all;
 }
 

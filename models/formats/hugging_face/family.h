@@ -64,6 +64,7 @@ Family bert_family();
 Family megatron_bert_family();
 Family distilbert_family();
 Family electra_family();
+Family albert_family();
 Family modernbert_family();
 Family roberta_family();
 Family gpt2_family();

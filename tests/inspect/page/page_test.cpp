@@ -143,6 +143,9 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
     save_model(model_path(run.run), other);
     return page_run(run.run).description.at("model_missing").get<std::string>();
   };
+  CHECK(lacks([](TransformerConfig& c) { c.shared_layers = true; }) ==
+        "The model has layers that share their parameters, which a page does not compute. inspect serve answers for "
+        "any model.");
   CHECK(lacks([](TransformerConfig& c) { c.embedding_width = 4; }).starts_with("The model has a linear layer behind "));
   CHECK(lacks([](TransformerConfig& c) { c.block.norm.bias = false; }).starts_with("The model has LayerNorm without "));
   CHECK(lacks([](TransformerConfig& c) { c.block.residual_scale = 2; }).starts_with("The model has a factor of what "));

@@ -56,6 +56,7 @@ TransformerConfig other_than_default() {
           .window_rotary_base = 100,
           .unrotated_layers = {1},
           .divide_scores_by_layer = true,
+          .shared_layers = true,
           .first_attention_norm = false,
           .last_residual = Residual::no,
           .final_norm = false};
@@ -117,7 +118,7 @@ TEST_CASE("to_json writes the documented form of a configuration") {
       R"("norm":{"kind":"rms","epsilon":1e-06,"gain_offset":false,"bias":true},"placement":"before","parallel":false,)"
       R"("shared_norm":false,"attention_norm":true,"residual_scale":1.0},)"
       R"("full_attention_every":0,"full_attention_layers":[],"window_rotary_base":0.0,"unrotated_layers":[],)"
-      R"("divide_scores_by_layer":false,"first_attention_norm":true,"last_residual":"yes",)"
+      R"("divide_scores_by_layer":false,"shared_layers":false,"first_attention_norm":true,"last_residual":"yes",)"
       R"("final_norm":true},)"
       R"("logits":{"tied":true,"bias":false,"scale":1.0,"soft_cap":0.0}})");
   CHECK(to_json(WordAnswererConfig{}).at("kind") == "word_answerer");

@@ -60,7 +60,7 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
           "  unknown key 'alibi': true. heed cannot tell whether it changes the results; remove it if transformers "
           "ignores it");
   CHECK(with_key("model_type", "gpt3") ==
-        "DIR/config.json: 'model_type' must be one of bert, megatron-bert, distilbert, electra, modernbert, "
+        "DIR/config.json: 'model_type' must be one of bert, megatron-bert, distilbert, electra, albert, modernbert, "
         "roberta, xlm-roberta, camembert, gpt2, gpt_neo, gpt_neox, opt, starcoder2, stablelm, phi, llama, arcee, "
         "granite, smollm3, mistral, qwen2, qwen3, olmo2, olmo3, phi3, gemma, gemma2, gemma3_text, got 'gpt3' "
         "(did you mean 'gpt2'?)");
@@ -77,6 +77,8 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
             R"('attention_layers' must give 3 layers, each "global" or "local", got ["local","global"])");
   CHECK(with_key("tie_word_embeddings", false, "opt_projected") ==
         not_as_configured + "'tie_word_embeddings': heed supports only true, got false");
+  CHECK(with_key("num_hidden_groups", 3, "albert") ==
+        not_as_configured + "'num_hidden_groups': heed supports only 1, got 3");
   CHECK(with_key("residual_multiplier", 0, "granite") ==
         not_as_configured + "'residual_multiplier' must be a number above 0, got 0");
   for (const Json& rotated : {Json({1, 0}), Json({1, 0, 2}), Json("all")}) {

@@ -335,6 +335,19 @@ TEST_CASE("Configurations of BERT, DistilBERT and RoBERTa on the hub are underst
   CHECK((roberta.max_length == 512 && roberta.position_offset == 2));
 }
 
+TEST_CASE("Configurations of ALBERT on the hub are understood") {
+  const TransformerConfig albert =  // of base v2
+      read(R"({"architectures": ["AlbertForMaskedLM"], "attention_probs_dropout_prob": 0, "bos_token_id": 2,
+    "classifier_dropout_prob": 0.1, "down_scale_factor": 1, "embedding_size": 128, "eos_token_id": 3, "gap_size": 0,
+    "hidden_act": "gelu_new", "hidden_dropout_prob": 0, "hidden_size": 768, "initializer_range": 0.02,
+    "inner_group_num": 1, "intermediate_size": 3072, "layer_norm_eps": 1e-12, "max_position_embeddings": 512,
+    "model_type": "albert", "net_structure_type": 0, "num_attention_heads": 12, "num_hidden_groups": 1,
+    "num_hidden_layers": 12, "num_memory_blocks": 0, "pad_token_id": 0, "type_vocab_size": 2, "vocab_size": 30000})")
+          .transformer;
+  CHECK((albert.shared_layers && albert.embedding_width == 128 && albert.layers == 12));
+  CHECK(albert.block.mlp.activation == Activation::gelu_tanh);
+}
+
 TEST_CASE("Configurations of ModernBERT on the hub are understood") {
   const std::string shape = R"("architectures": ["ModernBertForMaskedLM"], "attention_bias": false,
     "attention_dropout": 0.0, "bos_token_id": 50281, "classifier_activation": "gelu", "classifier_bias": false,
