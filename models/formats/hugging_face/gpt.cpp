@@ -96,8 +96,7 @@ PretrainedConfig read_opt(ConfigReader& json) {
   const int width = json.integer("word_embed_proj_dim", 1, t.d_model(), Null::missing);
   t.projected_tokens = width != t.d_model();
   t.embedding_width = t.projected_tokens ? width : 0;
-  if (t.projected_tokens && !config.logits.tied)
-    json.note("'tie_word_embeddings': heed computes true alone, got false");
+  if (t.projected_tokens && !config.logits.tied) json.note("'tie_word_embeddings': heed supports only true, got false");
   for (const char* key : {"layer_norm_elementwise_affine", "learned_embeddings", "output_projection"})
     json.expect(key, true);
   json.expect("scale_embeddings", false);

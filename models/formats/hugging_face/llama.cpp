@@ -114,7 +114,7 @@ PretrainedConfig read_smollm3(ConfigReader& json) {
   const bool has_windows = uses_windows && json.has("sliding_window", Null::missing);
   read_windows(json, t, [&](int layer) { return has_windows && !rotated[static_cast<std::size_t>(layer)]; });
   if (t.block.attention.window > 0 && !uses_windows)  // with which some kernels of transformers see all tokens
-    json.note("'use_sliding_window': heed computes true alone where layer_types has windows");
+    json.note("'use_sliding_window': heed supports only true where layer_types has windows");
   read_rotary(json, t, 2000000);
   config.logits.tied = json.flag("tie_word_embeddings", true);
   json.ignore({"max_window_layers"});

@@ -86,9 +86,9 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
           not_as_configured + "'no_rope_layers' must be a list of 0 and 1, one per layer, for 3 layers");
   }
   CHECK(with_key("use_sliding_window", false, "smollm3") ==
-        not_as_configured + "'use_sliding_window': heed computes true alone where layer_types has windows");
+        not_as_configured + "'use_sliding_window': heed supports only true where layer_types has windows");
   CHECK(with_key("rope_scaling", {{"rope_type", "linear"}, {"factor", 2}}, "modernbert") ==
-        not_as_configured + R"('rope_scaling': heed computes null alone, got {"rope_type":"linear","factor":2})");
+        not_as_configured + R"('rope_scaling': heed supports only null, got {"rope_type":"linear","factor":2})");
   CHECK(with_key("sliding_window", 8, "modernbert").starts_with(not_as_configured + "'sliding_window' is unknown"));
   CHECK(with_key("layer_norm_elementwise_affine", false, "opt").starts_with(not_as_configured));
   CHECK(with_key("hidden_activation", "relu", "gemma") ==
