@@ -37,7 +37,7 @@ struct AttentionConfig {
   NormConfig query_key = rms_config;
   double scale = 0;     ///< factor of the scores; 0: 1 / sqrt(d_k)
   double soft_cap = 0;  ///< scores become cap tanh(score / cap); 0: unchanged
-  int window = 0;       ///< tokens that a query sees up to its own, and from its own on; 0: all
+  int window = 0;       ///< tokens that a query sees on either side, its own included; 0: all
 
   /// Returns the number of key and value heads.
   int keys() const { return kv_heads > 0 ? kv_heads : heads; }

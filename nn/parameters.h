@@ -113,7 +113,7 @@ class Scope {
   Scope operator/(const std::string& name) const;
   /// Returns a nested scope with a number as its name.
   Scope operator/(int number) const { return *this / std::to_string(number); }
-  /// Returns this scope for layers of its names that take the parameters made in `other`, in place of their own.
+  /// Returns a scope for layers with the names of this one and the parameters that were made in `other`.
   Scope sharing(const Scope& other) const;
 
   /// Makes a parameter. Throws Error for a size that is not positive, and for an existing name.
