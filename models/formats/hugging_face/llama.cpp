@@ -1,5 +1,7 @@
 #include "models/formats/hugging_face/family.h"
 
+#include <heed/files/utf8.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
