@@ -34,7 +34,7 @@ struct BlockConfig {
   bool parallel = false;       ///< x + attention(norm(x)) + mlp(norm'(x)) (GPT-NeoX); with placement before only
   bool shared_norm = false;    ///< norm' is norm, with the same parameters (Phi-2); with parallel only
   bool attention_norm = true;  ///< whether placements before and both normalise what the attention reads
-  double residual_scale = 1;   ///< factor of what a part adds: x + residual_scale f(norm(x)) (Granite)
+  double residual_scale = 1;   ///< factor of each part: x + residual_scale f(norm(x)) (Granite)
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
   template <class Self, class Field>

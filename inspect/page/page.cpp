@@ -185,9 +185,9 @@ const char* unknown_to_page(const SavedModel& model) {
   const bool has_query_norm = attention.query_key_norm != QueryKeyNorm::none;
   if (lacks_bias(shape.block.norm) || (has_query_norm && lacks_bias(attention.query_key)))
     return "LayerNorm without a bias";
-  if (shape.block.residual_scale != 1) return "a factor of what its layers add";
+  if (shape.block.residual_scale != 1) return "scaled outputs of attention and MLP";
   if (shape.shared_layers) return "layers that share their parameters";
-  if (scales_logits) return "a factor of its logits";
+  if (scales_logits) return "scaled logits";
   if (shape.positions == Positions::rotary && !shape.unrotated_layers.empty())
     return "layers without the rotary embedding of the others";
   return nullptr;

@@ -148,8 +148,9 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
         "any model.");
   CHECK(lacks([](TransformerConfig& c) { c.embedding_width = 4; }).starts_with("The model has a linear layer behind "));
   CHECK(lacks([](TransformerConfig& c) { c.block.norm.bias = false; }).starts_with("The model has LayerNorm without "));
-  CHECK(lacks([](TransformerConfig& c) { c.block.residual_scale = 2; }).starts_with("The model has a factor of what "));
-  CHECK(lacks([](TransformerConfig&) {}, {.scale = 2}).starts_with("The model has a factor of its logits"));
+  CHECK(
+      lacks([](TransformerConfig& c) { c.block.residual_scale = 2; }).starts_with("The model has scaled outputs of "));
+  CHECK(lacks([](TransformerConfig&) {}, {.scale = 2}).starts_with("The model has scaled logits"));
   CHECK(lacks([](TransformerConfig& c) {
           c.positions = Positions::rotary, c.block.attention.d_k = 4, c.unrotated_layers = {0};
         }).starts_with("The model has layers without the rotary embedding"));
