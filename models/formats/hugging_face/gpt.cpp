@@ -160,7 +160,8 @@ Family gpt_neo_family() {
 }
 
 Family opt_family() {
-  Family family{{"opt"}, read_opt, {"model."}, {}, {}};
+  Family family{
+      {"opt"}, read_opt, {"model."}, {}, {"decoder.project_out.*"}};  // without the logits, the states before it count
   family.tensors.same("decoder.embed_tokens.weight", "words.weight")
       .linear("decoder.project_in", {"embedding_projection"})
       .linear("decoder.project_out", {"output_projection"})

@@ -192,6 +192,7 @@ TEST_CASE("A head that does not predict tokens is left out, even when the embedd
   CHECK(with_head("gpt2", "classifier"));
   CHECK(with_head("gpt2", "qa_outputs"));
   CHECK(with_head("llama_tied", "qa_outputs", "transformer."));
+  CHECK(with_head("opt_projected", "score"));
   CHECK_FALSE(with_head("gpt2", "multiple_choice_head.summary"));
   CHECK_FALSE(with_head("gpt_neox", "classifier"));
   CHECK_FALSE(with_head("llama", "score"));
