@@ -314,8 +314,12 @@ bool is_exact(const NamedTensors& tensors, StoredAs type) {
   return true;
 }
 
-// Throws Error for a decoder that was trained to see the tokens behind each token.
-void check_sight(const SavedModel& model, const Family& family) {
+// Throws Error for a pretrained model that transformers has no class for: a decoder that was trained to see the tokens behind
+// each token, and OPT-350M without the layer before its logits.
+void check_class(const SavedModel& model, const Family& family) {
+  if (model.transformer().config.projected_tokens && !predicts_tokens(*model.network)) {
+    fail("export: OPTModel of transformers needs project_out, which a model without logits lacks");
+  }
   ConfigReader reader(parse_json(model.pretrained_config), "config.json");
   if (family.read(reader).transformer.causal == model.transformer().config.causal) return;
   fail("export: this {} sees the whole text, as data.task candidates needs; transformers has no such model",
@@ -373,7 +377,7 @@ void export_hugging_face(const SavedModel& given, const fs::path& directory) {
   Json json = is_pretrained ? parse_json(model.pretrained_config) : own_config(model);
   ConfigReader reader(json, "config.json");
   const Family& family = family_of(reader);
-  if (is_pretrained) check_sight(model, family);
+  if (is_pretrained) check_class(model, family);
   SafeTensors content{.tensors = named_by(family, model), .metadata = {{"format", "pt"}}};
   StoredAs type = is_pretrained ? stored_type(json) : StoredAs::as_it_is;
   bool is_changed = !is_pretrained || set_architecture(json, *model.network);

@@ -94,6 +94,15 @@ TEST_CASE("The export of OPT without a head has the tensor names of OPTModel") {
   }
 }
 
+TEST_CASE("The export rejects OPT-350M without logits, which lacks a layer of OPTModel") {
+  CopiedModel copy("opt_projected");
+  copy.tensors([](NamedTensors& tensors) { tensors.emplace_back("score.weight", zeros({2, 20})); });
+  const Scratch scratch;
+  CHECK(message([&] { export_hugging_face(load_model(copy.path()), scratch / "exported"); }) ==
+        "export: OPTModel of transformers needs project_out, which a model without logits lacks");
+  CHECK_FALSE(std::filesystem::exists(scratch / "exported"));
+}
+
 TEST_CASE("The export of a model with two heads keeps the one that predicts tokens") {
   const Scratch scratch;
   SavedModel model = load_model(golden_models / "gpt2");
