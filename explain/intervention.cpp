@@ -59,6 +59,11 @@ constexpr T unseen = -std::numeric_limits<T>::infinity();
 Intervention::Intervention(Heads heads, Value value, Change change)
     : heads_(heads), value_(value), change_(std::move(change)) {}
 
+void no_such_head(const char* where, int layer, int head, int layers, int heads) {
+  fail("{}: no layer {} head {} in a model of {} with {} (from 0)", where, layer, head, counted(layers, "layer"),
+       counted(heads, "head"));
+}
+
 Intervention ablate(Heads heads) {
   return editing(heads, Intervention::Value::head_output, []<class T>(HeadRows<T> rows, std::int64_t, std::size_t) {
     std::fill_n(rows.data, rows.count * rows.n, T{0});
@@ -155,8 +160,7 @@ auto with_interventions(const Model& model, const std::vector<Intervention>& int
   for (const Intervention& one : interventions) {
     const auto [layer, head] = one.heads();
     if (layer >= layers || head >= heads) {
-      fail("Intervention: no layer {} head {} in a model of {} with {} (from 0)", layer, head, counted(layers, "layer"),
-           counted(heads, "head"));
+      no_such_head("Intervention", layer, head, layers, heads);
     }
     const char* const value = one.value() == Intervention::Value::scores ? "scores" : "heads";
     for (int l = std::max(layer, 0); l < (layer < 0 ? layers : layer + 1); ++l) {

@@ -13,6 +13,9 @@ struct Heads {
   int layer = 0, head = -1;
 };
 
+/// Throws `Error` that begins with `where` for a layer or head (from 0) that a model of `layers` layers with `heads` heads lacks.
+[[noreturn]] void no_such_head(const char* where, int layer, int head, int layers, int heads);
+
 /// The keys `to` that the query `from` sees. A text without such an edge has {-1, {}}, and is not changed.
 struct Edge {
   int from = -1;

@@ -52,8 +52,7 @@ void ResidualParts::name_parts() {
   if (positions == Positions::learned || positions == Positions::sinusoidal) names_.push_back({.what = "position"});
   if (transformer_.segment_embedding) names_.push_back({.what = "sentence"});
   add_bias(transformer_.embedding_norm, -1);
-  const auto& projection = transformer_.embedding_projection;
-  if (projection && projection->bias.defined()) names_.push_back({.what = "projection bias"});
+  if (transformer_.embedding_projection) names_.push_back({.what = "projection bias"});
   for (std::size_t l = 0; l < layer_; ++l) {
     const TransformerBlock& block = transformer_.blocks[l];
     const int layer = static_cast<int>(l);
@@ -76,8 +75,7 @@ Tensor ResidualParts::embedded_parts(std::int64_t token) const {
   const TransformerConfig& config = transformer_.config;
   const TextBatch& texts = questions_.texts;
   std::vector<Tensor> rows{row_of((*transformer_.token_embedding)(texts.tokens), token) * config.embedding_scale};
-  const auto& projection = transformer_.embedding_projection;
-  if (projection && config.projected_tokens) rows[0] = projection->linearised().linear(rows[0]);
+  if (transformer_.token_projection) rows[0] = (*transformer_.token_projection)(rows[0]);
   if (const auto& learned = transformer_.learned_positions) {
     rows.push_back(slice(learned->weight, 0, token + learned->offset, token + learned->offset + 1));
   }
@@ -88,7 +86,7 @@ Tensor ResidualParts::embedded_parts(std::int64_t token) const {
     rows.push_back(row_of((*transformer_.segment_embedding)(texts.segments_or_zero()), token));
   Tensor parts = concat(rows, 0);
   if (transformer_.embedding_norm) parts = normalised(*transformer_.embedding_norm, parts);
-  if (projection && !config.projected_tokens) parts = behind(projection->linearised(), parts);
+  if (transformer_.embedding_projection) parts = behind(transformer_.embedding_projection->linearised(), parts);
   return parts;
 }
 

@@ -1,4 +1,5 @@
 #include <heed/autograd/ops.h>
+#include <heed/explain/intervention.h>
 #include <heed/explain/token_circuits.h>
 
 namespace heed {
@@ -22,16 +23,14 @@ const Unembedding* unembedding_of(const Model& model) {
 
 TokenCircuits token_circuits(const SavedModel& model, const Ids& tokens, int layer, int head) {
   if (layer < 0 || layer >= model.layers() || head < 0 || head >= model.heads()) {
-    fail("token_circuits: no layer {} head {} in a model of {} with {} (from 0)", layer, head,
-         counted(model.layers(), "layer"), counted(model.heads(), "head"));
+    no_such_head("token_circuits", layer, head, model.layers(), model.heads());
   }
   const Transformer& transformer = model.transformer();
   const TransformerBlock& block = transformer.blocks[static_cast<std::size_t>(layer)];
   Tensor x = (*transformer.token_embedding)(tokens)*transformer.config.embedding_scale;  // (n, embedded)
-  const auto& projection = transformer.embedding_projection;
-  if (projection && transformer.config.projected_tokens) x = (*projection)(x);
+  if (transformer.token_projection) x = (*transformer.token_projection)(x);
   if (transformer.embedding_norm) x = (*transformer.embedding_norm)(x);
-  if (projection && !transformer.config.projected_tokens) x = (*projection)(x);
+  if (transformer.embedding_projection) x = (*transformer.embedding_projection)(x);
   if (block.attention_norms.input) x = (*block.attention_norms.input)(x);
 
   std::vector<Tensor> queries, keys;

@@ -240,6 +240,11 @@ fs::path make_free_directory(const fs::path& path) {
   return free;
 }
 
+void fail_truncated(const fs::path& path, std::uint64_t before, std::uint64_t now) {
+  fail("cannot read {}: it was truncated from {} bytes to {} while it was read; try again when it is whole",
+       path.string(), before, now);
+}
+
 std::string read_file(const fs::path& path) {
   Descriptor file(path, O_RDONLY | O_NONBLOCK);  // opening a FIFO without a writer would block
   struct stat status {};
@@ -254,8 +259,7 @@ std::string read_file(const fs::path& path) {
     struct stat now {};
     const bool is_cut = S_ISREG(status.st_mode) && ::fstat(file.number(), &now) == 0 && now.st_size < status.st_size;
     if (is_cut) {
-      fail("cannot read {}: it was truncated from {} bytes to {} while it was read; try again when it is whole",
-           path.string(), status.st_size, now.st_size);
+      fail_truncated(path, static_cast<std::uint64_t>(status.st_size), static_cast<std::uint64_t>(now.st_size));
     }
   } catch (const std::bad_alloc&) {
     throw too_large();
@@ -290,10 +294,7 @@ std::string OpenFile::read(std::uint64_t begin, std::uint64_t count) const {
     const ssize_t n = ::pread(*descriptor_, bytes.data() + done, count - done, static_cast<off_t>(begin + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail_with_reason("read", path_, errno);
-    if (n == 0) {
-      fail("cannot read {}: it was truncated from {} bytes to {} while it was read; try again when it is whole",
-           path_.string(), size_, begin + done);
-    }
+    if (n == 0) fail_truncated(path_, size_, begin + done);
     done += static_cast<std::size_t>(n);
   }
   return bytes;

@@ -38,6 +38,8 @@ std::filesystem::path make_free_directory(const std::filesystem::path& path);
 /// no writer within 2 s, for a device with more than 256 MiB, for a file larger than memory, and for a file that
 /// shrinks during the read.
 std::string read_file(const std::filesystem::path& path);
+/// Throws `Error` for a file that another program truncated during the read, from `before` bytes to `now`.
+[[noreturn]] void fail_truncated(const std::filesystem::path& path, std::uint64_t before, std::uint64_t now);
 
 /// Returns whether a file that begins so is a pointer, which Git LFS keeps in place of a file that was not fetched. 8 bytes of
 /// it tell.

@@ -205,8 +205,7 @@ Tensor SafeTensorsFile::map(const StoredTensor& tensor) {
   }
   if (!mapped_) mapped_.emplace(path_);
   if (mapped_->size() < data_begin_ + tensor.end) {
-    fail("cannot read {}: it was truncated from {} bytes to {} while it was read; try again when it is whole",
-         path_.string(), file_.size(), mapped_->size());
+    fail_truncated(path_, file_.size(), mapped_->size());
   }
   return Tensor(tensor.shape, dtype, mapped_->data() + begin, mapped_->owner());
 }

@@ -81,9 +81,10 @@ Transformer::Transformer(Scope scope, const TransformerConfig& given, const Embe
       segment_embedding(embedding_if(config.segments, scope / "sentences", config.summed(), init.segments)) {
   if (config.layers < 0) fail("Transformer: expected at least 0 layers, got {}", config.layers);
   if (config.embedding_norm) embedding_norm.emplace(scope / "embedding_norm", config.summed(), config.block.norm);
-  if (config.embedding_width > 0 && config.vocabulary > 0) {
-    embedding_projection.emplace(scope / "embedding_projection", config.embedded(), config.d_model(),
-                                 config.projected_tokens ? Bias::no : Bias::yes);
+  if (config.embedding_width > 0 && config.vocabulary > 0 && config.projected_tokens) {
+    token_projection.emplace(scope / "token_projection", config.embedded(), config.d_model(), Bias::no);
+  } else if (config.embedding_width > 0 && config.vocabulary > 0) {
+    embedding_projection.emplace(scope / "embedding_projection", config.embedded(), config.d_model());
   }
   const Scope encoder = scope / "encoder";
   const std::optional<RotaryEmbedding> rotary = rotary_table(config, config.rotary, scope.dtype());
@@ -120,14 +121,14 @@ Tensor Transformer::embed(const TextBatch& texts, std::int64_t first) const {
   const int T = static_cast<int>(size[1]);
   Tensor x = (*token_embedding)(texts.tokens);  // (B, T, embedded)
   if (config.embedding_scale != 1) x = x * config.embedding_scale;
-  if (embedding_projection && config.projected_tokens) x = (*embedding_projection)(x);
+  if (token_projection) x = (*token_projection)(x);
   if (learned_positions) x = (*learned_positions)(x, first);
   if (config.positions == Positions::sinusoidal) {
     x = x + sinusoidal_positions(T, config.summed(), x.dtype(), static_cast<int>(first));
   }
   if (segment_embedding) x = x + (*segment_embedding)(texts.segments_or_zero());
   if (embedding_norm) x = (*embedding_norm)(x);
-  if (embedding_projection && !config.projected_tokens) x = (*embedding_projection)(x);
+  if (embedding_projection) x = (*embedding_projection)(x);
   Hook::show(name, "embedded", x);
   return x;
 }

@@ -125,11 +125,12 @@ struct Transformer {
   std::optional<LearnedPositions> learned_positions;
   std::optional<Embedding> segment_embedding;
   std::optional<Norm> embedding_norm;
-  std::optional<Linear> embedding_projection;
+  std::optional<Linear> token_projection;      ///< of the token embeddings
+  std::optional<Linear> embedding_projection;  ///< of the sum of the embeddings
   std::vector<TransformerBlock> blocks;
   std::optional<Norm> final_norm;
-  /// Parameters are named words, positions, sentences, embedding_norm, embedding_projection, encoder.0, encoder.1, ...,
-  /// encoder.norm.
+  /// Parameters are named words, token_projection, positions, sentences, embedding_norm, embedding_projection, encoder.0,
+  /// encoder.1, ..., encoder.norm.
   Transformer(Scope scope, const TransformerConfig& config, const EmbeddingInit& init = {});
 
   /// Returns the input of the first layer for tokens that follow `first` others: (B, T, d_model).

@@ -15,7 +15,7 @@ struct NormConfig {
   NormKind kind = NormKind::layer;
   double epsilon = 1e-5;     ///< added to the variance, or to the mean square
   bool gain_offset = false;  ///< the gain is 1 + the parameter, which starts at 0 (Gemma)
-  bool bias = true;          ///< of LayerNorm; RMSNorm has none
+  bool bias = true;          ///< of LayerNorm alone
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
   template <class Self, class Field>

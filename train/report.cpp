@@ -155,9 +155,8 @@ std::vector<std::string> notes_on_sentences(const Experiment& e) {
   std::vector<std::string> lines = {"asked  " + asked_line(e.task)};
   for (std::string& line : notes_on_unknown(e)) lines.push_back(std::move(line));
   if (e.task.alike_left_out > 0) {
-    lines.push_back(fmt::format("note   {} sentence{} left out, in which two candidates have the same tokens",
-                                grouped(static_cast<std::int64_t>(e.task.alike_left_out)),
-                                e.task.alike_left_out == 1 ? "" : "s"));
+    lines.push_back(fmt::format("note   {} left out, in which two candidates have the same tokens",
+                                plural(static_cast<std::int64_t>(e.task.alike_left_out), "sentence")));
   }
   if (e.config.data.kind == TaskKind::candidates) return lines;
   for (std::string& line : notes_on_unseen(e.task)) lines.push_back(std::move(line));

@@ -54,9 +54,9 @@ void check_address_space() {
   void* space = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED) {
     throw Error(  // without a layer's name: the failure is unrelated to the layer
-        fmt::format("OpenBLAS cannot be loaded: for {} thread{} it needs {} MiB of address space, which the system "
+        fmt::format("OpenBLAS cannot be loaded: for {} it needs {} MiB of address space, which the system "
                     "refuses; check the limit (ulimit -v)",
-                    threads(), threads() == 1 ? "" : "s", bytes / mib));
+                    counted(threads(), "thread"), bytes / mib));
   }
   munmap(space, bytes);
 }

@@ -180,7 +180,7 @@ const char* unknown_to_page(const SavedModel& model) {
         return false;
       },
       config_of(*model.network));
-  if (model.transformer().embedding_projection) return "a linear layer behind its embeddings";
+  if (shape.embedding_width > 0) return "a linear layer behind its embeddings";
   const auto lacks_bias = [](const NormConfig& norm) { return norm.kind == NormKind::layer && !norm.bias; };
   const bool has_query_norm = attention.query_key_norm != QueryKeyNorm::none;
   if (lacks_bias(shape.block.norm) || (has_query_norm && lacks_bias(attention.query_key)))

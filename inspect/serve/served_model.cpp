@@ -59,8 +59,7 @@ std::vector<Intervention> interventions_of(const Json& removed, const SavedModel
     const std::vector<int> place = place_of(name);
     const Heads head{place[0], place[1]};
     if (head.layer >= model.layers() || head.head >= model.heads()) {
-      fail("removed: no layer {} head {} in a model of {} with {} (from 0)", head.layer, head.head,
-           counted(model.layers(), "layer"), counted(model.heads(), "head"));
+      no_such_head("removed", head.layer, head.head, model.layers(), model.heads());
     }
     const int token = place.size() == 3 ? place[2] : 0;
     if (token >= std::ssize(example.tokens)) fail("removed: no token {} in the text", token);

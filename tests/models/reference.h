@@ -23,7 +23,7 @@ class Reference {
     const Shape& size = texts.tokens.shape();
     Tensor x = rows("words", texts.tokens) * config_.embedding_scale;
     const bool is_projected = config_.embedding_width > 0;
-    if (is_projected && config_.projected_tokens) x = product("embedding_projection", x);
+    if (is_projected && config_.projected_tokens) x = product("token_projection", x);
     if (config_.positions == Positions::learned) x = x + rows("positions", counted(size[1], config_.position_offset));
     if (config_.positions == Positions::sinusoidal) x = x + sinusoids(size[1]);
     if (config_.segments > 0) x = x + rows("sentences", texts.segments);

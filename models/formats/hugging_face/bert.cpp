@@ -8,10 +8,7 @@ namespace {
 // Reads the keys of BERT's configurations that all of its relatives share.
 PretrainedConfig read_bert(ConfigReader& json) {
   PretrainedConfig config;
-  TransformerConfig& t = config.transformer = bert(
-      json.integer("num_hidden_layers", 1), json.integer("num_attention_heads", 1), json.integer("hidden_size", 1));
-  t.vocabulary = json.integer("vocab_size", 1);
-  t.max_length = json.integer("max_position_embeddings", 1);
+  TransformerConfig& t = config.transformer = read_sizes(json, bert);
   t.segments = json.integer("type_vocab_size", 0, 2);
   t.block.mlp.width = json.integer("intermediate_size", 1);
   t.block.mlp.activation = config.head_activation = json.activation("hidden_act", "gelu");
@@ -61,19 +58,16 @@ PretrainedConfig read_albert(ConfigReader& json) {
 // sides, with a rotary base of their own. The embeddings are normalised, so the first attention reads them as they are.
 PretrainedConfig read_modernbert(ConfigReader& json) {
   PretrainedConfig config;
-  TransformerConfig& t = config.transformer = bert(
-      json.integer("num_hidden_layers", 1), json.integer("num_attention_heads", 1), json.integer("hidden_size", 1));
-  t.vocabulary = json.integer("vocab_size", 1);
-  t.max_length = json.integer("max_position_embeddings", 1);
+  TransformerConfig& t = config.transformer = read_sizes(json, bert);
   t.segments = 0;
   t.final_norm = true;
   t.first_attention_norm = false;
   t.block.placement = NormPlacement::before;
   t.block.norm = {.epsilon = json.positive("norm_eps", 1e-5), .bias = json.flag("norm_bias", false)};
-  t.block.attention.bias = t.block.attention.output_bias = json.flag("attention_bias", false) ? Bias::yes : Bias::no;
+  t.block.attention.bias = t.block.attention.output_bias = json.bias("attention_bias", false);
   t.block.mlp = {.width = json.integer("intermediate_size", 1),
                  .activation = json.activation("hidden_activation", "gelu", true),
-                 .bias = json.flag("mlp_bias", false) ? Bias::yes : Bias::no};
+                 .bias = json.bias("mlp_bias", false)};
   const int every = json.integer("global_attn_every_n_layers", 1, 3);
   read_windows(
       json, t, [&](int layer) { return layer % every != 0; }, json.integer("local_attention", 1, 128) / 2 + 1);
@@ -81,9 +75,8 @@ PretrainedConfig read_modernbert(ConfigReader& json) {
   json.expect("partial_rotary_factor", 1), json.expect("rope_scaling", nullptr);
   read_rotary(json, t, json.positive("global_rope_theta", 160000), {.is_named_apart = true, .by_layer_type = true});
   config.head_activation = json.activation("classifier_activation", "gelu");
-  config.head_bias = json.flag("classifier_bias", false) ? Bias::yes : Bias::no;
-  config.logits = {.tied = json.flag("tie_word_embeddings", true),
-                   .bias = json.flag("decoder_bias", true) ? Bias::yes : Bias::no};
+  config.head_bias = json.bias("classifier_bias", false);
+  config.logits = {.tied = json.flag("tie_word_embeddings", true), .bias = json.bias("decoder_bias", true)};
   json.ignore({"classifier_pooling", "deterministic_flash_attn", "embedding_dropout", "layer_norm_eps", "mlp_dropout",
                "position_embedding_type", "reference_compile", "repad_logits_with_grad", "sparse_pred_ignore_index",
                "sparse_prediction"});  // norm_eps counts

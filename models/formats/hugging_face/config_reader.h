@@ -32,6 +32,8 @@ class ConfigReader {
   /// Returns a number above 0, or 0 for a null. A missing key is noted, unless it `may_be_missing`, which means null.
   double positive_or_none(const std::string& key, bool may_be_missing);
   bool flag(const std::string& key, bool fallback);
+  /// Returns whether linear layers have a bias, which `key` says.
+  Bias bias(const std::string& key, bool fallback) { return flag(key, fallback) ? Bias::yes : Bias::no; }
   std::string text(const std::string& key, const std::string& fallback);
   /// Returns the activation that `key` names, in its gated form when the MLP has a gate.
   Activation activation(const std::string& key, const std::string& fallback, bool gated = false);

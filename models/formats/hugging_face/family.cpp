@@ -63,6 +63,14 @@ TensorNames& TensorNames::candidates() {
   return linear("candidates.pointer", {"candidates.pointer"}).same("candidates.none", "candidates.none");
 }
 
+TransformerConfig read_sizes(ConfigReader& json, TransformerConfig (*preset)(int layers, int heads, int d_model)) {
+  TransformerConfig config = preset(json.integer("num_hidden_layers", 1), json.integer("num_attention_heads", 1),
+                                    json.integer("hidden_size", 1));
+  config.vocabulary = json.integer("vocab_size", 1);
+  config.max_length = json.integer("max_position_embeddings", 1);
+  return config;
+}
+
 void check_key_heads(ConfigReader& json, AttentionConfig& attention) {
   if (attention.heads % attention.keys() == 0) return;
   json.note("'num_key_value_heads' must divide num_attention_heads");

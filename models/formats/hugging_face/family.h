@@ -97,6 +97,8 @@ std::string of_layer(const std::string& pattern, int layer);
 
 /// Returns the names of LLaMA's tensors, which several families have, with a norm before each part.
 TensorNames llama_names();
+/// Reads the sizes that most families name alike, from layers to the length of a text, into a preset such as gpt2().
+TransformerConfig read_sizes(ConfigReader& json, TransformerConfig (*preset)(int layers, int heads, int d_model));
 /// Notes a number of key heads that does not divide the heads, and takes one in its place.
 void check_key_heads(ConfigReader& json, AttentionConfig& attention);
 

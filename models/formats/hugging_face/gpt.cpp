@@ -80,12 +80,9 @@ PretrainedConfig read_gpt_neo(ConfigReader& json) {
 // than its states.
 PretrainedConfig read_opt(ConfigReader& json) {
   PretrainedConfig config;
-  TransformerConfig& t = config.transformer = gpt2(
-      json.integer("num_hidden_layers", 1), json.integer("num_attention_heads", 1), json.integer("hidden_size", 1));
-  t.vocabulary = json.integer("vocab_size", 1);
-  t.max_length = json.integer("max_position_embeddings", 1);
+  TransformerConfig& t = config.transformer = read_sizes(json, gpt2);
   t.position_offset = 2;
-  const Bias bias = json.flag("enable_bias", true) ? Bias::yes : Bias::no;
+  const Bias bias = json.bias("enable_bias", true);
   t.block.attention.bias = t.block.attention.output_bias = t.block.mlp.bias = bias;
   const bool is_before = json.flag("do_layer_norm_before", true);
   t.block.placement = is_before ? NormPlacement::before : NormPlacement::after;
@@ -106,15 +103,12 @@ PretrainedConfig read_opt(ConfigReader& json) {
 
 PretrainedConfig read_gpt_neox(ConfigReader& json) {
   PretrainedConfig config;
-  TransformerConfig& t = config.transformer = gpt2(
-      json.integer("num_hidden_layers", 1), json.integer("num_attention_heads", 1), json.integer("hidden_size", 1));
-  t.vocabulary = json.integer("vocab_size", 1);
-  t.max_length = json.integer("max_position_embeddings", 1);
+  TransformerConfig& t = config.transformer = read_sizes(json, gpt2);
   t.block.mlp.width = json.integer("intermediate_size", 1);
   t.block.mlp.activation = json.activation("hidden_act", "gelu");
   t.block.norm.epsilon = json.positive("layer_norm_eps", 1e-5);
   t.block.parallel = json.flag("use_parallel_residual", true);
-  t.block.attention.bias = t.block.attention.output_bias = json.flag("attention_bias", true) ? Bias::yes : Bias::no;
+  t.block.attention.bias = t.block.attention.output_bias = json.bias("attention_bias", true);
   read_rotary(json, t, json.positive("rotary_emb_base", 10000),
               {.fraction = json.positive("rotary_pct", 0.25), .is_partial = true, .is_named_apart = true});
   config.logits.tied = json.flag("tie_word_embeddings", false);
@@ -163,7 +157,7 @@ Family opt_family() {
   Family family{
       {"opt"}, read_opt, {"model."}, {}, {"decoder.project_out.*"}};  // without the logits, the states before it count
   family.tensors.same("decoder.embed_tokens.weight", "words.weight")
-      .linear("decoder.project_in", {"embedding_projection"})
+      .linear("decoder.project_in", {"token_projection"})
       .linear("decoder.project_out", {"output_projection"})
       .same("decoder.embed_positions.weight", "positions.weight")
       .norm("decoder.layers.{}.self_attn_layer_norm", "encoder.{}.attention_norm")

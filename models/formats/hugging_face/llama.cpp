@@ -10,28 +10,35 @@
 namespace heed {
 namespace {
 
-// Reads the shape that LLaMA and its relatives share, with the defaults of the family for head_dim, rms_norm_eps and
-// max_position_embeddings.
-PretrainedConfig read_llama_shape(ConfigReader& json, std::optional<int> head_dim = {}, double epsilon = 1e-6,
-                                  std::optional<int> max_length = {}) {
+// Values of keys that a file of the family leaves out.
+struct LlamaDefaults {
+  std::optional<int> head_dim{}, kv_heads{};  // d_model / heads, and as many as heads
+  double epsilon = 1e-6;
+  std::optional<int> max_length{};  // the file must say it
+};
+
+// Reads the shape that LLaMA and its relatives share.
+PretrainedConfig read_llama_shape(ConfigReader& json, const LlamaDefaults& defaults = {}) {
   PretrainedConfig config;
   const int heads = json.integer("num_attention_heads", 1), d_model = json.integer("hidden_size", 1);
-  TransformerConfig& t = config.transformer =
-      llama(json.integer("num_hidden_layers", 1), heads, json.integer("num_key_value_heads", 1, heads, Null::missing),
-            d_model, json.integer("intermediate_size", 1));
+  const int kv_heads =
+      json.has("num_key_value_heads") ? heads : defaults.kv_heads.value_or(heads);  // a null means heads
+  TransformerConfig& t = config.transformer = llama(json.integer("num_hidden_layers", 1), heads,
+                                                    json.integer("num_key_value_heads", 1, kv_heads, Null::missing),
+                                                    d_model, json.integer("intermediate_size", 1));
   AttentionConfig& attention = t.block.attention;
-  attention.d_k = attention.d_v = json.integer("head_dim", 1, head_dim.value_or(std::max(1, d_model / heads)),
-                                               head_dim ? Null::wrong : Null::missing);
+  attention.d_k = attention.d_v = json.integer("head_dim", 1, defaults.head_dim.value_or(std::max(1, d_model / heads)),
+                                               defaults.head_dim ? Null::wrong : Null::missing);
   check_key_heads(json, attention);
   t.vocabulary = json.integer("vocab_size", 1);
-  t.max_length = json.integer("max_position_embeddings", 1, max_length);
-  t.block.norm.epsilon = json.positive("rms_norm_eps", epsilon);
+  t.max_length = json.integer("max_position_embeddings", 1, defaults.max_length);
+  t.block.norm.epsilon = json.positive("rms_norm_eps", defaults.epsilon);
   attention.query_key = t.block.norm;
   return config;
 }
 
 void read_attention_bias(ConfigReader& json, TransformerConfig& t) {
-  t.block.attention.bias = t.block.attention.output_bias = json.flag("attention_bias", false) ? Bias::yes : Bias::no;
+  t.block.attention.bias = t.block.attention.output_bias = json.bias("attention_bias", false);
 }
 
 // Accepts a list of layer types that says what the family computes: full attention in every layer.
@@ -43,10 +50,10 @@ void expect_full_attention(ConfigReader& json, const TransformerConfig& t) {
 }
 
 PretrainedConfig read_llama(ConfigReader& json) {
-  PretrainedConfig config = read_llama_shape(json, {}, 1e-6, 2048);  // the first releases leave out the length
+  PretrainedConfig config = read_llama_shape(json, {.max_length = 2048});  // the first releases leave out the length
   TransformerConfig& t = config.transformer;
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
-  t.block.mlp.bias = json.flag("mlp_bias", false) ? Bias::yes : Bias::no;
+  t.block.mlp.bias = json.bias("mlp_bias", false);
   read_attention_bias(json, t);
   expect_full_attention(json, t);
   read_rotary(json, t, 10000);
@@ -58,10 +65,10 @@ PretrainedConfig read_llama(ConfigReader& json) {
 
 // Reads Arcee, a LLaMA whose MLP lacks a gate.
 PretrainedConfig read_arcee(ConfigReader& json) {
-  PretrainedConfig config = read_llama_shape(json, {}, 1e-5);
+  PretrainedConfig config = read_llama_shape(json, {.epsilon = 1e-5});
   TransformerConfig& t = config.transformer;
   t.block.mlp.activation = json.activation("hidden_act", "relu2");
-  t.block.mlp.bias = json.flag("mlp_bias", false) ? Bias::yes : Bias::no;
+  t.block.mlp.bias = json.bias("mlp_bias", false);
   read_attention_bias(json, t);
   read_rotary(json, t, 10000);
   config.logits.tied = json.flag("tie_word_embeddings", false);
@@ -70,10 +77,10 @@ PretrainedConfig read_arcee(ConfigReader& json) {
 
 // Reads Granite, a LLaMA with four factors: of the embeddings, the scores, what each part adds, and the logits.
 PretrainedConfig read_granite(ConfigReader& json) {
-  PretrainedConfig config = read_llama_shape(json, {}, 1e-6, 2048);
+  PretrainedConfig config = read_llama_shape(json, {.max_length = 2048});
   TransformerConfig& t = config.transformer;
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
-  t.block.mlp.bias = json.flag("mlp_bias", false) ? Bias::yes : Bias::no;
+  t.block.mlp.bias = json.bias("mlp_bias", false);
   read_attention_bias(json, t);
   read_rotary(json, t, 10000);
   t.embedding_scale = json.positive("embedding_multiplier", 1);
@@ -101,12 +108,10 @@ std::vector<bool> rotated_layers(ConfigReader& json, int layers) {
 }
 
 PretrainedConfig read_smollm3(ConfigReader& json) {
-  PretrainedConfig config = read_llama_shape(json);
+  PretrainedConfig config = read_llama_shape(json, {.kv_heads = 4});
   TransformerConfig& t = config.transformer;
-  if (!json.has("num_key_value_heads")) t.block.attention.kv_heads = 4;
-  check_key_heads(json, t.block.attention);
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
-  t.block.mlp.bias = json.flag("mlp_bias", false) ? Bias::yes : Bias::no;
+  t.block.mlp.bias = json.bias("mlp_bias", false);
   read_attention_bias(json, t);
   const std::vector<bool> rotated = rotated_layers(json, t.layers);
   for (int layer = 0; layer < t.layers; ++layer) {
@@ -154,7 +159,7 @@ PretrainedConfig read_qwen2(ConfigReader& json) {
 }
 
 PretrainedConfig read_qwen3(ConfigReader& json) {
-  PretrainedConfig config = read_llama_shape(json, 128);
+  PretrainedConfig config = read_llama_shape(json, {.head_dim = 128});
   TransformerConfig& t = config.transformer;
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
   t.block.attention.query_key_norm = QueryKeyNorm::heads;
@@ -167,7 +172,7 @@ PretrainedConfig read_qwen3(ConfigReader& json) {
 
 // Reads what OLMo 2 and 3 share: norms of the outputs, and of the queries and the keys of all heads together.
 PretrainedConfig read_olmo(ConfigReader& json) {
-  PretrainedConfig config = read_llama_shape(json, {}, 1e-5);
+  PretrainedConfig config = read_llama_shape(json, {.epsilon = 1e-5});
   TransformerConfig& t = config.transformer;
   t.block.placement = NormPlacement::output;
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
@@ -197,7 +202,7 @@ PretrainedConfig read_olmo3(ConfigReader& json) {
 }
 
 PretrainedConfig read_phi3(ConfigReader& json) {
-  PretrainedConfig config = read_llama_shape(json, {}, 1e-5);
+  PretrainedConfig config = read_llama_shape(json, {.epsilon = 1e-5});
   TransformerConfig& t = config.transformer;
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
   t.block.attention.window = json.integer("sliding_window", 1, 0, Null::missing);
@@ -210,7 +215,7 @@ PretrainedConfig read_phi3(ConfigReader& json) {
 
 // Reads what all versions of Gemma share: gains of 1 + weight, and embeddings that are multiplied by sqrt(d_model).
 PretrainedConfig read_gemma_shape(ConfigReader& json) {
-  PretrainedConfig config = read_llama_shape(json, 256);
+  PretrainedConfig config = read_llama_shape(json, {.head_dim = 256});
   TransformerConfig& t = config.transformer;
   t.embedding_scale = std::sqrt(t.d_model());
   t.block.norm.gain_offset = t.block.attention.query_key.gain_offset = true;

@@ -10,14 +10,11 @@ namespace {
 // of the heads, and `epsilon` the name of the constant of the norms.
 PretrainedConfig read_layer_norm_shape(ConfigReader& json, std::optional<int> key_heads, const char* epsilon) {
   PretrainedConfig config;
-  TransformerConfig& t = config.transformer = gpt2(
-      json.integer("num_hidden_layers", 1), json.integer("num_attention_heads", 1), json.integer("hidden_size", 1));
+  TransformerConfig& t = config.transformer = read_sizes(json, gpt2);
   AttentionConfig& attention = t.block.attention;
   attention.kv_heads =
       json.integer("num_key_value_heads", 1, key_heads.value_or(t.heads()), key_heads ? Null::wrong : Null::missing);
   check_key_heads(json, attention);
-  t.vocabulary = json.integer("vocab_size", 1);
-  t.max_length = json.integer("max_position_embeddings", 1);
   t.block.mlp.width = json.integer("intermediate_size", 1);
   t.block.norm.epsilon = json.positive(epsilon, 1e-5);
   return config;
@@ -33,7 +30,7 @@ PretrainedConfig read_starcoder2(ConfigReader& json) {
   TransformerConfig& t = config.transformer;
   AttentionConfig& attention = t.block.attention;
   read_head_size(json, t);
-  attention.bias = attention.output_bias = t.block.mlp.bias = json.flag("use_bias", true) ? Bias::yes : Bias::no;
+  attention.bias = attention.output_bias = t.block.mlp.bias = json.bias("use_bias", true);
   attention.window = json.integer("sliding_window", 1, 0, Null::missing);
   t.block.mlp.activation = json.activation("hidden_act", "gelu_pytorch_tanh");
   read_rotary(json, t, 10000);
@@ -48,7 +45,7 @@ PretrainedConfig read_stablelm(ConfigReader& json) {
   PretrainedConfig config = read_layer_norm_shape(json, 32, "layer_norm_eps");
   TransformerConfig& t = config.transformer;
   json.expect("head_dim", t.d_model() / t.heads());
-  t.block.attention.bias = json.flag("use_qkv_bias", false) ? Bias::yes : Bias::no;
+  t.block.attention.bias = json.bias("use_qkv_bias", false);
   t.block.attention.output_bias = t.block.mlp.bias = Bias::no;
   t.block.parallel = t.block.shared_norm = json.flag("use_parallel_residual", false);
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);

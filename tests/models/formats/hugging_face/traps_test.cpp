@@ -49,21 +49,23 @@ TEST_CASE("Rotary embeddings are read in the form of transformers 4 and 5") {
   CHECK(neox.difference() < exactly);
   neox.config([](Json& json) { json["rope_theta"] = 7, json["partial_rotary_factor"] = 1; });  // it does not read them
   CHECK(neox.difference() < exactly);
-  CopiedModel gemma("gemma3");
-  gemma.config([](Json& json) {
+  // Puts the two rotary bases under the older names, and returns the newer object.
+  const auto as_older = [](Json& json, const char* full, const char* sliding) {
     const Json rope = json.at("rope_parameters");
     json.erase("rope_parameters");
-    json["rope_theta"] = rope.at("full_attention").at("rope_theta");
-    json["rope_local_base_freq"] = rope.at("sliding_attention").at("rope_theta");
+    json[full] = rope.at("full_attention").at("rope_theta");
+    json[sliding] = rope.at("sliding_attention").at("rope_theta");
+    return rope;
+  };
+  CopiedModel gemma("gemma3");
+  gemma.config([&](Json& json) {
+    const Json rope = as_older(json, "rope_theta", "rope_local_base_freq");
     json["rope_scaling"] = {{"rope_type", "linear"}, {"factor", rope.at("full_attention").at("factor")}};
   });
   CHECK(gemma.difference() < exactly);
   CopiedModel modernbert("modernbert");
-  modernbert.config([](Json& json) {
-    const Json rope = json.at("rope_parameters");
-    json.erase("rope_parameters");
-    json["global_rope_theta"] = rope.at("full_attention").at("rope_theta");
-    json["local_rope_theta"] = rope.at("sliding_attention").at("rope_theta");
+  modernbert.config([&](Json& json) {
+    as_older(json, "global_rope_theta", "local_rope_theta");
     json["rope_theta"] = 7;  // it does not read it
   });
   CHECK(modernbert.difference() < exactly);
