@@ -160,6 +160,8 @@ Tensor product(const char* operation, const Tensor& a_any, const Tensor& b_any, 
   dispatch(a.dtype(), [&]<class T>() {
     if (a.dtype() == b.dtype()) {
       multiply<T, T>(tiling, batch, a, b, bias, y);
+    } else if (b.dtype() == DType::float32) {
+      multiply<T, float>(tiling, batch, a, b, bias, y);
     } else {
       cpu::dispatch_stored_only(b.dtype(), [&]<class S>() { multiply<T, S>(tiling, batch, a, b, bias, y); });
     }
@@ -185,7 +187,8 @@ void check_product(const char* operation, const Tensor& a, const Tensor& b, bool
          to_string(b.shape()), instead ? fmt::format(". Did you mean {}?", instead) : "");
   }
   if (is_stored_only(a.dtype()) && a.dtype() == b.dtype()) detail::fail_only_stored(a.dtype());
-  if (a.dtype() != b.dtype() && (is_stored_only(a.dtype()) || !is_stored_only(b.dtype()))) {
+  const bool widens_b = is_stored_only(b.dtype()) || b.dtype() == DType::float32;
+  if (a.dtype() != b.dtype() && (is_stored_only(a.dtype()) || !widens_b)) {
     fail("{}: both tensors must have one dtype, got {} x {}", operation, to_string(a.dtype()), to_string(b.dtype()));
   }
   if (a.size(-1) != b.size(-2)) {
@@ -236,6 +239,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     if (needs_input_grad[0]) da = matmul(dy, transpose(b));
     if (needs_input_grad[1])
       db = b.rank() == 2 ? product("matmul", transpose(rows_of(a)), rows_of(dy)) : product("matmul", transpose(a), dy);
+    if (db.defined()) db = db.to(b.dtype());
     return std::vector{da, db};
   });
 }
@@ -268,6 +272,7 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
       // strided like W, so that the gradient of a transposed matrix is contiguous after transposing back
       dW = W.strides()[0] == 1 && W.size(0) > 1 ? transpose(product("linear", transpose(dy_rows), rows_of(x)))
                                                 : product("linear", transpose(rows_of(x)), dy_rows);
+      dW = dW.to(W.dtype());
     }
     return std::vector{dx, dW};
   };

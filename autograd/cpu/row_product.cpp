@@ -160,6 +160,8 @@ template void row_product(std::int64_t, std::int64_t, float, const float*, std::
                           float*);
 template void row_product(std::int64_t, std::int64_t, double, const double*, std::int64_t, Matrix<double>,
                           const double*, double*);
+template void row_product(std::int64_t, std::int64_t, double, const double*, std::int64_t, Matrix<float>, const double*,
+                          double*);
 template void row_product(std::int64_t, std::int64_t, double, const double*, std::int64_t, Matrix<BFloat16>,
                           const double*, double*);
 template void row_product(std::int64_t, std::int64_t, double, const double*, std::int64_t, Matrix<Float16>,

@@ -11,7 +11,7 @@ bool is_row_product(std::int64_t k, std::int64_t n, std::int64_t row_stride, std
 
 // Computes y (n) = alpha x (k) W (k x n) + bias (n); bias may be null. This is the main cost of generating one token at
 // a time. Memory bandwidth limits it, so it reads W once, in memory order. Gives the same bits for any number of
-// threads, and for a W of 16-bit numbers or of blocks (S) those of W in float32.
+// threads, and for a W of narrower numbers or of blocks (S) those of W converted to T.
 template <class T, class S>
 void row_product(std::int64_t k, std::int64_t n, T alpha, const T* x, std::int64_t x_stride, Matrix<S> W, const T* bias,
                  T* y);

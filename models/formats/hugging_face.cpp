@@ -157,10 +157,9 @@ class Loader {
     }
   }
 
-  // Returns a parameter's values: in the file's memory, or copied to float32. Positions are added, not multiplied.
+  // Returns a parameter's values: in the file's memory, or copied to float32.
   Tensor held(const std::string& name, const Tensor& values) const {
-    const bool is_matrix = values.rank() == 2 && values.dtype() != DType::float64 && name != "positions.weight";
-    if (loading_.mapped && is_matrix) return values.alias();
+    if (loading_.mapped && can_be_narrower(name, values)) return values.alias();
     Tensor copy(values.shape(), DType::float32);
     copy.copy_from(values);
     return copy;

@@ -18,12 +18,16 @@
 
 namespace heed {
 
+bool can_be_narrower(const std::string& name, const Tensor& values) {
+  return values.rank() == 2 && values.dtype() != DType::float64 && name != "positions.weight";
+}
+
 SavedModel in_float64(const SavedModel& model) {
   SavedModel exact = model;
   exact.parameters = {};
   const auto take = [&](const std::string& name, const Shape&) {
     const Tensor& value = model.parameters[name];
-    if (is_stored_only(value.dtype())) return value.alias();
+    if (can_be_narrower(name, value)) return value.alias();
     Tensor copy(value.shape(), DType::float64);
     copy.copy_from(value);
     return copy;

@@ -30,8 +30,8 @@ struct SavedModel {
   int heads() const { return transformer().config.heads(); }
 };
 
-/// Returns the model in float64, for sums whose terms cancel. It shares matrices of types that only hold weights, and copies
-/// all other parameters.
+/// Returns the model in float64, for sums whose terms cancel. It shares the matrices of `model`, which products widen, and
+/// copies vectors and positions.
 SavedModel in_float64(const SavedModel& model);
 
 /// Throws `Error` when load_model() could not read what save_model() would write: the network is missing, or the vocabulary

@@ -143,8 +143,8 @@ TEST_CASE("Products with block-quantised weights are bit-identical to those with
   }
 }
 
-TEST_CASE("float64 products with 16-bit or block-quantised weights are bit-identical to float64 weights") {
-  std::vector<Tensor> weights;
+TEST_CASE("float64 products with narrower weights are bit-identical to those with float64 weights") {
+  std::vector<Tensor> weights{drawn({70, 256}, "W")};
   for (const DType dtype : half_types) weights.push_back(halves(drawn({70, 256}, "W"), dtype));
   for (const DType dtype : block_types) weights.push_back(blocks({70, 256}, dtype));
   for (const Tensor& W : weights) {
@@ -305,6 +305,19 @@ TEST_CASE("Gradients pass through frozen 16-bit and block-quantised weights; tra
   CHECK(dx(W) == dx(wide));
   of_blocks.set_frozen(true);
   CHECK(dx(of_blocks) == dx(of_blocks.to(DType::float32)));
+}
+
+TEST_CASE("The gradient of float32 weights in a float64 product is that of float64 weights, rounded") {
+  const Tensor x = variable(drawn({5, 4}, "x").to(DType::float64)), W = variable(drawn({4, 3}, "W"));
+  const Tensor wide = variable(W.to(DType::float64));
+  for (const auto& product : {+[](const Tensor& a, const Tensor& b) { return matmul(a, b); },
+                              +[](const Tensor& a, const Tensor& b) { return linear(a, b, {}); }}) {
+    const Recording recording;
+    const Gradients found = backward(sum(square(product(x, W)))), expected = backward(sum(square(product(x, wide))));
+    CHECK((found[x].to_vector() == expected[x].to_vector()));
+    CHECK(found[W].dtype() == DType::float32);
+    CHECK((found[W].to_vector() == expected[wide].to(DType::float32).to_vector()));
+  }
 }
 
 TEST_CASE("A tensor over borrowed memory keeps the owner alive, and an alias has its own name") {
