@@ -26,7 +26,13 @@ std::string reason(const nlohmann::detail::exception& error) {
   if (text.find_first_not_of(" \t\r\n") == text.npos) fail("not JSON: it is empty");
   if (is_lfs_pointer(text)) fail("{}", lfs_pointer);
   const auto line = 1 + std::ranges::count(text.substr(0, byte), '\n');
-  fail("not JSON at {}byte {}: {}", line > 1 ? fmt::format("line {}, ", line) : "", byte, reason(error));
+  std::string said = reason(error);
+  if (said == "invalid literal") {
+    constexpr const char* around = ",:[]{} \t\r\n";
+    const std::size_t begin = byte < 2 ? 0 : text.find_last_of(around, byte - 2) + 1;
+    said += fmt::format(" '{}'", excerpt(text.substr(begin, text.find_first_of(around, begin) - begin), 20));
+  }
+  fail("not JSON at {}byte {}: {}", line > 1 ? fmt::format("line {}, ", line) : "", byte, said);
 }
 
 // Builds a value from the events of a parser.

@@ -202,6 +202,11 @@ std::uint64_t safetensors_header_length(std::string_view bytes, std::uint64_t si
     not_safetensors(source, "expected 8 bytes of header length, got {} bytes. Is it truncated?", bytes.size());
   }
   if (is_lfs_pointer(bytes)) fail("{}: {}", source, lfs_pointer);
+  if (bytes.starts_with("PK\x03\x04")) not_safetensors(source, "it is a ZIP archive, as torch.save() writes");
+  const std::string_view first = bytes.substr(0, sizeof length);
+  if (std::ranges::all_of(first, [](unsigned char c) { return c == '\r' || c == '\n' || (c >= ' ' && c <= '~'); })) {
+    not_safetensors(source, "expected the length of a header in its first 8 bytes, got the text '{}'", excerpt(first));
+  }
   std::memcpy(&length, bytes.data(), sizeof length);
   if (length > largest_safetensors_header) {
     not_safetensors(source, "header length {} is above the limit of {} bytes", length, largest_safetensors_header);

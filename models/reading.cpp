@@ -87,6 +87,12 @@ static std::string mask_of(const SavedModel& model) {
   return pretrained->token(*pretrained->special().mask);
 }
 
+// Returns the index of the last token equal to `word`, or -1.
+static int last_index_of(std::string_view word, const std::vector<std::string>& tokens) {
+  const auto last = std::find(tokens.rbegin(), tokens.rend(), word);
+  return static_cast<int>(tokens.rend() - last) - 1;
+}
+
 int last_token_of(const std::string& sought, const PretrainedTokenizer& tokenizer, std::string_view text) {
   if (sought.empty()) return -1;
   const std::vector<EncodedToken> tokens = tokenizer.encode(text);
@@ -114,13 +120,14 @@ void check_positions(const TransformerConfig& config, const std::vector<std::int
 // Returns the question for a model that has a tokenizer of its own.
 static Example pretrained_question(const SavedModel& model, std::string_view read, const std::string& query) {
   const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model.network);
-  std::string text(checked_utf8(read, "sentence"));
+  std::string text(checked_utf8(read, "sentence")), sought = query;
   for (const std::string_view other : {std::string_view(mask_token), std::string_view("[MASK]")}) {
     if (!is_masked || text.find(other) == text.npos || model.tokenizer.pretrained()->id(other)) continue;
     const std::string mask = mask_of(model);
     for (std::size_t at = 0; (at = text.find(other, at)) != text.npos; at += mask.size()) {
       text.replace(at, other.size(), mask);
     }
+    if (sought == other) sought = mask;
   }
   Example example;
   example.tokens = model.tokenizer(text);
@@ -131,15 +138,15 @@ static Example pretrained_question(const SavedModel& model, std::string_view rea
   }
   check_positions(model.transformer().config, ids);
   example.query = static_cast<int>(example.tokens.size()) - 1;
-  if (!query.empty()) {
-    example.query = last_token_of(query, *model.tokenizer.pretrained(), text);
+  if (!sought.empty()) {
+    example.query = last_token_of(sought, *model.tokenizer.pretrained(), text);
     if (example.query < 0) {
       fail("'{}' is not a word or token of the sentence; its tokens: {}", query, listed(example.tokens, " ", 100));
     }
     return example;
   }
   const auto mask = is_masked ? model.tokenizer.pretrained()->special().mask : std::nullopt;
-  if (const int at = mask ? index_of(model.vocabulary.word(*mask), example.tokens) : -1; at >= 0) {
+  if (const int at = mask ? last_index_of(model.vocabulary.word(*mask), example.tokens) : -1; at >= 0) {
     example.query = at;
   } else if (is_masked || !has_answers(*model.network)) {  // the last token of the text, not [SEP]
     const int behind = static_cast<int>(model.tokenizer.pretrained()->behind().size());
@@ -165,7 +172,7 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
   example.tokens = is_masked ? tokens_with_masks(model.tokenizer, read) : model.tokenizer(read);
   if (example.tokens.empty()) fail("the sentence is empty");
   if (query.empty() && is_masked) {
-    example.query = index_of(mask_token, example.tokens);
+    example.query = last_index_of(mask_token, example.tokens);
     if (example.query >= 0) return example;
   }
   if (query.empty() && (predicts_tokens(*model.network) || !has_answers(*model.network))) {

@@ -1,5 +1,6 @@
 #include "inspect/commands/shared.h"
 
+#include "files/json.h"
 #include "run/program.h"
 #include "run/run_directory.h"
 
@@ -22,7 +23,8 @@ void add_shared(cxxopts::OptionAdder& options, std::string_view names) {
     if (list.find(fmt::format(" {} ", name)) != std::string::npos) options(name, help, value...);
   };
   add("sentence", "Read this sentence with the saved model", cxxopts::value<std::string>(), "TEXT");
-  add("query", "The token to ask about (default: the last one that training asked about, [MASK], or the last one)",
+  add("query",
+      "The token to ask about; of several, the last (default: [MASK], a token that training asked about, or the last)",
       cxxopts::value<std::string>(), "WORD");
   add("words", "Join the tokens of each word: weights on them are added, and the last one asks");
   add("probe", "Show only this watched sentence, counted from 1", cxxopts::value<int>(), "N");
@@ -38,6 +40,21 @@ void add_shared(cxxopts::OptionAdder& options, std::string_view names) {
 std::string last_part(const fs::path& path) {
   return (fs::absolute(path) / "").lexically_normal().parent_path().filename().string();
 }
+
+namespace {
+
+// Returns whether a config.json is that of a model, not of a part such as the pooling of sentence-transformers.
+bool names_a_family(const fs::path& config) {
+  std::error_code unreadable;
+  if (!fs::is_regular_file(config, unreadable)) return false;
+  try {
+    return parse_json(read_file(config)).contains("model_type");
+  } catch (const Error&) {
+    return true;  // opening it says what is wrong
+  }
+}
+
+}  // namespace
 
 void check_run(const fs::path& path) {
   std::error_code error;
@@ -68,9 +85,13 @@ void check_run(const fs::path& path) {
          more > 0 ? fmt::format(" and {} more", more) : "");
   }
   if (std::ranges::any_of(std::array{"config.json", "model.safetensors", "metrics.jsonl", "attention"}, has)) return;
-  for (const fs::path& directory : {path, path / "snapshots"}) {  // the second in the cache of Hugging Face
-    for (const fs::path& entry : entries_of(directory)) {
-      if (entry.extension() == ".gguf" || fs::exists(entry / "config.json", error)) models.push_back(entry.string());
+  std::vector<fs::path> places{path, path / "snapshots"};  // the second in a model's directory of Hugging Face's cache
+  for (const fs::path& entry : entries_of(path)) {
+    if (entry.filename().string().starts_with("models--")) places.push_back(entry / "snapshots");
+  }
+  for (const fs::path& place : places) {
+    for (const fs::path& entry : entries_of(place)) {
+      if (entry.extension() == ".gguf" || names_a_family(entry / "config.json")) models.push_back(entry.string());
     }
   }
   refuse_adapter(path);

@@ -147,11 +147,12 @@ class Loader {
       const Tensor part = slice(all, axis, begin, end);
       if (!values_.contains(name)) {
         values_.emplace(name, held(name, part));
+        origins_.emplace(name, entry.stored.name);
       } else if (!is_equal(values_.at(name), part)) {
         const char* hint =
             name == "words.weight" ? "; set tie_word_embeddings to false in config.json to use both" : "";
-        problems_.push_back(
-            fmt::format("{} differs from another tensor that holds {}{}", excerpt(entry.stored.name), name, hint));
+        problems_.push_back(fmt::format("{} must equal {}, but differs{}", excerpt(entry.stored.name),
+                                        excerpt(origins_.at(name)), hint));
       }
       begin = end;
     }
@@ -173,7 +174,8 @@ class Loader {
   std::unordered_map<std::string, Place> places_;        // by the name of a tensor of the file
   std::unordered_map<std::string, std::string> theirs_;  // the first name of a tensor that holds a parameter
   std::unordered_map<std::string, Tensor> values_;
-  std::unordered_set<std::string> misshapen_;  // parameters whose tensor has another shape
+  std::unordered_map<std::string, std::string> origins_;  // the tensor of the file that gave a value
+  std::unordered_set<std::string> misshapen_;             // parameters whose tensor has another shape
   std::vector<std::string> problems_;
 };
 

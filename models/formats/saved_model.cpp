@@ -93,9 +93,12 @@ SavedModel without_network(const Description& description, const std::string& so
     const auto found = description.find(name);
     if (found == description.end()) {
       const std::filesystem::path directory = std::filesystem::path(source).parent_path();
+      const auto has = [&](const char* file) { return std::filesystem::exists(directory / file); };
+      const bool is_named = has("model.safetensors") || has("model.safetensors.index.json");
       fail("{}: not a heed model: metadata entry '{}' is missing. {}", source, name,
-           is_hugging_face(directory) ? fmt::format("Open its directory: {}", directory.string())
-                                      : "A pretrained model needs its config.json in the same directory");
+           !is_hugging_face(directory) ? "A pretrained model needs its config.json in the same directory"
+           : is_named                  ? fmt::format("Open its directory: {}", directory.string())
+                      : fmt::format("Name it model.safetensors and open its directory: {}", directory.string()));
     }
     return found->second;
   };

@@ -27,6 +27,9 @@ TEST_CASE("parse_json rejects truncated or invalid JSON, and names the byte") {
   CHECK(refusal(" \n") == "not JSON: it is empty");
   CHECK(refusal("{\n\"x\":\n}").starts_with("not JSON at line 3, byte 8: "));
   CHECK(refusal("{\"x\":}").starts_with("not JSON at byte 6: "));
+  CHECK(refusal("{\"x\": NaN, \"y\": 1}") == "not JSON at byte 7: invalid literal 'NaN'");
+  CHECK(refusal("[1, nul]") == "not JSON at byte 8: invalid literal 'nul'");
+  CHECK(refusal("x") == "not JSON at byte 1: invalid literal 'x'");
   CHECK(refusal("{} x").starts_with("not JSON at byte 4: "));
   CHECK(refusal("{} x").find("last read") == std::string::npos);
   CHECK(refusal("[\"\xff\"]").starts_with("not JSON at byte 3: "));

@@ -175,9 +175,14 @@ TEST_CASE("inspect refuses a directory without a model and names the models insi
   CHECK(refused().starts_with("FILE: it is an adapter; merge it with its base model: python3 -c "));
   std::filesystem::remove(scratch.path / "adapter_config.json");
   std::filesystem::create_directories(scratch.path / "snapshots" / "5f2c");
-  write_file(scratch.path / "snapshots" / "5f2c" / "config.json", "{}");
+  write_file(scratch.path / "snapshots" / "5f2c" / "config.json", R"({"model_type": "bert"})");
+  std::filesystem::create_directories(scratch.path / "1_Pooling");
+  write_file(scratch.path / "1_Pooling" / "config.json", R"({"pooling_mode_mean_tokens": true})");
   write_file(scratch.path / "model-Q4_0.gguf", "GGUF");
   CHECK(refused() == told + "; inspect one of its models: FILE/model-Q4_0.gguf, FILE/snapshots/5f2c");
+  std::filesystem::create_directories(scratch.path / "models--org--name");
+  std::filesystem::rename(scratch.path / "snapshots", scratch.path / "models--org--name" / "snapshots");
+  CHECK(refused() == told + "; inspect one of its models: FILE/model-Q4_0.gguf, FILE/models--org--name/snapshots/5f2c");
 }
 
 TEST_CASE("inspect shows the attention of a masked model whose tokenizer lacks a mask token") {

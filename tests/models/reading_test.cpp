@@ -139,6 +139,18 @@ TEST_CASE("question() for a model of text accepts any bytes and selects the last
   CHECK(example.query == 1);
 }
 
+TEST_CASE("question() asks at the last mask, and a query may have either name of it") {
+  const SavedModel model = load_model("tests/golden/exports/masked_text_of_bert");
+  for (const char* query : {"", "[MASK]", "<mask>"}) {
+    CAPTURE(query);
+    const Example example = question(model, "the <mask> and the [MASK] .", query);
+    CHECK(example.tokens == std::vector<std::string>{"[CLS]", "the", "[MASK]", "[UNK]", "the", "[MASK]", ".", "[SEP]"});
+    CHECK(example.query == 5);
+  }
+  const SavedModel own = small_model(MaskedLanguageModelConfig{.transformer = small_config()});
+  CHECK(message([&] { question(own, "the dog", "<mask>"); }).starts_with("the sentence does not contain the token '<mask>'"));
+}
+
 TEST_CASE("questions() turns an example into a batch of one question") {
   const SavedModel story = small_model(Positions::learned, Tie::none, Bias::no, 2);
   const Questions asked = questions(*story.network, story.vocabulary, question(story, "the dog was tired . was it ?"));

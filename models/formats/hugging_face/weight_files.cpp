@@ -60,7 +60,20 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
         "s.save_file(w, '{0}/{1}')\"",
         place, single_file);
   }
-  fail("{}: expected {} or {}", place, single_file, index_file);
+  std::vector<std::string> others;
+  std::size_t readable = 0;
+  constexpr std::string_view suffixes[] = {".safetensors", ".bin", ".pt", ".pth", ".h5", ".msgpack", ".onnx"};
+  for (const fs::path& entry : entries_of(directory)) {
+    const std::string suffix = entry.extension().string();
+    if (std::ranges::find(suffixes, suffix) == std::end(suffixes)) continue;
+    others.push_back(excerpt(entry.filename().string()));
+    if (suffix == suffixes[0]) ++readable;
+  }
+  fail("{}: expected {} or {}{}{}", place, single_file, index_file,
+       others.empty() ? "" : fmt::format(", got {}", listed(others, ", ", 5)),
+       readable == 1    ? fmt::format("; if the .safetensors file is a whole model, name it {}", single_file)
+       : others.empty() ? ""
+                        : "; heed reads safetensors and GGUF files");
 }
 
 }  // namespace

@@ -255,13 +255,25 @@ TEST_CASE("Tensors that are missing, unknown, misshapen or not finite are named,
         }).starts_with("DIR/model.safetensors: tensor 'lm_head.weight' (61, 20): value 5 (from 0) is nan"));
   CHECK(with_tensors([](NamedTensors& tensors) {
           tensors.emplace_back("norm.weight", zeros({20}));  // beside model.norm.weight
-        }).ends_with(" differs from another tensor that holds encoder.norm.gain"));
+        }) == not_of_llama + "norm.weight must equal model.norm.weight, but differs");
 }
 
 TEST_CASE("The message for a directory without readable weights states how to convert them") {
   CopiedModel copy("llama");
-  std::filesystem::remove(copy.path() / "model.safetensors");
-  CHECK(copy.refused() == "DIR: expected model.safetensors or model.safetensors.index.json");
+  for (const char* file : {"model.safetensors", "golden.safetensors"}) std::filesystem::remove(copy.path() / file);
+  const std::string told = "DIR: expected model.safetensors or model.safetensors.index.json";
+  CHECK(copy.refused() == told);
+  write_file(copy.path() / "tf_model.h5", "weights");
+  CHECK(copy.refused() == told + ", got tf_model.h5; heed reads safetensors and GGUF files");
+  const std::filesystem::path variant = copy.path() / "model.fp16.safetensors";
+  write_safetensors(variant, {});
+  CHECK(copy.refused() ==
+        told +
+            ", got model.fp16.safetensors, tf_model.h5; if the .safetensors file is a whole model, name it "
+            "model.safetensors");
+  CHECK(message([&] { load_model(variant); }, copy.path().string()) ==
+        "FILE/model.fp16.safetensors: not a heed model: metadata entry 'heed.vocabulary' is missing. Name it "
+        "model.safetensors and open its directory: FILE");
   write_file(copy.path() / "adapter_config.json", "{}");
   CHECK(copy.refused() ==
         "DIR: it is an adapter; merge it with its base model: python3 -c \"from peft import "

@@ -151,7 +151,7 @@ TEST_CASE("A tied head stored in the file must equal the embeddings") {
   CHECK(with_head("bert", "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight", 0) == "no error");
   CHECK(with_head("gpt2", "wte.weight", "lm_head.weight", 1) ==
         "DIR: its tensors are not those of this configuration of gpt2\n"
-        "  lm_head.weight differs from another tensor that holds words.weight; set tie_word_embeddings to false in "
+        "  lm_head.weight must equal wte.weight, but differs; set tie_word_embeddings to false in "
         "config.json to use both");
 }
 
