@@ -158,8 +158,8 @@ static Example pretrained_question(const SavedModel& model, std::string_view rea
 void check_tokenizer(const SavedModel& model) {
   if (model.pretrained_config.empty() || model.tokenizer.pretrained()) return;
   fail(
-      "the model lacks a tokenizer, so it cannot read text: tokenizer.json is missing beside its config.json. "
-      "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) writes one");
+      "the model lacks a tokenizer, so it cannot read text. In a directory, tokenizer.json is missing: "
+      "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) writes one. A GGUF file needs tokenizer.ggml.model");
 }
 
 Example question(const SavedModel& model, std::string_view text, const std::string& query) {

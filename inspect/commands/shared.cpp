@@ -91,7 +91,10 @@ void check_run(const fs::path& path) {
   }
   for (const fs::path& place : places) {
     for (const fs::path& entry : entries_of(place)) {
-      if (entry.extension() == ".gguf" || names_a_family(entry / "config.json")) models.push_back(entry.string());
+      const std::string name = entry.filename().string();
+      const bool is_later_part = name.find("-of-") != name.npos && name.find("-00001-of-") == name.npos;
+      if ((entry.extension() == ".gguf" && !is_later_part) || names_a_family(entry / "config.json"))
+        models.push_back(entry.string());
     }
   }
   refuse_adapter(path);

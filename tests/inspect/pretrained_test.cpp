@@ -179,6 +179,7 @@ TEST_CASE("inspect refuses a directory without a model and names the models insi
   std::filesystem::create_directories(scratch.path / "1_Pooling");
   write_file(scratch.path / "1_Pooling" / "config.json", R"({"pooling_mode_mean_tokens": true})");
   write_file(scratch.path / "model-Q4_0.gguf", "GGUF");
+  write_file(scratch.path / "model-Q8_0-00002-of-00002.gguf", "GGUF");
   CHECK(refused() == told + "; inspect one of its models: FILE/model-Q4_0.gguf, FILE/snapshots/5f2c");
   std::filesystem::create_directories(scratch.path / "models--org--name");
   std::filesystem::rename(scratch.path / "snapshots", scratch.path / "models--org--name" / "snapshots");
@@ -257,8 +258,8 @@ TEST_CASE("inspect generate refuses a model without a head") {
 
 TEST_CASE("inspect refuses a text for a model without a tokenizer and names the missing file") {
   const std::string told =
-      "the model lacks a tokenizer, so it cannot read text: tokenizer.json is missing beside its config.json. "
-      "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) writes one";
+      "the model lacks a tokenizer, so it cannot read text. In a directory, tokenizer.json is missing: "
+      "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) writes one. A GGUF file needs tokenizer.ggml.model";
   CHECK(message([] { shown({"generate", pretrained("llama"), "--prompt", "the cat"}); }) == told);
   CHECK(message([] { shown({pretrained("llama"), "--sentence", "the cat"}); }) == told);
 }

@@ -81,9 +81,17 @@ class ConfigValues {
     if (value.is_number_float() && !std::isfinite(value.get<double>())) wrong("'{}' must be a finite number", name);
     return value;
   }
-  Json need(const std::string& key) {
+  // Returns a number, or null when it is missing.
+  Json find_number(const std::string& key) {
     Json value = find(key);
-    if (!value.is_number()) wrong("'{}.{}' must be a number", architecture_, key);
+    if (!value.is_null() && !value.is_number()) {
+      wrong("'{}.{}' must be a number, got {}", architecture_, key, excerpt(format_json(value)));
+    }
+    return value;
+  }
+  Json need(const std::string& key) {
+    Json value = find_number(key);
+    if (value.is_null()) wrong("'{}.{}', a number, is missing", architecture_, key);
     return value;
   }
 
@@ -97,7 +105,9 @@ class ConfigValues {
   void refuse_others() const {
     for (const auto& [name, value] : file_.metadata()) {
       const bool is_ours = name.starts_with(architecture_ + ".");
-      if (is_ours && std::ranges::find(known_, name) == known_.end()) wrong("unknown value '{}'", excerpt(name));
+      if (!is_ours || std::ranges::find(known_, name) != known_.end()) continue;
+      wrong("unknown key '{}': {}. heed cannot tell whether it changes the results", excerpt(name),
+            excerpt(format_json(Json(value))));
     }
   }
 
@@ -112,27 +122,36 @@ class ConfigValues {
   std::vector<std::string> known_;
 };
 
-// Returns rope_scaling, or null without one.
+// Returns rope_scaling, or null without one. As in llama.cpp, a factor without a type is linear, and divides the frequencies
+// that a table has divided.
 Json rotary_scaling(const GgufFile& file, ConfigValues& values, const Json& context) {
-  const std::string type =
-      values.find("rope.scaling.type").is_string() ? values.find("rope.scaling.type").get<std::string>() : "none";
-  const Json factor = values.find("rope.scaling.factor"),
-             original = values.find("rope.scaling.original_context_length");
+  const Json type_given = values.find("rope.scaling.type"), newer = values.find_number("rope.scaling.factor"),
+             older = values.find_number("rope.scale_linear"),
+             original = values.find_number("rope.scaling.original_context_length");
+  const std::string type = type_given.is_null()     ? "linear"
+                           : type_given.is_string() ? type_given.get<std::string>()
+                                                    : format_json(type_given);
+  if (type != "none" && type != "linear" && type != "yarn") {
+    values.wrong("'{}.rope.scaling.type' is '{}'; heed reads none, linear and yarn", values.architecture(),
+                 excerpt(type));
+  }
+  double factor = newer.is_number() ? newer.get<double>() : older.is_number() ? older.get<double>() : 1;
+  if (factor == 0 || type == "none") factor = 1;
+  if (factor < 0) values.wrong("'{}.rope.scaling.factor' must be above 0, got {}", values.architecture(), factor);
   values.find("rope.scaling.finetuned");
   if (const StoredTensor* table = find_tensor(file, frequencies)) {
-    const std::vector<double> divisors = file.read(*table).to_vector();
+    if (type == "yarn") values.wrong("heed cannot combine yarn with the tensor '{}'", frequencies);
+    std::vector<double> divisors = file.read(*table).to_vector();
+    for (double& divisor : divisors) divisor *= factor;
     return {{"rope_type", "longrope"},  {"factor", 1.0},           {"attention_factor", 1.0},
             {"short_factor", divisors}, {"long_factor", divisors}, {"original_max_position_embeddings", context}};
   }
-  if (type == "linear") return {{"rope_type", "linear"}, {"factor", factor}};
+  if (type == "linear" && factor != 1) return {{"rope_type", "linear"}, {"factor", factor}};
   if (type == "yarn") {
     Json yarn{{"rope_type", "yarn"}, {"factor", factor}};
     if (!original.is_null()) yarn["original_max_position_embeddings"] = original;
     return yarn;
   }
-  if (type != "none")
-    values.wrong("'{}.rope.scaling.type' is '{}'; heed reads none, linear and yarn", values.architecture(),
-                 excerpt(type));
   return {};
 }
 
@@ -148,9 +167,9 @@ Json llama_config(const GgufFile& file, ConfigValues& values, const Json& vocabu
               {"max_position_embeddings", context},
               {"rms_norm_eps", values.need("attention.layer_norm_rms_epsilon")},
               {"tie_word_embeddings", !find_tensor(file, "output.weight")}};
-  const Json kv_heads = values.find("attention.head_count_kv"), head = values.find("attention.key_length"),
-             value = values.find("attention.value_length"), base = values.find("rope.freq_base"),
-             rotated = values.find("rope.dimension_count");
+  const Json kv_heads = values.find_number("attention.head_count_kv"),
+             head = values.find_number("attention.key_length"), value = values.find_number("attention.value_length"),
+             base = values.find_number("rope.freq_base"), rotated = values.find_number("rope.dimension_count");
   if (!kv_heads.is_null()) config["num_key_value_heads"] = kv_heads;
   if (!base.is_null()) config["rope_theta"] = base;
   const Json head_dim = !head.is_null() ? head : rotated;
@@ -207,10 +226,16 @@ std::string translated(const TensorPair (&pairs)[N], const std::string& name) {
 
 Json config_of_gguf(const GgufFile& file) {
   ConfigValues values(file);
+  if (const auto type = file.metadata().find("general.type");
+      type != file.metadata().end() && type->second == "adapter") {
+    values.wrong("it is an adapter, not a model; llama-export-lora merges it with its base model");
+  }
+  if (file.tensors().empty()) values.wrong("it has a vocabulary, but no tensors");
   const StoredTensor* embeddings = find_tensor(file, "token_embd.weight");
   if (!embeddings || embeddings->shape.rank() != 2) values.wrong("tensor 'token_embd.weight', a matrix, is missing");
   const Json vocabulary = embeddings->shape[0];
   values.find("vocab_size");
+  values.expect("tensor_data_layout", "Meta AI original pth");  // the order of rotary pairs in llama's files
   values.expect("expert_count", 0);
   values.expect("expert_used_count", 0);
   values.expect("attention.causal", true);

@@ -4,8 +4,11 @@
 
 #include <heed/files/utf8.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace heed {
 namespace {
@@ -13,8 +16,13 @@ namespace {
 // Codes of the types of metadata.
 enum class Type : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, flag, text, list, u64, i64, f64 };
 
-constexpr std::size_t smallest_value = 1, smallest_text = 8, smallest_tensor = 24;  // bytes
-constexpr std::uint64_t longest_list = 1 << 24;  // an item takes more memory than its bytes in the file
+constexpr std::size_t smallest_text = 8, smallest_tensor = 24;                // bytes
+constexpr std::size_t bytes_of[] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};  // at least, of a value of each type
+
+// The lists that heed reads. An item takes more memory than its bytes in the file. Of other lists, only the beginning.
+constexpr std::string_view known_lists[] = {"tokenizer.ggml.tokens", "tokenizer.ggml.scores",
+                                            "tokenizer.ggml.token_type", "tokenizer.ggml.merges"};
+constexpr std::uint64_t longest_list = 1 << 22, longest_beginning = 8;
 
 // A type of numbers.
 struct NumberType {
@@ -26,6 +34,12 @@ constexpr NumberType number_types[] = {
     {0, "F32", DType::float32}, {1, "F16", DType::float16}, {30, "BF16", DType::bfloat16}, {8, "Q8_0", DType::q8_0},
     {2, "Q4_0", DType::q4_0},   {3, "Q4_1", DType::q4_1},   {6, "Q5_0", DType::q5_0},      {7, "Q5_1", DType::q5_1},
     {12, "Q4_K", DType::q4_k},  {13, "Q5_K", DType::q5_k},  {14, "Q6_K", DType::q6_k}};
+
+// Names of the types that heed does not read (ggml.h).
+constexpr std::pair<std::uint32_t, const char*> other_types[] = {
+    {9, "Q8_1"},   {10, "Q2_K"},   {11, "Q3_K"},  {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"},
+    {19, "IQ1_S"}, {20, "IQ4_NL"}, {21, "IQ3_S"}, {22, "IQ2_S"}, {23, "IQ4_XS"},  {24, "I8"},     {25, "I16"},
+    {26, "I32"},   {27, "I64"},    {28, "F64"},   {29, "IQ1_M"}, {34, "TQ1_0"},   {35, "TQ2_0"},  {39, "MXFP4"}};
 
 // Reads a file from the front.
 class GgufReader {
@@ -45,11 +59,37 @@ class GgufReader {
   // Reads a number of items. Each item takes at least this many bytes.
   std::uint64_t count(std::size_t least_bytes) {
     const auto items = number<std::uint64_t>();
-    if (items > (file_.size() - at()) / least_bytes) wrong("it ends before {} items that it announces", items);
+    if (items > (file_.size() - at()) / least_bytes)
+      wrong("it ends before {} items that it announces. Is it truncated?", items);
     return items;
   }
 
-  LargeJson value(Type type, bool in_list = false) {
+  // Returns a value of metadata with this name.
+  LargeJson value(std::string_view name, Type type) {
+    if (type != Type::list) return value(type);
+    const auto code = number<std::uint32_t>();
+    if (code >= std::size(bytes_of)) wrong("'{}' is a list of items of the unknown type {}", excerpt(name), code);
+    const auto of_items = static_cast<Type>(code);
+    const std::uint64_t items = count(bytes_of[code]);
+    const bool is_known = std::ranges::find(known_lists, name) != std::end(known_lists);
+    if (is_known && items > longest_list)
+      wrong("'{}' has {} items; heed reads up to {}", excerpt(name), items, longest_list);
+    const std::uint64_t kept = is_known ? items : std::min(items, longest_beginning);
+    LargeJson list = LargeJson::array();
+    for (std::uint64_t i = 0; i < kept; ++i) list.push_back(value(of_items));
+    if (of_items != Type::text) skip((items - kept) * bytes_of[code]);
+    for (std::uint64_t i = kept; i < items && of_items == Type::text; ++i) skip(number<std::uint64_t>());
+    return list;
+  }
+
+  template <class... T>
+  [[noreturn]] void wrong(fmt::format_string<T...> format, T&&... values) const {
+    fail("{}: not a GGUF file that heed reads, at byte {}: {}", path_, at(),
+         fmt::format(format, std::forward<T>(values)...));
+  }
+
+ private:
+  LargeJson value(Type type) {
     switch (type) {
       case Type::u8:
         return number<std::uint8_t>();
@@ -78,24 +118,26 @@ class GgufReader {
       case Type::list:
         break;
     }
-    if (type != Type::list || in_list) wrong("unknown type {} of a value", static_cast<std::uint32_t>(type));
-    const auto of_items = static_cast<Type>(number<std::uint32_t>());
-    const std::uint64_t items = count(of_items == Type::text ? smallest_text : smallest_value);
-    if (items > longest_list) wrong("a list of {} items; heed reads up to {}", items, longest_list);
-    LargeJson list = LargeJson::array();
-    for (std::uint64_t i = 0; i < items; ++i) list.push_back(value(of_items, true));
-    return list;
+    wrong("unknown type {} of a value", static_cast<std::uint32_t>(type));
   }
 
-  template <class... T>
-  [[noreturn]] void wrong(fmt::format_string<T...> format, T&&... values) const {
-    fail("{}: not a GGUF file that heed reads, at byte {}: {}", path_, at(),
-         fmt::format(format, std::forward<T>(values)...));
+  void check_room(std::uint64_t bytes) const {
+    if (bytes > file_.size() - at()) wrong("it ends before {} bytes that it announces. Is it truncated?", bytes);
   }
 
- private:
+  void skip(std::uint64_t bytes) {
+    check_room(bytes);
+    if (bytes <= held_.size() - at_) {
+      at_ += bytes;
+      return;
+    }
+    begin_ = at() + bytes;
+    at_ = 0;
+    held_.clear();
+  }
+
   std::string_view take(std::uint64_t bytes) {
-    if (bytes > file_.size() - at()) wrong("it ends before {} bytes that it announces", bytes);
+    check_room(bytes);
     if (bytes > held_.size() - at_) {
       constexpr std::uint64_t chunk = 1 << 20;
       begin_ = at();
@@ -132,9 +174,12 @@ StoredTensor read_entry(GgufReader& reader, std::uint64_t file_size) {
   const auto code = reader.number<std::uint32_t>();
   const auto* const type = std::ranges::find(number_types, code, &NumberType::code);
   if (type == std::end(number_types)) {
-    std::string known;
-    for (const NumberType& one : number_types) known += fmt::format("{}{}", known.empty() ? "" : ", ", one.name);
-    reader.wrong("tensor '{}' has the type {}; heed reads {}", excerpt(tensor.name), code, known);
+    const auto* const other = std::ranges::find(other_types, code, &std::pair<std::uint32_t, const char*>::first);
+    std::vector<std::string_view> known;
+    for (const NumberType& one : number_types) known.emplace_back(one.name);
+    reader.wrong("tensor '{}' has the type {}; heed reads {}. Take another file of this model, such as Q4_K_M or Q8_0",
+                 excerpt(tensor.name), other == std::end(other_types) ? std::to_string(code) : other->second,
+                 fmt::join(known, ", "));
   }
   const cpu::BlockLayout block = cpu::block_layout(type->dtype);
   if (sizes.back() % block.numbers != 0) {
@@ -149,46 +194,23 @@ StoredTensor read_entry(GgufReader& reader, std::uint64_t file_size) {
   return tensor;
 }
 
-}  // namespace
+struct Header {
+  std::map<std::string, LargeJson> metadata;
+  std::vector<StoredTensor> tensors;
+  std::uint64_t data_begin = 0;
+};
 
-GgufFile::GgufFile(const std::filesystem::path& path) : path_(path.string()), file_(path) {
-  GgufReader reader(file_, path_);
-  if (file_.size() >= 8 && is_lfs_pointer(file_.read(0, 8))) fail("{}: {}", path_, lfs_pointer);
-  if (file_.size() < 4 || file_.read(0, 4) != "GGUF") fail("{}: not a GGUF file: it does not begin with GGUF", path_);
-  if (file_.size() < 24) fail("{}: a GGUF file of {} bytes; is it truncated?", path_, file_.size());
-  reader.number<std::uint32_t>();
-  const auto version = reader.number<std::uint32_t>();
-  if (version != 2 && version != 3) reader.wrong("version {}; heed reads 2 and 3, of little-endian machines", version);
-  const std::uint64_t tensors = reader.count(smallest_tensor), values = reader.count(smallest_text);
-  for (std::uint64_t i = 0; i < values; ++i) {
-    const std::string name = reader.text();
-    const auto type = static_cast<Type>(reader.number<std::uint32_t>());
-    if (!metadata_.emplace(name, reader.value(type)).second) reader.wrong("'{}' occurs twice", excerpt(name));
-  }
-  std::uint64_t alignment = 32;
-  if (const auto found = metadata_.find("general.alignment"); found != metadata_.end()) {
-    alignment = found->second.is_number_unsigned() ? found->second.get<std::uint64_t>() : 0;
-  }
-  if (alignment == 0 || alignment % 8 != 0 || alignment > 1 << 20)
-    reader.wrong("general.alignment must be an unsigned multiple of 8, up to {}", 1 << 20);
-  std::map<std::string, bool> names;
-  for (std::uint64_t i = 0; i < tensors; ++i) {
-    tensors_.push_back(read_entry(reader, file_.size()));
-    if (!names.emplace(tensors_.back().name, true).second) {
-      reader.wrong("tensor '{}' occurs twice", excerpt(tensors_.back().name));
-    }
-  }
-  data_begin_ = (reader.at() + alignment - 1) / alignment * alignment;
-  const std::uint64_t room = file_.size() > data_begin_ ? file_.size() - data_begin_ : 0;
-  for (StoredTensor& tensor : tensors_) {
+// Turns the lengths of tensors into ends. Error for a tensor outside the data, and for two that overlap.
+void place(std::vector<StoredTensor>& tensors, std::uint64_t alignment, std::uint64_t room, const GgufReader& reader) {
+  std::vector<const StoredTensor*> in_order;
+  for (StoredTensor& tensor : tensors) {
     if (tensor.begin % alignment != 0 || tensor.begin > room || tensor.end > room - tensor.begin) {
-      reader.wrong("tensor '{}' lies outside the file: {} bytes from byte {} of {}", excerpt(tensor.name), tensor.end,
-                   tensor.begin, room);
+      reader.wrong("tensor '{}' takes {} bytes from byte {} of the data on, which has {} bytes. Is it truncated?",
+                   excerpt(tensor.name), tensor.end, tensor.begin, room);
     }
     tensor.end += tensor.begin;
+    in_order.push_back(&tensor);
   }
-  std::vector<const StoredTensor*> in_order;
-  for (const StoredTensor& tensor : tensors_) in_order.push_back(&tensor);
   std::ranges::sort(in_order, {}, &StoredTensor::begin);
   for (std::size_t i = 1; i < in_order.size(); ++i) {
     if (in_order[i]->begin >= in_order[i - 1]->end) continue;
@@ -196,15 +218,105 @@ GgufFile::GgufFile(const std::filesystem::path& path) : path_(path.string()), fi
   }
 }
 
+// Adds the names of the tensors to `names`.
+Header read_header(const OpenFile& file, const std::string& path, std::set<std::string>& names) {
+  GgufReader reader(file, path);
+  if (file.size() >= 8 && is_lfs_pointer(file.read(0, 8))) fail("{}: {}", path, lfs_pointer);
+  if (file.size() < 4 || file.read(0, 4) != "GGUF") fail("{}: not a GGUF file: it does not begin with GGUF", path);
+  if (file.size() < 24) fail("{}: a GGUF file of {} bytes; is it truncated?", path, file.size());
+  reader.number<std::uint32_t>();
+  const auto version = reader.number<std::uint32_t>();
+  if (version != 0 && (version & 0xffffU) == 0)
+    reader.wrong("it is of a big-endian machine; heed reads little-endian files");
+  if (version != 2 && version != 3) reader.wrong("version {}; heed reads 2 and 3", version);
+  const std::uint64_t tensors = reader.count(smallest_tensor), values = reader.count(smallest_text);
+  Header header;
+  for (std::uint64_t i = 0; i < values; ++i) {
+    const std::string name = reader.text();
+    const auto type = static_cast<Type>(reader.number<std::uint32_t>());
+    if (!header.metadata.emplace(name, reader.value(name, type)).second)
+      reader.wrong("'{}' occurs twice", excerpt(name));
+  }
+  std::uint64_t alignment = 32;
+  if (const auto found = header.metadata.find("general.alignment"); found != header.metadata.end()) {
+    alignment = found->second.is_number_unsigned() ? found->second.get<std::uint64_t>() : 0;
+  }
+  if (alignment == 0 || alignment % 8 != 0 || alignment > 1 << 20)
+    reader.wrong("general.alignment must be an unsigned multiple of 8, up to {}", 1 << 20);
+  for (std::uint64_t i = 0; i < tensors; ++i) {
+    const std::string& name = header.tensors.emplace_back(read_entry(reader, file.size())).name;
+    if (!names.insert(name).second) reader.wrong("tensor '{}' occurs twice", excerpt(name));
+  }
+  header.data_begin = (reader.at() + alignment - 1) / alignment * alignment;
+  place(header.tensors, alignment, file.size() > header.data_begin ? file.size() - header.data_begin : 0, reader);
+  return header;
+}
+
+// Returns an integer of metadata, or `otherwise`.
+std::int64_t integer(const std::map<std::string, LargeJson>& metadata, const char* name, std::int64_t otherwise) {
+  const auto found = metadata.find(name);
+  return found != metadata.end() && found->second.is_number_integer() ? found->second.get<std::int64_t>() : otherwise;
+}
+
+// The end of the name of a part (from 1) of a model in several files, as llama.cpp writes it.
+std::string part_ending(std::int64_t part, std::int64_t parts) {
+  return fmt::format("-{:05}-of-{:05}.gguf", part, parts);
+}
+
+}  // namespace
+
+GgufFile::GgufFile(const std::filesystem::path& path) {
+  metadata_ = open(path);
+  const std::int64_t number = integer(metadata_, "split.no", 0), count = integer(metadata_, "split.count", 1);
+  if (count < 2) return;
+  std::string beginning = path.string();
+  const std::string ending = part_ending(number + 1, count);
+  if (!beginning.ends_with(ending)) {
+    fail("{}: it is part {} of {} of a model, and its name must end with {}", beginning, number + 1, count, ending);
+  }
+  beginning.resize(beginning.size() - ending.size());
+  if (number != 0) {
+    fail("{}: it is part {} of {} of a model; open the first part: {}{}", this->path(), number + 1, count, beginning,
+         part_ending(1, count));
+  }
+  for (std::int64_t part = 2; part <= count; ++part) {
+    const std::string other = beginning + part_ending(part, count);
+    const auto metadata = open(other);
+    if (integer(metadata, "split.no", 0) != part - 1 || integer(metadata, "split.count", 1) != count) {
+      fail("{}: expected part {} of {} of the model in {}", other, part, count, this->path());
+    }
+  }
+  if (const std::int64_t all = integer(metadata_, "split.tensors.count", std::ssize(tensors_));
+      all != std::ssize(tensors_)) {
+    fail("{}: expected {} in the {} files of the model, got {}", this->path(), counted(all, "tensor"), count,
+         tensors_.size());
+  }
+}
+
+std::map<std::string, LargeJson> GgufFile::open(const std::filesystem::path& path) {
+  const Part& part = parts_.emplace_back(Part{path.string(), OpenFile(path), 0, {}});
+  Header header = read_header(part.file, part.path, names_);
+  parts_.back().data_begin = header.data_begin;
+  for (StoredTensor& tensor : header.tensors) {
+    tensors_.push_back(std::move(tensor));
+    part_of_.push_back(parts_.size() - 1);
+  }
+  return std::move(header.metadata);
+}
+
 Tensor GgufFile::read(const StoredTensor& stored) const {
-  const auto bytes = std::make_shared<std::string>(file_.read(data_begin_ + stored.begin, stored.end - stored.begin));
+  const Part& part = parts_[part_of_[index_of(stored)]];
+  const auto bytes =
+      std::make_shared<std::string>(part.file.read(part.data_begin + stored.begin, stored.end - stored.begin));
   return Tensor(stored.shape, stored.dtype, bytes->data(), bytes);
 }
 
 Tensor GgufFile::map(const StoredTensor& stored) {
-  if (!mapped_) mapped_.emplace(path_);
-  if (mapped_->size() < data_begin_ + stored.end) fail("{}: it was cut while it was read; try again", path_);
-  return Tensor(stored.shape, stored.dtype, mapped_->data() + data_begin_ + stored.begin, mapped_->owner());
+  Part& part = parts_[part_of_[index_of(stored)]];
+  if (!part.mapped) part.mapped.emplace(part.path);
+  const MappedFile& mapped = *part.mapped;
+  if (mapped.size() < part.data_begin + stored.end) fail("{}: it was cut while it was read; try again", part.path);
+  return Tensor(stored.shape, stored.dtype, mapped.data() + part.data_begin + stored.begin, mapped.owner());
 }
 
 }  // namespace heed

@@ -41,15 +41,28 @@ class TokenizerValues {
   const LargeJson& list(const std::string& key, bool (LargeJson::*is_of_kind)() const noexcept,
                         std::size_t count) const {
     const LargeJson* value = find(key);
-    if (!value || !value->is_array() ||
-        !std::ranges::all_of(*value, [&](const LargeJson& v) { return (v.*is_of_kind)(); })) {
-      wrong("'tokenizer.ggml.{}' must be a list", key);
+    if (!value) wrong("'tokenizer.ggml.{}', a list, is missing", key);
+    if (!value->is_array() || !std::ranges::all_of(*value, [&](const LargeJson& v) { return (v.*is_of_kind)(); })) {
+      wrong("'tokenizer.ggml.{}' must be a list of {}", key,
+            is_of_kind == &LargeJson::is_string ? "strings" : "numbers");
     }
     if (count > 0 && value->size() != count) {
       wrong("'tokenizer.ggml.{}' has {} for {}", key, counted(std::ssize(*value), "value"),
             counted(static_cast<std::int64_t>(count), "token"));
     }
     return *value;
+  }
+  // Returns the pre-tokenizer of all models of the architecture, for files of converters that did not write its name.
+  std::string words_of_architecture() const {
+    const auto found = file_.metadata().find("general.architecture");
+    const std::string architecture =
+        found != file_.metadata().end() && found->second.is_string() ? found->second.get<std::string>() : "";
+    if (architecture == "gpt2") return "gpt-2";
+    if (architecture == "qwen2" || architecture == "qwen3") return "qwen2";
+    wrong(
+        "'tokenizer.ggml.pre' is missing, and models of the architecture '{}' cut words in different ways; convert the "
+        "model with a newer llama.cpp",
+        excerpt(architecture));
   }
   const LargeJson& tokens() const { return list("tokens", &LargeJson::is_string, 0); }
 
@@ -155,7 +168,7 @@ LargeJson byte_level_words(const TokenizerValues& values, const std::string& nam
 // Returns byte-level BPE.
 LargeJson gpt2_tokenizer(const TokenizerValues& values) {
   const LargeJson& tokens = values.tokens();
-  std::string words = values.find("pre") ? values.text("pre") : "gpt-2";
+  std::string words = values.find("pre") ? values.text("pre") : values.words_of_architecture();
   for (const char* other : {"llama3", "llama-v3", "falcon3", "pixtral"}) {
     if (words == other) words = "llama-bpe";  // llama.cpp cuts all of them in one way
   }

@@ -112,10 +112,19 @@ TEST_CASE("A model from a GGUF file has the logits of the original model") {
 
 namespace {
 
-// Writes a LLaMA model of two layers with random matrices in all block types.
-std::filesystem::path write_blocks(const Scratch& scratch) {
+// Writes a LLaMA model of two layers with random matrices in all block types, in several files that take turns in the
+// tensors. Returns the first.
+std::filesystem::path write_blocks(const Scratch& scratch, std::uint32_t parts = 1) {
   constexpr std::uint64_t d = 256, width = 512, words = 70, keys = 128;
-  GgufBytes file;
+  struct Part {
+    GgufBytes file;
+    std::string data;
+  };
+  std::vector<Part> all(parts);
+  GgufBytes& file = all[0].file;
+  std::uint32_t tensors = 0;
+  for (std::uint32_t part = 0; parts > 1 && part < parts; ++part)
+    all[part].file.u32("split.no", part).u32("split.count", parts).u32("split.tensors.count", 21);
   file.text("general.architecture", "llama").u32("llama.block_count", 2).u32("llama.context_length", 64);
   file.u32("llama.embedding_length", d).u32("llama.feed_forward_length", width).u32("llama.attention.head_count", 4);
   file.u32("llama.attention.head_count_kv", 2).f32("llama.attention.layer_norm_rms_epsilon", 1e-5F);
@@ -127,12 +136,12 @@ std::filesystem::path write_blocks(const Scratch& scratch) {
   const std::vector<Type> types = {{2, 32, 18, {1}},       {3, 32, 20, {1, 3}},  {6, 32, 22, {1}},
                                    {7, 32, 24, {1, 3}},    {8, 32, 34, {1}},     {12, 256, 144, {1, 3}},
                                    {13, 256, 176, {1, 3}}, {14, 256, 210, {209}}};
-  std::string data;
   std::uint32_t count = 0;
   Random random(5);
   const auto matrix = [&](const std::string& name, std::uint64_t in, std::uint64_t out) {
     const Type& type = types[count++ % types.size()];
-    file.tensor(name, {in, out}, type.code, data.size());
+    auto& [directory, data] = all[tensors++ % parts];
+    directory.tensor(name, {in, out}, type.code, data.size());
     const std::size_t begin = data.size();
     for (std::uint64_t i = 0; i < in * out / type.numbers * type.bytes; ++i)
       data += static_cast<char>(random.below(256));
@@ -143,7 +152,8 @@ std::filesystem::path write_blocks(const Scratch& scratch) {
     data.append((32 - data.size() % 32) % 32, '\0');
   };
   const auto norm = [&](const std::string& name) {
-    file.tensor(name, {d}, 0, data.size());
+    auto& [directory, data] = all[tensors++ % parts];
+    directory.tensor(name, {d}, 0, data.size());
     for (std::uint64_t i = 0; i < d; ++i) data += std::string("\0\0\x80\x3f", 4);  // 1
   };
   matrix("token_embd.weight", d, words);
@@ -160,10 +170,16 @@ std::filesystem::path write_blocks(const Scratch& scratch) {
     matrix(layer + "ffn_up.weight", d, width);
     matrix(layer + "ffn_down.weight", width, d);
   }
-  std::string all = file.bytes();
-  all.append((32 - all.size() % 32) % 32, '\0');
-  write_file(scratch / "blocks.gguf", all + data);
-  return scratch / "blocks.gguf";
+  const auto name_of = [&](std::uint32_t part) {
+    return scratch / (parts == 1 ? "blocks.gguf" : fmt::format("blocks-{:05}-of-{:05}.gguf", part + 1, parts));
+  };
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    auto& [directory, data] = all[part];
+    std::string bytes = directory.bytes();
+    bytes.append((32 - bytes.size() % 32) % 32, '\0');
+    write_file(name_of(part), bytes + data);
+  }
+  return name_of(0);
 }
 
 }  // namespace
@@ -206,6 +222,33 @@ TEST_CASE("A mapped GGUF model with block-quantised weights has the logits of it
   CHECK(difference(load_model(scratch / "saved.safetensors"), wide) == 0);
 }
 
+TEST_CASE("A GGUF model in several files opens by its first file") {
+  const Scratch scratch;
+  const SavedModel whole = load_model(write_blocks(scratch));
+  const std::filesystem::path first = write_blocks(scratch, 3);
+  for (const bool mapped : {false, true}) CHECK(difference(load_model(first, {.mapped = mapped}), whole) == 0);
+  const auto saying = [&](const std::filesystem::path& path) {
+    return message([&] { load_model(path); }, scratch.path.string());
+  };
+  const std::filesystem::path second = scratch / "blocks-00002-of-00003.gguf",
+                              third = scratch / "blocks-00003-of-00003.gguf";
+  CHECK(saying(second) ==
+        "FILE/blocks-00002-of-00003.gguf: it is part 2 of 3 of a model; open the first part: "
+        "FILE/blocks-00001-of-00003.gguf");
+  std::filesystem::copy_file(first, scratch / "x.gguf");
+  CHECK(saying(scratch / "x.gguf") ==
+        "FILE/x.gguf: it is part 1 of 3 of a model, and its name must end with -00001-of-00003.gguf");
+  std::filesystem::copy_file(second, third, std::filesystem::copy_options::overwrite_existing);
+  CHECK(saying(first).ends_with("tensor 'output.weight' occurs twice"));
+  write_file(third, GgufBytes().bytes());
+  CHECK(saying(first) ==
+        "FILE/blocks-00003-of-00003.gguf: expected part 3 of 3 of the model in FILE/blocks-00001-of-00003.gguf");
+  write_file(third, GgufBytes().u32("split.no", 2).u32("split.count", 3).bytes());
+  CHECK(saying(first) == "FILE/blocks-00001-of-00003.gguf: expected 21 tensors in the 3 files of the model, got 14");
+  std::filesystem::remove(third);
+  CHECK(saying(first) == "cannot read FILE/blocks-00003-of-00003.gguf: No such file or directory");
+}
+
 TEST_CASE("The end tokens of a GGUF model are its tokens for the end of a text and of a turn") {
   const auto with = [](const GgufBytes& entries) {
     const Scratch scratch;
@@ -218,6 +261,39 @@ TEST_CASE("The end tokens of a GGUF model are its tokens for the end of a text a
         std::vector{60});
   CHECK(message([&] { with(GgufBytes().text("tokenizer.ggml.eos_token_id", "</s>")); }, "model.gguf")
             .ends_with("'tokenizer.ggml.eos_token_id' must be the id of a token"));
+}
+
+TEST_CASE("config_of_gguf scales rotary frequencies as llama.cpp does") {
+  const Scratch scratch;
+  // Returns rope_scaling for these entries, with a table of frequencies {1, 4} if wanted.
+  const auto scaling = [&](GgufBytes file, bool with_table = false) {
+    file.text("general.architecture", "llama").u32("llama.block_count", 1).u32("llama.context_length", 64);
+    file.u32("llama.embedding_length", 4).u32("llama.feed_forward_length", 4).u32("llama.attention.head_count", 1);
+    file.f32("llama.attention.layer_norm_rms_epsilon", 1e-5F).tensor("token_embd.weight", {4, 4}, 0, 0);
+    if (with_table) file.tensor("rope_freqs.weight", {2}, 0, 64);
+    std::string bytes = file.bytes();
+    bytes.append((32 - bytes.size() % 32) % 32 + 64, '\0');
+    write_file(scratch / "model.gguf", bytes + std::string("\0\0\x80\x3f\0\0\x80\x40", 8));
+    return config_of_gguf(GgufFile(scratch / "model.gguf")).value("rope_scaling", Json());
+  };
+  const auto with_factor = [](float factor) { return GgufBytes().f32("llama.rope.scaling.factor", factor); };
+  const std::string type = "llama.rope.scaling.type";
+  const Json linear{{"rope_type", "linear"}, {"factor", 2.0}};
+  CHECK(scaling(with_factor(2)) == linear);
+  CHECK(scaling(with_factor(2).text(type, "linear")) == linear);
+  CHECK(scaling(GgufBytes().f32("llama.rope.scale_linear", 2)) == linear);
+  for (const GgufBytes& none :
+       {GgufBytes(), with_factor(0), with_factor(2).text(type, "none"), GgufBytes().text(type, "linear")}) {
+    CHECK(scaling(none) == Json());
+  }
+  CHECK(scaling(with_factor(2).text(type, "yarn")).at("factor") == 2.0);
+  CHECK(scaling(GgufBytes(), true).at("short_factor") == Json{1.0, 4.0});
+  CHECK(scaling(with_factor(2), true).at("long_factor") == Json{2.0, 8.0});
+  const auto saying = [&](const GgufBytes& file) { return message([&] { scaling(file, true); }); };
+  CHECK(
+      saying(GgufBytes().text(type, "yarn")).ends_with("heed cannot combine yarn with the tensor 'rope_freqs.weight'"));
+  CHECK(saying(GgufBytes().text(type, "new")).ends_with("is 'new'; heed reads none, linear and yarn"));
+  CHECK(saying(with_factor(-1)).ends_with("'llama.rope.scaling.factor' must be above 0, got -1"));
 }
 
 TEST_CASE("The export of a GGUF model names the class of transformers for its architecture") {
@@ -295,19 +371,23 @@ TEST_CASE("load_gguf rejects damaged and unsupported files, and names the fault"
   }
   CHECK(saying("GGML") == "FILE: not a GGUF file: it does not begin with GGUF");
   CHECK(saying("GGUF") == "FILE: a GGUF file of 4 bytes; is it truncated?");
-  CHECK(saying(GgufBytes().bytes(1)).ends_with("version 1; heed reads 2 and 3, of little-endian machines"));
+  CHECK(saying(GgufBytes().bytes(1)).ends_with("version 1; heed reads 2 and 3"));
+  CHECK(
+      saying(GgufBytes().bytes(3U << 24U)).ends_with("it is of a big-endian machine; heed reads little-endian files"));
   CHECK(about(GgufBytes()) == "FILE: 'general.architecture' is missing");
   CHECK(about(GgufBytes().text("general.architecture", "mamba")) ==
         "FILE: the architecture is 'mamba'; heed reads gpt2, llama, qwen2, qwen3");
   CHECK(about(GgufBytes().text("a", "").text("a", "")).ends_with("'a' occurs twice"));
   CHECK(about(GgufBytes().tensor("x", {4, 1ULL << 62}, 0, 0))
             .ends_with("tensor 'x' has an axis of 4611686018427387904, which the file cannot hold"));
-  CHECK(about(GgufBytes().tensor("x", {4}, 9, 0)).find("tensor 'x' has the type 9; heed reads F32, ") !=
+  CHECK(about(GgufBytes().tensor("x", {4}, 9, 0)).find("tensor 'x' has the type Q8_1; heed reads F32, ") !=
+        std::string::npos);
+  CHECK(about(GgufBytes().tensor("x", {4}, 77, 0)).find("tensor 'x' has the type 77; heed reads F32, ") !=
         std::string::npos);
   CHECK(about(GgufBytes().tensor("x", {33}, 8, 0))
             .ends_with("tensor 'x' has rows of 33 numbers, which Q8_0 cannot hold"));
   CHECK(about(GgufBytes().tensor("x", {4}, 0, 64))
-            .ends_with("tensor 'x' lies outside the file: 16 bytes from byte 64 of 0"));
+            .ends_with("tensor 'x' takes 16 bytes from byte 64 of the data on, which has 0 bytes. Is it truncated?"));
   CHECK(about(GgufBytes().tensor("x", {4}, 0, 0).tensor("x", {4}, 0, 0)).ends_with("tensor 'x' occurs twice"));
   CHECK(saying(GgufBytes().u32("gpt2.expert_count", 0).flag("gpt2.attention.causal", true).inserted_into(whole)) ==
         "no error");
@@ -319,13 +399,26 @@ TEST_CASE("load_gguf rejects damaged and unsupported files, and names the fault"
   CHECK(saying(infinite) == "FILE: 'gpt2.attention.layer_norm_epsilon' must be a finite number");
   CHECK(saying(GgufBytes().u32("general.alignment", 12).inserted_into(whole))
             .ends_with("general.alignment must be an unsigned multiple of 8, up to 1048576"));
-  CHECK(about(GgufBytes().numbers<std::uint8_t>("a", 0, std::vector<std::uint8_t>((1 << 24) + 1)))
-            .ends_with("a list of 16777217 items; heed reads up to 16777216"));
+  const std::vector<std::uint8_t> many_items((1 << 22) + 1);
+  CHECK(about(GgufBytes().numbers("tokenizer.ggml.scores", 0, many_items))
+            .ends_with("'tokenizer.ggml.scores' has 4194305 items; heed reads up to 4194304"));
+  CHECK(saying(GgufBytes().numbers("other", 0, many_items).texts("names", {20, "a"}).inserted_into(whole)) ==
+        "no error");
+  CHECK(saying(GgufBytes().u32("gpt2.new", 7).inserted_into(whole)) ==
+        "FILE: unknown key 'gpt2.new': 7. heed cannot tell whether it changes the results");
+  CHECK(about(GgufBytes().text("general.architecture", "llama").text("general.type", "adapter")) ==
+        "FILE: it is an adapter, not a model; llama-export-lora merges it with its base model");
+  CHECK(about(GgufBytes().text("general.architecture", "llama")) == "FILE: it has a vocabulary, but no tensors");
   const std::string two = GgufBytes().tensor("x", {16}, 0, 0).tensor("y", {16}, 0, 32).bytes();
   CHECK(saying(two + std::string(200, '\0')).ends_with("the tensors 'x' and 'y' overlap"));
   GgufBytes llama;
   llama.text("general.architecture", "llama").tensor("token_embd.weight", {4, 4}, 0, 0);
-  CHECK(saying(llama.bytes() + std::string(200, '\0')) == "FILE: 'llama.attention.head_count' must be a number");
+  CHECK(saying(llama.bytes() + std::string(200, '\0')) == "FILE: 'llama.attention.head_count', a number, is missing");
+  GgufBytes by_layer;
+  by_layer.text("general.architecture", "llama").numbers<std::uint32_t>("llama.attention.head_count", 4, {2, 3});
+  by_layer.tensor("token_embd.weight", {4, 4}, 0, 0);
+  CHECK(saying(by_layer.bytes() + std::string(200, '\0')) ==
+        "FILE: 'llama.attention.head_count' must be a number, got [2,3]");
   std::string many_heads = read_file(gguf_models / "llama.gguf");
   const std::string key = "llama.attention.head_count";
   many_heads[many_heads.find(std::string("\x1a\0\0\0\0\0\0\0", 8) + key) + 8] = 'x';  // its length is before it
@@ -333,7 +426,7 @@ TEST_CASE("load_gguf rejects damaged and unsupported files, and names the fault"
             .ends_with("rows, which 9223372036854775807 heads cannot share in pairs"));
   std::string many = whole;
   std::memset(many.data() + 8, 0xff, 8);
-  CHECK(saying(many).ends_with("it ends before 18446744073709551615 items that it announces"));
+  CHECK(saying(many).ends_with("it ends before 18446744073709551615 items that it announces. Is it truncated?"));
 }
 
 TEST_CASE("tokenizer_of_gguf rejects unknown and incomplete tokenizers") {
@@ -344,7 +437,15 @@ TEST_CASE("tokenizer_of_gguf rejects unknown and incomplete tokenizers") {
   CHECK(tokenizer_of_gguf(GgufFile(GgufBytes().in(scratch))).empty());
   CHECK(saying(GgufBytes().text("tokenizer.ggml.model", "rwkv")) ==
         "FILE: 'tokenizer.ggml.model' is 'rwkv'; heed reads gpt2 and llama");
-  CHECK(saying(GgufBytes().text("tokenizer.ggml.model", "gpt2")) == "FILE: 'tokenizer.ggml.tokens' must be a list");
+  CHECK(saying(GgufBytes().text("tokenizer.ggml.model", "gpt2").texts("tokenizer.ggml.tokens", {"a"})) ==
+        "FILE: 'tokenizer.ggml.pre' is missing, and models of the architecture '' cut words in different ways; convert "
+        "the model with a newer llama.cpp");
+  CHECK(saying(GgufBytes().text("tokenizer.ggml.model", "gpt2")) ==
+        "FILE: 'tokenizer.ggml.tokens', a list, is missing");
+  CHECK(saying(GgufBytes()
+                   .text("general.architecture", "qwen2")
+                   .text("tokenizer.ggml.model", "gpt2")
+                   .texts("tokenizer.ggml.tokens", {"a"})) == "FILE: 'tokenizer.ggml.merges', a list, is missing");
   const auto gpt2 = [](const std::string& words) {
     return GgufBytes()
         .text("tokenizer.ggml.model", "gpt2")
@@ -352,7 +453,9 @@ TEST_CASE("tokenizer_of_gguf rejects unknown and incomplete tokenizers") {
         .texts("tokenizer.ggml.tokens", {"a", "b"});
   };
   CHECK(saying(gpt2("dbrx")).starts_with("FILE: 'tokenizer.ggml.pre' is 'dbrx'; heed knows gpt-2, "));
-  CHECK(saying(gpt2("gpt-2")) == "FILE: 'tokenizer.ggml.merges' must be a list");
+  CHECK(saying(gpt2("gpt-2")) == "FILE: 'tokenizer.ggml.merges', a list, is missing");
+  CHECK(saying(gpt2("gpt-2").u32("tokenizer.ggml.merges", 3)) ==
+        "FILE: 'tokenizer.ggml.merges' must be a list of strings");
   CHECK(saying(gpt2("gpt-2").flag("tokenizer.ggml.add_bos_token", true).u32("tokenizer.ggml.bos_token_id", 7)) ==
         "FILE: 'tokenizer.ggml.bos_token_id' must be the id of a token");
   CHECK(saying(gpt2("gpt-2").numbers<std::int32_t>("tokenizer.ggml.token_type", 5, {1})) ==
