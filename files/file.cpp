@@ -325,4 +325,17 @@ void write_file(const fs::path& path, std::string_view bytes) {
   write_file(path, [&](const auto& write) { write(bytes); });
 }
 
+std::string shell_word(const fs::path& path) {
+  std::string word = path.string();
+  if (word.starts_with('-')) word.insert(0, "./");
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) ||
+           std::string_view("/._-+:,@%").find(c) != std::string_view::npos || static_cast<unsigned char>(c) >= 0x80;
+  };
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
 }  // namespace heed

@@ -80,4 +80,7 @@ using Pieces = std::function<void(const std::function<void(std::string_view)>& w
 ///     });
 void write_file(const std::filesystem::path& path, const Pieces& pieces);
 
+/// Returns a path quoted for a shell: 'my run' for a name with a space, ./-y for a name that looks like an option.
+std::string shell_word(const std::filesystem::path& path);
+
 }  // namespace heed

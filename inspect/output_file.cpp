@@ -32,7 +32,12 @@ bool belongs_to(const fs::path& path, const fs::path& run) {
   const auto is = [&](const fs::path& own) {
     return fs::equivalent(path, own, ignored) || target_of(path) == target_of(own);
   };
-  if (!fs::is_directory(run, ignored)) return is(run);
+  const bool is_file = !fs::is_directory(run, ignored);
+  for (const fs::path& entry : entries_of(is_file ? target_of(run).parent_path() : run)) {  // of a pretrained model
+    const fs::path kind = entry.extension();
+    if ((kind == ".safetensors" || kind == ".gguf" || kind == ".json") && is(entry)) return true;
+  }
+  if (is_file) return is(run);
   if (std::ranges::any_of(names, [&](const char* name) { return is(run / name); })) return true;
   return std::ranges::any_of(std::array{"attention", "models"}, [&](const char* name) {
     const fs::path directory = target_of(run / name);

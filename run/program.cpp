@@ -159,19 +159,6 @@ std::string command_of(std::string_view name) {
   return below.find('/') == std::string::npos ? "./" + below : below;
 }
 
-std::string shell_word(const std::filesystem::path& path) {
-  std::string word = path.string();
-  if (word.starts_with('-')) word.insert(0, "./");
-  const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) ||
-           std::string_view("/._-+:,@%").find(c) != std::string_view::npos || static_cast<unsigned char>(c) >= 0x80;
-  };
-  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
-
 void handle_signal(int signal, void (*handler)(int)) {
   struct sigaction inherited {};
   if (::sigaction(signal, nullptr, &inherited) == 0 && inherited.sa_handler == SIG_IGN) return;

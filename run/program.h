@@ -39,9 +39,6 @@ int run_processes(const char* name, const char* called_as, const std::function<i
 /// another name, or its counterpart is missing.
 std::string command_of(std::string_view name);
 
-/// Returns a path quoted for a shell: 'my run' for a name with a space, ./-y for a name that looks like an option.
-std::string shell_word(const std::filesystem::path& path);
-
 /// Installs `handler` for `signal`, unless the process was started with that signal ignored (nohup, background job of a
 /// script).
 void handle_signal(int signal, void (*handler)(int));

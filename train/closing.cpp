@@ -9,6 +9,7 @@
 #include "train/report.h"
 
 #include <heed/explain/studies/report.h>
+#include <heed/files/file.h>
 #include <heed/files/utf8.h>
 
 #include <fmt/format.h>

@@ -15,10 +15,11 @@ fs::path model_file(const fs::path& from) {
   if (!fs::exists(from)) fail("model.from: {}: there is no such run or model", from.string());
   if (!fs::is_directory(from)) return from;
   if (fs::exists(model_path(from))) return model_path(from);  // from itself, when it has a config.json
+  const std::vector<std::string> models = models_in(from);
   fail(
       "model.from: {}: expected a run or the directory of a pretrained model, found no model.safetensors and no "
-      "config.json. A GGUF model is named by its file",
-      from.string());
+      "config.json{}",
+      from.string(), models.empty() ? "" : fmt::format(". Name one of its models: {}", listed(models, ", ", 5)));
 }
 
 // Adds the fields of an object and of those in it, by their path. A list is one field, so that models of any description have

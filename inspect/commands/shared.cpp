@@ -1,6 +1,5 @@
 #include "inspect/commands/shared.h"
 
-#include "files/json.h"
 #include "run/program.h"
 #include "run/run_directory.h"
 
@@ -41,26 +40,15 @@ std::string last_part(const fs::path& path) {
   return (fs::absolute(path) / "").lexically_normal().parent_path().filename().string();
 }
 
-namespace {
-
-// Returns whether a config.json is that of a model, not of a part such as the pooling of sentence-transformers.
-bool names_a_family(const fs::path& config) {
-  std::error_code unreadable;
-  if (!fs::is_regular_file(config, unreadable)) return false;
-  try {
-    return parse_json(read_file(config)).contains("model_type");
-  } catch (const Error&) {
-    return true;  // opening it says what is wrong
-  }
-}
-
-}  // namespace
-
 void check_run(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) {
     if (error) fail("{}: cannot be read: {}", path.string(), error.message());
-    fail("{}: there is no such run; {} --config FILE makes one", path.string(), command_of("train"));
+    fail(
+        "{}: there is no such run or model; {} --config FILE makes a run, and hf download NAME --local-dir DIR fetches "
+        "a "
+        "model of Hugging Face",
+        path.string(), command_of("train"));
   }
   if (path.extension() == ".yaml" || path.extension() == ".yml") {
     fail("{0}: is a configuration, not a run; {1} --config {0} trains it and makes a run", path.string(),
@@ -75,7 +63,7 @@ void check_run(const fs::path& path) {
   }
   const auto has = [&](const char* name) { return fs::exists(path / name, error); };
   if (!fs::is_directory(path) || has("config.yaml")) return;
-  std::vector<std::string> runs, models;
+  std::vector<std::string> runs;
   for (const fs::path& run : runs_in(path)) runs.push_back(run.string());
   constexpr std::size_t most = 5;
   const std::size_t more = runs.size() > most ? runs.size() - most : 0;
@@ -85,19 +73,8 @@ void check_run(const fs::path& path) {
          more > 0 ? fmt::format(" and {} more", more) : "");
   }
   if (std::ranges::any_of(std::array{"config.json", "model.safetensors", "metrics.jsonl", "attention"}, has)) return;
-  std::vector<fs::path> places{path, path / "snapshots"};  // the second in a model's directory of Hugging Face's cache
-  for (const fs::path& entry : entries_of(path)) {
-    if (entry.filename().string().starts_with("models--")) places.push_back(entry / "snapshots");
-  }
-  for (const fs::path& place : places) {
-    for (const fs::path& entry : entries_of(place)) {
-      const std::string name = entry.filename().string();
-      const bool is_later_part = name.find("-of-") != name.npos && name.find("-00001-of-") == name.npos;
-      if ((entry.extension() == ".gguf" && !is_later_part) || names_a_family(entry / "config.json"))
-        models.push_back(entry.string());
-    }
-  }
   refuse_adapter(path);
+  const std::vector<std::string> models = models_in(path);
   fail("{}: is not a run or a model: expected the config.yaml of a run or the config.json of a model{}", path.string(),
        models.empty() ? "" : fmt::format("; inspect one of its models: {}", listed(models, ", ", most)));
 }

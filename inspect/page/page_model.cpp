@@ -29,9 +29,11 @@ bool has_only(const Json& part, const std::set<std::string>& types) {
 }  // namespace
 
 Json page_tokenizer(const PretrainedTokenizer& tokenizer) {
-  Json file = parse_json(tokenizer.json(), 16);
+  LargeJson whole = parse_large_json(tokenizer.json(), 16);
+  whole["model"].erase("vocab");  // the page has the tokens in its list of words
+  const Json file = whole;
   Json normalizer = file.value("normalizer", Json()), pre_tokenizer = file.value("pre_tokenizer", Json());
-  Json model = file["model"], added = file.value("added_tokens", Json::array());
+  Json model = file.at("model"), added = file.value("added_tokens", Json::array());
   const bool is_plain = std::ranges::all_of(added, [&](const Json& token) {
     return !token["single_word"] && (!token["normalized"] || has_only(normalizer, {"NFC"}));
   });
@@ -42,7 +44,6 @@ Json page_tokenizer(const PretrainedTokenizer& tokenizer) {
                 {"ByteLevel", "Metaspace", "Split", "Digits", "Punctuation", "WhitespaceSplit", "BertPreTokenizer"})) {
     return nullptr;
   }
-  model.erase("vocab");
   Json before = Json::array(), behind = Json::array();
   for (const int id : tokenizer.before()) before.push_back(tokenizer.token(id));
   for (const int id : tokenizer.behind()) behind.push_back(tokenizer.token(id));

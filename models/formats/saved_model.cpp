@@ -4,6 +4,7 @@
 #include "models/formats/model_size.h"
 
 #include <heed/data/tasks/text.h>
+#include <heed/files/file.h>
 #include <heed/files/safetensors.h>
 #include <heed/files/utf8.h>
 #include <heed/models/formats/gguf.h>
@@ -76,6 +77,34 @@ Description describe(const SavedModel& model) {
   if (!model.pretrained_config.empty()) description["heed.pretrained"] = model.pretrained_config;
   if (!model.pretrained_config.empty()) description["heed.end_tokens"] = format_json(model.end_tokens);
   return description;
+}
+
+std::vector<std::string> models_in(const std::filesystem::path& directory) {
+  // In a config.json of a part, such as the pooling of sentence-transformers, there is no family.
+  const auto names_a_family = [](const std::filesystem::path& config) {
+    std::error_code unreadable;
+    if (!std::filesystem::is_regular_file(config, unreadable)) return false;
+    try {
+      return parse_json(read_file(config)).contains("model_type");
+    } catch (const Error&) {
+      return true;  // opening it says what is wrong
+    }
+  };
+  std::vector<std::filesystem::path> places{directory, directory / "snapshots"};
+  for (const std::filesystem::path& entry : entries_of(directory)) {
+    if (entry.filename().string().starts_with("models--")) places.push_back(entry / "snapshots");
+  }
+  std::vector<std::string> models;
+  for (const std::filesystem::path& place : places) {
+    for (const std::filesystem::path& entry : entries_of(place)) {
+      const std::string name = entry.filename().string();
+      const bool is_later_part = name.find("-of-") != name.npos && name.find("-00001-of-") == name.npos;
+      if ((entry.extension() == ".gguf" && !is_later_part) || names_a_family(entry / "config.json")) {
+        models.push_back(entry.string());
+      }
+    }
+  }
+  return models;
 }
 
 bool is_pretrained(const std::filesystem::path& path) { return !hugging_face_directory(path).empty() || is_gguf(path); }

@@ -67,6 +67,10 @@ struct Loading {
 /// Returns whether `path` is a pretrained model: a directory that load_hugging_face() reads, or a GGUF file.
 bool is_pretrained(const std::filesystem::path& path);
 
+/// Returns the pretrained models in a directory, in its directory `snapshots`, and in those of the models in Hugging Face's
+/// cache: for messages that name them.
+std::vector<std::string> models_in(const std::filesystem::path& directory);
+
 /// Reads a model that save_model() wrote, or a pretrained one (load_hugging_face(), load_gguf()). Throws `Error`
 /// when the file is not one or holds a value that is not finite. It allocates no more than the file's own tensors
 /// justify.

@@ -311,3 +311,14 @@ TEST_CASE("OpenFile reads any part of a file, and reports one that was truncated
         "cannot read FILE/none: No such file or directory");
   CHECK(message([&] { OpenFile{scratch.path}; }, scratch.path.string()) == "cannot read FILE: expected a regular file");
 }
+
+TEST_CASE("shell_word quotes a path so that a shell reads the same path") {
+  CHECK(shell_word("runs/four-2_b.c") == "runs/four-2_b.c");
+  CHECK(shell_word("-y") == "./-y");
+  for (const std::string path : {"my run", "it's", "$HOME", "a;b", "*", "", "a\nb", "跑 1", "\"", "\\"}) {
+    CAPTURE(path);
+    const Scratch scratch;
+    REQUIRE(std::system(("printf %s " + shell_word(path) + " >" + (scratch / "out").string()).c_str()) == 0);
+    CHECK(read_file(scratch / "out") == path);
+  }
+}

@@ -82,7 +82,7 @@ TEST_CASE("The message for a mistyped command suggests the nearest one") {
   CHECK(run.is_usage_error({"causes", "RUN", "--threads=x"},
                            "--threads is an option of train; OMP_NUM_THREADS=N inspect ... sets the number of threads "
                            "(see inspect causes --help)"));
-  CHECK(run.error({"RUN/causs"}).starts_with("RUN/causs: there is no such run; "));
+  CHECK(run.error({"RUN/causs"}).starts_with("RUN/causs: there is no such run or model; "));
 }
 
 TEST_CASE("inspect opens a run directory with the name of a command as ./causes") {

@@ -66,6 +66,15 @@ TEST_CASE("check_output refuses the files of a run under any name, even with for
     INFO(name);
     CHECK(refused(files.run / name));
   }
+  for (const char* name : {"config.json", "tokenizer.json", "model-00001-of-00002.safetensors", "part.gguf"}) {
+    INFO(name);
+    CHECK_FALSE(refused(files.run / name));  // no such file: nothing is lost
+    write_file(files.run / name, "of a pretrained model");
+    CHECK(refused(files.run / name));
+    CHECK(message([&] {
+            check_output(files.run / name, svg_beginning, {files.run / "model.safetensors"}, true);
+          }).find("belongs to the run") != std::string::npos);
+  }
   std::filesystem::create_symlink(files.run / "config.yaml", files / "link.svg");
   CHECK(refused(files / "link.svg"));
   std::filesystem::create_hard_link(files.run / "config.yaml", files / "hard.svg");

@@ -80,17 +80,6 @@ TEST_CASE("command_of names another program with the directory and prefix of the
   CHECK(named(nullptr) == "inspect");
 }
 
-TEST_CASE("shell_word quotes a path so that a shell reads the same path") {
-  CHECK(shell_word("runs/four-2_b.c") == "runs/four-2_b.c");
-  CHECK(shell_word("-y") == "./-y");
-  for (const std::string path : {"my run", "it's", "$HOME", "a;b", "*", "", "a\nb", "跑 1", "\"", "\\"}) {
-    CAPTURE(path);
-    const Scratch scratch;
-    REQUIRE(std::system(("printf %s " + shell_word(path) + " >" + (scratch / "out").string()).c_str()) == 0);
-    CHECK(read_file(scratch / "out") == path);
-  }
-}
-
 TEST_CASE("Each very long line of a message is cut at 1,000 columns") {
   const auto said =
       said_of([]() -> int { throw Error("short\n" + std::string(1001, 'x') + "\n" + std::string(1000, 'y')); });

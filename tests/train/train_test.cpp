@@ -327,7 +327,7 @@ TEST_CASE("model.from initialises a run from another, which the resumed run no l
   fs::create_directory(place / "empty");
   CHECK(place.error("train --config small.yaml --set model.from=empty --out c") ==
         "1: train: model.from: empty: expected a run or the directory of a pretrained model, found no "
-        "model.safetensors and no config.json. A GGUF model is named by its file\n");
+        "model.safetensors and no config.json\n");
   CHECK(place.error("train --config small.yaml --set model.from=elsewhere --set model.heads=4 --set model.layers=1 "
                     "--out c") ==
         "1: train: model.from: elsewhere/model.safetensors: has another architecture:\n"

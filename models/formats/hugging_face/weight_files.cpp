@@ -8,6 +8,7 @@
 
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace heed {
 namespace {
@@ -45,20 +46,16 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
 [[noreturn]] void fail_without_weights(const fs::path& directory) {
   const std::string place = directory.string();
   refuse_adapter(directory);
-  if (fs::exists(directory / "pytorch_model.bin")) {
+  for (const auto& [file, what, pattern] :
+       {std::tuple{"pytorch_model.bin", "pytorch_model.bin, a pickle", "pytorch_model.bin"},
+        {"pytorch_model.bin.index.json", "shards of pytorch_model.bin, pickles", "pytorch_model-*.bin"}}) {
+    if (!fs::exists(directory / file)) continue;
     fail(
-        "{0}: it has only pytorch_model.bin, a pickle, which can run code and which heed does not read; convert it: "
-        "python3 -c \"import torch, safetensors.torch as s; w = torch.load('{0}/pytorch_model.bin', "
-        "weights_only=True); s.save_file({{k: v.clone().contiguous() for k, v in w.items()}}, '{0}/{1}')\"",
-        place, single_file);
-  }
-  if (fs::exists(directory / "pytorch_model.bin.index.json")) {
-    fail(
-        "{0}: it has only shards of pytorch_model.bin, pickles, which can run code and which heed does not read; "
-        "convert them: python3 -c \"import glob, torch, safetensors.torch as s; w = {{k: v.clone().contiguous() for f "
-        "in glob.glob('{0}/pytorch_model-*.bin') for k, v in torch.load(f, weights_only=True).items()}}; "
-        "s.save_file(w, '{0}/{1}')\"",
-        place, single_file);
+        "{}: it has only {}, which can run code and which heed does not read; convert the weights: python3 -c \"import "
+        "pathlib, sys, torch, safetensors.torch as s; d = pathlib.Path(sys.argv[1]); s.save_file({{k: "
+        "v.clone().contiguous() for f in d.glob('{}') for k, v in torch.load(f, weights_only=True).items()}}, d / "
+        "'{}')\" {}",
+        place, what, pattern, single_file, shell_word(directory));
   }
   std::vector<std::string> others;
   std::size_t readable = 0;
@@ -81,10 +78,10 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
 void refuse_adapter(const fs::path& directory) {
   if (!fs::exists(directory / "adapter_config.json")) return;
   fail(
-      "{0}: it is an adapter; merge it with its base model: python3 -c \"from peft import "
-      "AutoPeftModelForCausalLM as A; A.from_pretrained('{0}').merge_and_unload().save_pretrained('{0}-merged')\", and "
-      "copy the base model's tokenizer.json there",
-      directory.string());
+      "{}: it is an adapter; merge it with its base model: python3 -c \"import sys; from peft import "
+      "AutoPeftModelForCausalLM as A; A.from_pretrained(sys.argv[1]).merge_and_unload().save_pretrained(sys.argv[2])\" "
+      "{} MERGED, and copy the base model's tokenizer.json there",
+      directory.string(), shell_word(directory));
 }
 
 WeightFiles::WeightFiles(const fs::path& directory, bool mapped) : mapped_(mapped) {

@@ -1,7 +1,9 @@
 #include "inspect/page/page.h"
 
+#include "files/json.h"
 #include "inspect/command.h"
 #include "inspect/page/page_facts.h"
+#include "inspect/page/page_model.h"
 #include "inspect/run_studies.h"
 #include "inspect/views/written_tokens.h"
 #include "tests/catch.h"
@@ -53,6 +55,21 @@ TEST_CASE("page_token names the bytes of an incomplete character") {
   const SavedModel model = small_model();
   CHECK(page_token(model, "caf\xc3") == "caf<0xC3>");
   CHECK(page_token(model, "caf\u00e9") == "caf\u00e9");
+}
+
+TEST_CASE("page_tokenizer reads a tokenizer with more tokens than parse_json allows keys") {
+  LargeJson vocabulary = {{"[UNK]", 0}};
+  while (vocabulary.size() <= max_json_keys) vocabulary["w" + std::to_string(vocabulary.size())] = vocabulary.size();
+  const LargeJson file{{"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
+                       {"model",
+                        {{"type", "WordPiece"},
+                         {"unk_token", "[UNK]"},
+                         {"continuing_subword_prefix", "##"},
+                         {"max_input_chars_per_word", 100},
+                         {"vocab", vocabulary}}}};
+  const Json parts = page_tokenizer(PretrainedTokenizer(file.dump()));
+  CHECK(parts.at("model").at("type") == "WordPiece");
+  CHECK_FALSE(parts.at("model").contains("vocab"));
 }
 
 TEST_CASE("inspect page writes one self-contained file for one or two runs") {

@@ -275,17 +275,19 @@ TEST_CASE("The message for a directory without readable weights states how to co
         "FILE/model.fp16.safetensors: not a heed model: metadata entry 'heed.vocabulary' is missing. Name it "
         "model.safetensors and open its directory: FILE");
   write_file(copy.path() / "adapter_config.json", "{}");
-  CHECK(copy.refused() ==
-        "DIR: it is an adapter; merge it with its base model: python3 -c \"from peft import "
-        "AutoPeftModelForCausalLM as A; A.from_pretrained('DIR').merge_and_unload().save_pretrained('DIR-merged')\", "
-        "and copy the base model's tokenizer.json there");
-  std::filesystem::remove(copy.path() / "adapter_config.json");
-  write_file(copy.path() / "pytorch_model.bin", "pickle");
   CHECK(
       copy.refused() ==
-      "DIR: it has only pytorch_model.bin, a pickle, which can run code and which heed does not read; convert it: "
-      "python3 -c \"import torch, safetensors.torch as s; w = torch.load('DIR/pytorch_model.bin', "
-      "weights_only=True); s.save_file({k: v.clone().contiguous() for k, v in w.items()}, 'DIR/model.safetensors')\"");
+      "DIR: it is an adapter; merge it with its base model: python3 -c \"import sys; from peft import "
+      "AutoPeftModelForCausalLM as A; "
+      "A.from_pretrained(sys.argv[1]).merge_and_unload().save_pretrained(sys.argv[2])\" DIR MERGED, and copy the base "
+      "model's tokenizer.json there");
+  std::filesystem::remove(copy.path() / "adapter_config.json");
+  write_file(copy.path() / "pytorch_model.bin", "pickle");
+  CHECK(copy.refused() ==
+        "DIR: it has only pytorch_model.bin, a pickle, which can run code and which heed does not read; convert the "
+        "weights: python3 -c \"import pathlib, sys, torch, safetensors.torch as s; d = pathlib.Path(sys.argv[1]); "
+        "s.save_file({k: v.clone().contiguous() for f in d.glob('pytorch_model.bin') for k, v in torch.load(f, "
+        "weights_only=True).items()}, d / 'model.safetensors')\" DIR");
   CHECK(message([&] { load_model(copy.path() / "pytorch_model.bin"); }, copy.path().string())
             .starts_with("FILE: it has only pytorch_model.bin, a pickle"));
   std::filesystem::rename(copy.path() / "pytorch_model.bin", copy.path() / "pytorch_model.bin.index.json");
