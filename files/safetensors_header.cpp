@@ -209,7 +209,8 @@ std::uint64_t safetensors_header_length(std::string_view bytes, std::uint64_t si
   }
   std::memcpy(&length, bytes.data(), sizeof length);
   if (length > largest_safetensors_header) {
-    not_safetensors(source, "header length {} is above the limit of {} bytes", length, largest_safetensors_header);
+    not_safetensors(source, "header length {} is above the limit of {} bytes. Is it a file of another kind?", length,
+                    largest_safetensors_header);
   }
   if (length > size - sizeof length) {
     not_safetensors(source, "expected a header of {} bytes, got {}. Is it truncated?", length, size - sizeof length);

@@ -366,7 +366,7 @@ TEST_CASE("parse_safetensors names each kind of error in a header") {
 
   const std::string huge{'\xff', '\xff', '\xff', '\xff', '\xff', '\xff', '\xff', '\xff'};
   CHECK(message([&] { parse_safetensors(huge, "f"); }) ==
-        f + "header length 18446744073709551615 is above the limit of 100000000 bytes");
+        f + "header length 18446744073709551615 is above the limit of 100000000 bytes. Is it a file of another kind?");
   CHECK(message([&] { parse_safetensors("<!DOCTYPE html>\n", "f"); }) ==
         f + "expected the length of a header in its first 8 bytes, got the text '<!DOCTYP'");
   CHECK(message([&] { parse_safetensors(std::string("PK\x03\x04\0\0\x08\x08", 8), "f"); }) ==

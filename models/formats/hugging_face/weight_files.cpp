@@ -58,19 +58,21 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
         place, what, pattern, single_file, shell_word(directory));
   }
   std::vector<std::string> others;
-  std::size_t readable = 0;
-  constexpr std::string_view suffixes[] = {".safetensors", ".bin", ".pt", ".pth", ".h5", ".msgpack", ".onnx"};
+  const auto count_of = [&](std::string_view suffix) {
+    return std::ranges::count_if(others, [&](const std::string& name) { return name.ends_with(suffix); });
+  };
+  constexpr std::string_view suffixes[] = {".safetensors", ".gguf", ".bin", ".pt", ".pth", ".h5", ".msgpack", ".onnx"};
   for (const fs::path& entry : entries_of(directory)) {
-    const std::string suffix = entry.extension().string();
-    if (std::ranges::find(suffixes, suffix) == std::end(suffixes)) continue;
-    others.push_back(excerpt(entry.filename().string()));
-    if (suffix == suffixes[0]) ++readable;
+    const bool is_of_weights = std::ranges::find(suffixes, entry.extension().string()) != std::end(suffixes);
+    if (is_of_weights) others.push_back(excerpt(entry.filename().string()));
   }
   fail("{}: expected {} or {}{}{}", place, single_file, index_file,
        others.empty() ? "" : fmt::format(", got {}", listed(others, ", ", 5)),
-       readable == 1    ? fmt::format("; if the .safetensors file is a whole model, name it {}", single_file)
-       : others.empty() ? ""
-                        : "; heed reads safetensors and GGUF files");
+       others.empty()          ? ""
+       : count_of(".gguf") > 0 ? ". Open a GGUF file by its own name"
+       : count_of(".safetensors") == 1
+           ? fmt::format(". If the .safetensors file is a whole model, name it {}", single_file)
+           : ". heed reads safetensors and GGUF files");
 }
 
 }  // namespace

@@ -264,12 +264,15 @@ TEST_CASE("The message for a directory without readable weights states how to co
   const std::string told = "DIR: expected model.safetensors or model.safetensors.index.json";
   CHECK(copy.refused() == told);
   write_file(copy.path() / "tf_model.h5", "weights");
-  CHECK(copy.refused() == told + ", got tf_model.h5; heed reads safetensors and GGUF files");
+  CHECK(copy.refused() == told + ", got tf_model.h5. heed reads safetensors and GGUF files");
+  write_file(copy.path() / "m.gguf", "GGUF");
+  CHECK(copy.refused() == told + ", got m.gguf, tf_model.h5. Open a GGUF file by its own name");
+  std::filesystem::remove(copy.path() / "m.gguf");
   const std::filesystem::path variant = copy.path() / "model.fp16.safetensors";
   write_safetensors(variant, {});
   CHECK(copy.refused() ==
         told +
-            ", got model.fp16.safetensors, tf_model.h5; if the .safetensors file is a whole model, name it "
+            ", got model.fp16.safetensors, tf_model.h5. If the .safetensors file is a whole model, name it "
             "model.safetensors");
   CHECK(message([&] { load_model(variant); }, copy.path().string()) ==
         "FILE/model.fp16.safetensors: not a heed model: metadata entry 'heed.vocabulary' is missing. Name it "
