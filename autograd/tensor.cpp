@@ -90,8 +90,8 @@ bool all_finite(cpu::Blocks numbers, std::int64_t n) { return cpu::has_finite_sc
 }  // namespace
 
 const char* to_string(DType dtype) {
-  constexpr const char* names[] = {"float32", "float64", "bfloat16", "float16", "Q4_0", "Q4_1",
-                                   "Q5_0",    "Q5_1",    "Q8_0",     "Q4_K",    "Q5_K", "Q6_K"};
+  constexpr const char* names[] = {"float32", "float64", "bfloat16", "float16", "Q4_0", "Q4_1", "Q5_0", "Q5_1",
+                                   "Q8_0",    "IQ4_NL",  "Q2_K",     "Q3_K",    "Q4_K", "Q5_K", "Q6_K", "IQ4_XS"};
   return names[static_cast<std::size_t>(dtype)];
 }
 

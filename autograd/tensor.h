@@ -11,11 +11,28 @@
 namespace heed {
 
 /// The element type of a tensor. The types from bfloat16 on hold weights that are not trained: 16-bit numbers, or, from
-/// q4_0 on, blocks of 32 numbers (q4_k, q5_k and q6_k: 256) of 4, 5, 6 or 8 bits with the block's scales, as in GGUF files.
+/// q4_0 on, blocks of 32 numbers (from q2_k on: 256) of 2 to 8 bits with the block's scales, as in GGUF files.
 /// linear() and matmul() compute with them as if they were converted to the dtype of the left input, embedding() as if they
 /// were float32. Views, to() and clone() accept them; a clone of blocks is float32. Every other operation throws Error, and
 /// so does recording a variable of these types. linear() and matmul() also widen a float32 right input beside a float64 one.
-enum class DType : std::uint8_t { float32, float64, bfloat16, float16, q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k };
+enum class DType : std::uint8_t {
+  float32,
+  float64,
+  bfloat16,
+  float16,
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  q8_0,
+  iq4_nl,
+  q2_k,
+  q3_k,
+  q4_k,
+  q5_k,
+  q6_k,
+  iq4_xs
+};
 
 /// Returns the name: "float32", "Q4_K".
 const char* to_string(DType dtype);

@@ -113,6 +113,58 @@ ScaleAndLeast packed_scale(const Byte* packed, int i) {
   }
 }
 
+void write_q2_k(const Byte* block, float* to) {
+  const Byte *scales = block, *numbers = block + 16;
+  const float scale = half(block + 80), least = half(block + 82);
+  for (int part = 0; part < 16; ++part) {  // of 16 numbers with one scale and one least number
+    const Bytes bits = load(numbers + part / 8 * 32 + part % 2 * 16) >> (part % 8 / 2 * 2) & 3;
+    write(bits, scale * static_cast<float>(scales[part] & 15), -least * static_cast<float>(scales[part] >> 4),
+          to + part * 16);
+  }
+}
+
+void write_q3_k(const Byte* block, float* to) {
+  const Byte *high = block, *low = block + 32, *packed = block + 96;
+  const float d = half(block + 108);
+  for (int part = 0; part < 16; ++part) {  // of 16 numbers with one scale of 6 bits
+    const int low_scale = packed[part % 8] >> (part / 8 * 4) & 15,
+              high_scale = packed[8 + part % 4] >> (part / 4 * 2) & 3;
+    const Bytes low_bits = load(low + part / 8 * 32 + part % 2 * 16) >> (part % 8 / 2 * 2) & 3;
+    const Bytes high_bit = load(high + part % 2 * 16) >> (part / 2) & 1;
+    write((low_bits | high_bit << 2) - 4, d * static_cast<float>((low_scale | high_scale << 4) - 32), 0,
+          to + part * 16);
+  }
+}
+
+// Returns for each number of 4 bits the one that it stands for in IQ4_NL and IQ4_XS.
+Bytes from_table(Bytes bits) {
+  constexpr Numbers table = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+#if defined(__AVX2__)
+  return reinterpret_cast<Bytes>(_mm_shuffle_epi8(reinterpret_cast<__m128i>(table), reinterpret_cast<__m128i>(bits)));
+#else
+  Numbers numbers{};
+  for (int i = 0; i < 16; ++i) numbers[i] = table[bits[i]];
+  return reinterpret_cast<Bytes>(numbers);
+#endif
+}
+
+// Writes 32 numbers of 4 bits by their table.
+void write_iq4(const Byte* numbers, float scale, float* to) {
+  const Bytes bytes = load(numbers);
+  write(from_table(bytes & 15), scale, 0, to);
+  write(from_table(bytes >> 4), scale, 0, to + 16);
+}
+
+void write_iq4_xs(const Byte* block, float* to) {
+  const Byte *packed = block + 4, *numbers = block + 8;
+  const int high_scales = two_bytes(block + 2);
+  const float d = half(block);
+  for (int part = 0; part < 8; ++part) {  // of 32 numbers with one scale of 6 bits
+    const int scale = (packed[part / 2] >> (part % 2 * 4) & 15) | (high_scales >> (2 * part) & 3) << 4;
+    write_iq4(numbers + part * 16, d * static_cast<float>(scale - 32), to + part * small);
+  }
+}
+
 template <DType type>
 [[gnu::always_inline]] inline void write_block(const Byte* block, float* to) {
   if constexpr (type == DType::q4_0) write_q4(block + 2, 8, half(block), 0, to);
@@ -120,9 +172,13 @@ template <DType type>
   if constexpr (type == DType::q5_0) write_q5(block + 6, block + 2, 16, half(block), 0, to);
   if constexpr (type == DType::q5_1) write_q5(block + 8, block + 4, 0, half(block), half(block + 2), to);
   if constexpr (type == DType::q8_0) write_q8(block + 2, half(block), to);
+  if constexpr (type == DType::iq4_nl) write_iq4(block + 2, half(block), to);
+  if constexpr (type == DType::q2_k) write_q2_k(block, to);
+  if constexpr (type == DType::q3_k) write_q3_k(block, to);
   if constexpr (type == DType::q4_k) write_k(block, block + 16, nullptr, to);
   if constexpr (type == DType::q5_k) write_k(block, block + 48, block + 16, to);
   if constexpr (type == DType::q6_k) write_q6_k(block, to);
+  if constexpr (type == DType::iq4_xs) write_iq4_xs(block, to);
 }
 
 template <DType type>
@@ -159,12 +215,20 @@ void widen(Blocks from, float* to, std::int64_t n) {
       return widen_as<DType::q5_1>(from, to, n);
     case DType::q8_0:
       return widen_as<DType::q8_0>(from, to, n);
+    case DType::iq4_nl:
+      return widen_as<DType::iq4_nl>(from, to, n);
+    case DType::q2_k:
+      return widen_as<DType::q2_k>(from, to, n);
+    case DType::q3_k:
+      return widen_as<DType::q3_k>(from, to, n);
     case DType::q4_k:
       return widen_as<DType::q4_k>(from, to, n);
     case DType::q5_k:
       return widen_as<DType::q5_k>(from, to, n);
-    default:
+    case DType::q6_k:
       return widen_as<DType::q6_k>(from, to, n);
+    default:
+      return widen_as<DType::iq4_xs>(from, to, n);
   }
 }
 
@@ -179,14 +243,12 @@ void widen(Blocks from, double* to, std::int64_t n) {
 
 bool has_finite_scales(Blocks from, std::int64_t n) {
   const BlockLayout layout = block_layout(from.type);
-  const bool has_least =
-      from.type == DType::q4_1 || from.type == DType::q5_1 || from.type == DType::q4_k || from.type == DType::q5_k;
-  const std::int64_t scale = from.type == DType::q6_k ? 208 : 0;
   bool finite = true;
   const std::int64_t end = (from.number + n + layout.numbers - 1) / layout.numbers;
   for (std::int64_t i = from.number / layout.numbers; i < end; ++i) {
     const Byte* const block = from.bytes + i * layout.bytes;
-    finite = finite && is_finite_half(block + scale) && (!has_least || is_finite_half(block + 2));
+    finite = finite && is_finite_half(block + layout.scale) &&
+             (layout.minimum < 0 || is_finite_half(block + layout.minimum));
   }
   return finite;
 }

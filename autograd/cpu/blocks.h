@@ -12,11 +12,26 @@ namespace heed::cpu {
 
 // The blocks of a type. Types that are not in blocks have one number in each.
 struct BlockLayout {
-  std::int64_t numbers, bytes;  // of a block
+  std::int64_t numbers, bytes;            // of a block
+  std::int64_t scale = -1, minimum = -1;  // where the block's float16 factors begin; -1: it has none
 };
 constexpr BlockLayout block_layout(DType type) {
-  constexpr BlockLayout layouts[] = {{1, 4},   {1, 8},   {1, 2},   {1, 2},     {32, 18},   {32, 20},
-                                     {32, 22}, {32, 24}, {32, 34}, {256, 144}, {256, 176}, {256, 210}};
+  constexpr BlockLayout layouts[] = {{1, 4},
+                                     {1, 8},
+                                     {1, 2},
+                                     {1, 2},
+                                     {32, 18, 0},        // q4_0
+                                     {32, 20, 0, 2},     // q4_1
+                                     {32, 22, 0},        // q5_0
+                                     {32, 24, 0, 2},     // q5_1
+                                     {32, 34, 0},        // q8_0
+                                     {32, 18, 0},        // iq4_nl
+                                     {256, 84, 80, 82},  // q2_k
+                                     {256, 110, 108},    // q3_k
+                                     {256, 144, 0, 2},   // q4_k
+                                     {256, 176, 0, 2},   // q5_k
+                                     {256, 210, 208},    // q6_k
+                                     {256, 136, 0}};     // iq4_xs
   return layouts[static_cast<std::size_t>(type)];
 }
 

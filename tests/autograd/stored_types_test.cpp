@@ -44,17 +44,16 @@ Tensor blocks(const Shape& shape, DType dtype) {
     *bytes += static_cast<char>(random.below(256));
   }
   for (std::size_t at = 0; at < bytes->size(); at += static_cast<std::size_t>(layout.bytes)) {
-    // the upper bytes of the scale and, if there is one, of the minimum
-    for (const int scale : {dtype == DType::q6_k ? 209 : 1, dtype == DType::q6_k ? 209 : 3}) {
-      (*bytes)[at + static_cast<std::size_t>(scale)] &= '\xbf';
+    for (const std::int64_t factor : {layout.scale, layout.minimum}) {
+      if (factor >= 0) (*bytes)[at + static_cast<std::size_t>(factor) + 1] &= '\xbf';  // its upper byte
     }
   }
   return Tensor(shape, dtype, bytes->data(), bytes);
 }
 
 constexpr DType half_types[] = {DType::bfloat16, DType::float16};
-constexpr DType block_types[] = {DType::q4_0, DType::q4_1, DType::q5_0, DType::q5_1,
-                                 DType::q8_0, DType::q4_k, DType::q5_k, DType::q6_k};
+constexpr DType block_types[] = {DType::q4_0, DType::q4_1, DType::q5_0, DType::q5_1, DType::q8_0, DType::iq4_nl,
+                                 DType::q2_k, DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k, DType::iq4_xs};
 
 // Checks that f computes the same bits with W as with the same numbers in float32.
 template <class Function>
@@ -199,12 +198,11 @@ TEST_CASE("is_finite checks the scales and minima of block-quantised tensors") {
     CAPTURE(to_string(dtype));
     CHECK(is_finite(blocks({2, 256}, dtype)));
     CHECK(is_finite(transpose(blocks({2, 256}, dtype))));
-    const bool has_least = dtype == DType::q4_1 || dtype == DType::q5_1 || dtype == DType::q4_k || dtype == DType::q5_k;
-    std::vector<int> scales = {dtype == DType::q6_k ? 209 : 1};
-    if (has_least) scales.push_back(3);
-    for (const int scale : scales) {
+    const cpu::BlockLayout layout = cpu::block_layout(dtype);
+    for (const std::int64_t factor : {layout.scale, layout.minimum}) {
+      if (factor < 0) continue;
       const Tensor W = blocks({2, 256}, dtype);
-      const std::int64_t last = W.bytes() - cpu::block_layout(dtype).bytes + scale;
+      const std::int64_t last = W.bytes() - layout.bytes + factor + 1;
       const_cast<unsigned char*>(cpu::blocks_of(W).bytes)[last] = 0x7c;
       CHECK_FALSE(is_finite(W));
       CHECK_FALSE(is_finite(transpose(W)));
@@ -310,8 +308,8 @@ TEST_CASE("Gradients pass through frozen 16-bit and block-quantised weights; tra
 TEST_CASE("The gradient of float32 weights in a float64 product is that of float64 weights, rounded") {
   const Tensor x = variable(drawn({5, 4}, "x").to(DType::float64)), W = variable(drawn({4, 3}, "W"));
   const Tensor wide = variable(W.to(DType::float64));
-  for (const auto& product : {+[](const Tensor& a, const Tensor& b) { return matmul(a, b); },
-                              +[](const Tensor& a, const Tensor& b) { return linear(a, b, {}); }}) {
+  for (const auto& product : {+[](const Tensor&a, const Tensor&b) { return matmul(a, b); },
+                              +[](const Tensor&a, const Tensor&b) { return linear(a, b, {}); }}) {
     const Recording recording;
     const Gradients found = backward(sum(square(product(x, W)))), expected = backward(sum(square(product(x, wide))));
     CHECK((found[x].to_vector() == expected[x].to_vector()));

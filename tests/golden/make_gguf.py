@@ -119,8 +119,10 @@ def blocks_of(kind, rng):
     except NotImplementedError:
         raw = rng.integers(0, 256, size=(2, size), dtype=np.uint8)
         scales = rng.uniform(0.001, 0.1, size=(2, 2)).astype(np.float16).view(np.uint8)
-        if kind == gguf.GGMLQuantizationType.Q6_K:
+        if kind in (gguf.GGMLQuantizationType.Q3_K, gguf.GGMLQuantizationType.Q6_K):
             raw[:, -2:] = scales[:, :2]
+        elif kind == gguf.GGMLQuantizationType.Q2_K:
+            raw[:, -4:] = scales
         else:
             raw[:, :4] = scales
         return raw
@@ -129,7 +131,7 @@ def blocks_of(kind, rng):
 def write_types():
     writer = gguf.GGUFWriter(OUT / "types.gguf", "llama")
     rng = np.random.default_rng(1)
-    for name in ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K"]:
+    for name in ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K", "Q2_K", "Q3_K", "IQ4_NL", "IQ4_XS"]:
         kind = gguf.GGMLQuantizationType[name]
         raw = blocks_of(kind, rng)
         numbers = dequantize(raw, kind).astype(np.float32)

@@ -31,15 +31,16 @@ struct NumberType {
   DType dtype;
 };
 constexpr NumberType number_types[] = {
-    {0, "F32", DType::float32}, {1, "F16", DType::float16}, {30, "BF16", DType::bfloat16}, {8, "Q8_0", DType::q8_0},
-    {2, "Q4_0", DType::q4_0},   {3, "Q4_1", DType::q4_1},   {6, "Q5_0", DType::q5_0},      {7, "Q5_1", DType::q5_1},
-    {12, "Q4_K", DType::q4_k},  {13, "Q5_K", DType::q5_k},  {14, "Q6_K", DType::q6_k}};
+    {0, "F32", DType::float32}, {1, "F16", DType::float16},    {30, "BF16", DType::bfloat16}, {8, "Q8_0", DType::q8_0},
+    {2, "Q4_0", DType::q4_0},   {3, "Q4_1", DType::q4_1},      {6, "Q5_0", DType::q5_0},      {7, "Q5_1", DType::q5_1},
+    {10, "Q2_K", DType::q2_k},  {11, "Q3_K", DType::q3_k},     {12, "Q4_K", DType::q4_k},     {13, "Q5_K", DType::q5_k},
+    {14, "Q6_K", DType::q6_k},  {20, "IQ4_NL", DType::iq4_nl}, {23, "IQ4_XS", DType::iq4_xs}};
 
 // Names of the types that heed does not read (ggml.h).
 constexpr std::pair<std::uint32_t, const char*> other_types[] = {
-    {9, "Q8_1"},   {10, "Q2_K"},   {11, "Q3_K"},  {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"},
-    {19, "IQ1_S"}, {20, "IQ4_NL"}, {21, "IQ3_S"}, {22, "IQ2_S"}, {23, "IQ4_XS"},  {24, "I8"},     {25, "I16"},
-    {26, "I32"},   {27, "I64"},    {28, "F64"},   {29, "IQ1_M"}, {34, "TQ1_0"},   {35, "TQ2_0"},  {39, "MXFP4"}};
+    {9, "Q8_1"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"},
+    {21, "IQ3_S"}, {22, "IQ2_S"}, {24, "I8"},      {25, "I16"},    {26, "I32"},     {27, "I64"},
+    {28, "F64"},   {29, "IQ1_M"}, {34, "TQ1_0"},   {35, "TQ2_0"},  {39, "MXFP4"}};
 
 // Reads a file from the front.
 class GgufReader {

@@ -98,7 +98,7 @@ TEST_CASE("GgufFile::read gives the numbers of the gguf package for every type")
     CHECK(file.read(stored).shape() == expected->shape);
     CHECK(file.read(stored).to_vector() == file.read(*expected).to_vector());
   }
-  CHECK(types == 11);
+  CHECK(types == 15);
 }
 
 TEST_CASE("A model from a GGUF file has the logits of the original model") {
@@ -133,9 +133,10 @@ std::filesystem::path write_blocks(const Scratch& scratch, std::uint32_t parts =
     std::uint64_t numbers, bytes;
     std::vector<std::size_t> scales;  // the upper bytes of scales in a block
   };
-  const std::vector<Type> types = {{2, 32, 18, {1}},       {3, 32, 20, {1, 3}},  {6, 32, 22, {1}},
-                                   {7, 32, 24, {1, 3}},    {8, 32, 34, {1}},     {12, 256, 144, {1, 3}},
-                                   {13, 256, 176, {1, 3}}, {14, 256, 210, {209}}};
+  const std::vector<Type> types = {{2, 32, 18, {1}},       {3, 32, 20, {1, 3}},   {6, 32, 22, {1}},
+                                   {7, 32, 24, {1, 3}},    {8, 32, 34, {1}},      {12, 256, 144, {1, 3}},
+                                   {13, 256, 176, {1, 3}}, {14, 256, 210, {209}}, {10, 256, 84, {81, 83}},
+                                   {11, 256, 110, {109}},  {20, 32, 18, {1}},     {23, 256, 136, {1}}};
   std::uint32_t count = 0;
   Random random(5);
   const auto matrix = [&](const std::string& name, std::uint64_t in, std::uint64_t out) {
@@ -199,8 +200,8 @@ TEST_CASE("A mapped GGUF model with block-quantised weights has the logits of it
     CHECK(value.dtype() == (value.rank() == 2 ? value.dtype() : DType::float32));
     types.insert(value.dtype());
   }
-  CHECK(types.size() == 9);  // and float32
-  CHECK(bytes < 20'000);     // norms; the matrices are mapped, and copies of queries and keys are not counted
+  CHECK(types.size() == 13);  // and float32
+  CHECK(bytes < 20'000);      // norms; the matrices are mapped, and copies of queries and keys are not counted
   CHECK(difference(model, wide) == 0);
 
   const auto& decoder = std::get<LanguageModel>(*model.network);
