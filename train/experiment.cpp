@@ -145,6 +145,7 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
     e.task.vocabulary = config.pretrained->vocabulary;
     e.model.pretrained_config = config.pretrained->pretrained_config;
     e.model.end_tokens = config.pretrained->end_tokens;
+    e.model.kept_files = config.pretrained->kept_files;
   }
   if (config.answer != Answer::word) {
     name_candidates(e.task.train);

@@ -2,8 +2,12 @@
 #include "inspect/output_file.h"
 #include "inspect/views/picture.h"
 #include "inspect/views/written_tokens.h"
+#include "models/formats/hugging_face/pretrained.h"
 
 #include <heed/models/formats/hugging_face.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 
@@ -25,16 +29,17 @@ constexpr std::array<Format, 3> formats{
 
 // Exports the model of a run. Refuses to replace existing files unless --force is given.
 std::string export_model(const Request& request, const std::filesystem::path& directory) {
-  for (const char* name : {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}) {
+  std::vector<std::string> written{"config.json", "model.safetensors", "tokenizer.json"};
+  written.insert(written.end(), kept_file_names.begin(), kept_file_names.end());
+  for (const std::string& name : written) {
     if (std::filesystem::exists(directory / name) && !request.has("force")) {
       fail("{}: exists already; choose another directory, or --force to replace it", (directory / name).string());
     }
   }
   const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
-  export_hugging_face(model, directory);
+  const std::vector<std::string> files = export_hugging_face(model, directory);
   const bool is_own = model.pretrained_config.empty();
-  return fmt::format("{}: config.json, model.safetensors{}{}\n", directory.string(),
-                     model.tokenizer.pretrained() ? ", tokenizer.json, tokenizer_config.json" : "",
+  return fmt::format("{}: {}{}\n", directory.string(), fmt::join(files, ", "),
                      is_own ? "\nThe tokenizer stays with the run: transformers gets token numbers." : "");
 }
 

@@ -317,6 +317,18 @@ std::vector<std::int32_t> read_end_tokens(const Json& config, int vocabulary) {
   return ids;
 }
 
+constexpr std::size_t most_kept = 4 << 20;  // bytes of a file
+
+bool can_be_kept(std::string_view name, std::string_view text) {
+  if (text.size() > most_kept) return false;
+  try {
+    checked_utf8(text, "");
+    return !name.ends_with(".json") || parse_large_json(text, 16).is_object();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 SavedModel read_hugging_face(const fs::path& directory, const Loading* loading) {
   const fs::path config_file = directory / "config.json", tokenizer_file = directory / "tokenizer.json";
   const std::string config_text = text_config_of(read_file(config_file), config_file.string());
@@ -334,6 +346,15 @@ SavedModel read_hugging_face(const fs::path& directory, const Loading* loading) 
       model.end_tokens = read_end_tokens(parse_json(read_file(file)), model.vocabulary.size());
     } catch (const Error& error) {
       fail("{}: {}", file.string(), error.what());
+    }
+  }
+  for (const char* name : kept_file_names) {
+    const fs::path file = directory / name;
+    if (!fs::is_regular_file(file) || fs::file_size(file) > most_kept) continue;
+    try {
+      std::string text = read_file(file);
+      if (can_be_kept(name, text)) model.kept_files[name] = std::move(text);
+    } catch (const FileError&) {  // no model depends on it
     }
   }
   return model;

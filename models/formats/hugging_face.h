@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace heed {
 
@@ -30,11 +31,12 @@ std::filesystem::path hugging_face_directory(const std::filesystem::path& path);
 SavedModel load_hugging_face(const std::filesystem::path& directory, const Loading& loading = {});
 
 /// Writes config.json, model.safetensors and, when the model came with a tokenizer, tokenizer.json and
-/// tokenizer_config.json, so that `transformers` loads the model with equal logits. A pretrained model keeps its
+/// tokenizer_config.json, so that `transformers` loads the model with equal logits. Returns the names of the files, sorted. A
+/// model of a Hugging Face directory gets its SavedModel::kept_files back. A pretrained model keeps its
 /// configuration, except for the class of its head, and the type of its weights: what was not trained is bit-equal.
 /// Weights that were trained are float32. The head of a CandidateChooser is written as candidates.pointer.weight, (out,
 /// in), which load_hugging_face() reads and `transformers` leaves out. heed's own models are written as GPT-2, LLaMA,
 /// Qwen3 (normalised heads) or BERT (masked text), without a tokenizer; biases that they lack are 0. Throws `Error` when the model has another shape.
-void export_hugging_face(const SavedModel& model, const std::filesystem::path& directory);
+std::vector<std::string> export_hugging_face(const SavedModel& model, const std::filesystem::path& directory);
 
 }  // namespace heed

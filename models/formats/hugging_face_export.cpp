@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <unordered_set>
 
 namespace heed {
@@ -121,10 +123,13 @@ bool set_architecture(Json& json, const Model& network) {
   return after != before;
 }
 
-// Returns tokenizer_config.json. transformers then reads tokenizer.json as it is; by the model's type alone it would
-// make a tokenizer of that family from the vocabulary.
-std::string tokenizer_config(const PretrainedTokenizer& tokenizer) {
+// Returns a tokenizer_config.json for a model that came without one. transformers then reads tokenizer.json as it is; by the
+// model's type alone it would make a tokenizer of that family from the vocabulary.
+std::string tokenizer_config(const PretrainedTokenizer& tokenizer, const std::vector<std::int32_t>& end_tokens) {
   const PretrainedTokenizer::Special& special = tokenizer.special();
+  std::optional<int> end = special.eos;
+  const bool is_end = end && std::ranges::find(end_tokens, *end) != end_tokens.end();
+  if (!is_end && !end_tokens.empty()) end = end_tokens[0];
   Json json{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
   const auto name = [&](const char* key, std::optional<int> id) {
     if (id && tokenizer.is_special(*id)) json[key] = tokenizer.token(*id);
@@ -135,13 +140,13 @@ std::string tokenizer_config(const PretrainedTokenizer& tokenizer) {
   name("pad_token", special.pad);
   name("unk_token", special.unk);
   name("bos_token", special.bos);
-  name("eos_token", special.eos);
+  name("eos_token", end);
   return json.dump(2) + "\n";
 }
 
 }  // namespace
 
-void export_hugging_face(const SavedModel& given, const fs::path& directory) {
+std::vector<std::string> export_hugging_face(const SavedModel& given, const fs::path& directory) {
   const NoRecording unrecorded;
   const bool is_pretrained = !given.pretrained_config.empty();
   SavedModel own;
@@ -160,16 +165,28 @@ void export_hugging_face(const SavedModel& given, const fs::path& directory) {
     is_changed = true;
   }
   const std::string config = is_changed ? json.dump(2) + "\n" : model.pretrained_config;
-  make_directories(directory);
-  write_safetensors(directory / "model.safetensors", content, type);
-  write_file(directory / "config.json", config);
-  if (model.end_tokens != read_end_tokens(json, model.vocabulary.size())) {
-    write_file(directory / "generation_config.json", Json({{"eos_token_id", model.end_tokens}}).dump(2) + "\n");
+  std::map<std::string, std::string> files = model.kept_files;
+  files["config.json"] = config;
+  const auto kept = files.find("generation_config.json");
+  const bool is_kept = kept != files.end();
+  Json generation = is_kept ? parse_json(kept->second) : Json::object();
+  if (model.end_tokens != read_end_tokens(is_kept ? generation : json, model.vocabulary.size())) {
+    generation["eos_token_id"] = model.end_tokens;
+    files["generation_config.json"] = generation.dump(2) + "\n";
   }
   if (const auto& tokenizer = model.tokenizer.pretrained()) {
-    write_file(directory / "tokenizer.json", tokenizer->json());
-    write_file(directory / "tokenizer_config.json", tokenizer_config(*tokenizer));
+    files["tokenizer.json"] = tokenizer->json();
+    files.emplace("tokenizer_config.json", tokenizer_config(*tokenizer, model.end_tokens));
   }
+  make_directories(directory);
+  write_safetensors(directory / "model.safetensors", content, type);
+  std::vector<std::string> names{"model.safetensors"};
+  for (const auto& [name, text] : files) {
+    write_file(directory / name, text);
+    names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace heed

@@ -76,6 +76,7 @@ Description describe(const SavedModel& model) {
   if (const auto& pretrained = model.tokenizer.pretrained()) description["heed.tokenizer"] = pretrained->json();
   if (!model.pretrained_config.empty()) description["heed.pretrained"] = model.pretrained_config;
   if (!model.pretrained_config.empty()) description["heed.end_tokens"] = format_json(model.end_tokens);
+  for (const auto& [name, text] : model.kept_files) description["heed." + name] = text;
   return description;
 }
 
@@ -187,6 +188,10 @@ SavedModel without_network(const Description& description, const std::string& so
     model.end_tokens = parsed("heed.pretrained", [&](const std::string& text) {
       return read_end_tokens(parse_json(text), model.vocabulary.size());
     });
+  }
+  for (const char* name : kept_file_names) {
+    const auto found = description.find(fmt::format("heed.{}", name));
+    if (found != description.end() && can_be_kept(name, found->second)) model.kept_files[name] = found->second;
   }
   config = parsed("heed.model",
                   [&](const std::string& text) { return model_config(parse_json(text), model.vocabulary.size()); });

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ struct SavedModel {
   std::int64_t step = 0;
   std::string pretrained_config{};         ///< config.json of the pretrained model that it was; else empty
   std::vector<std::int32_t> end_tokens{};  ///< ids of the tokens with which a generated text ends; empty: none
+  /// Texts of files beside a pretrained config.json that export_hugging_face() writes again, by name: tokenizer_config.json,
+  /// special_tokens_map.json, chat_template.jinja and generation_config.json.
+  std::map<std::string, std::string> kept_files{};
 
   /// Returns the model's transformer.
   const Transformer& transformer() const { return transformer_of(*network); }
@@ -51,6 +55,8 @@ void check_saved(const SavedModel& model);
 ///     heed.pretrained  config.json of a pretrained model
 ///     heed.end_tokens  JSON: ids of the tokens with which a generated text ends
 ///     heed.step        training step
+///     heed.NAME        text of the file NAME of `kept_files`, such as heed.tokenizer_config.json
+///
 /// The file appears whole or not at all. Throws as check_saved() does, and `FileError`.
 void save_model(const std::filesystem::path& path, const SavedModel& model);
 

@@ -8,6 +8,7 @@
 #include <heed/models/formats/hugging_face.h>
 
 #include <algorithm>
+#include <map>
 
 using namespace heed;
 namespace fs = std::filesystem;
@@ -248,6 +249,24 @@ TEST_CASE("inspect export writes trained weights in float32 even if the pretrain
   CHECK(place.error("inspect export r --hugging-face out") == "0: ");
   CHECK(parse_json(read_file(place / "out/config.json")).at("dtype") == "float32");
   CHECK(SafeTensorsFile(place / "out/model.safetensors").tensors()[0].type == "F32");
+}
+
+TEST_CASE("inspect export of a fine-tuned run gives back the files of the pretrained directory") {
+  const PretrainedScratch place;
+  const std::map<std::string, std::string> files{{"tokenizer_config.json", R"({"pad_token":  "[PAD]"})"},
+                                                 {"generation_config.json", R"({"temperature":  0.6})"}};
+  for (const auto& [name, text] : files) write_file(place / "gpt2" / name, text);
+  REQUIRE(place.error("train --quiet --config read.yaml --out r && rm gpt2/*config.json") == "0: ");
+  const Ended ended = run_program(place, "inspect export r --hugging-face out");
+  CHECK(ended.out ==
+        "out: config.json, generation_config.json, model.safetensors, tokenizer.json, tokenizer_config.json\n");
+  for (const auto& [name, text] : files) CHECK(read_file(place / "out" / name) == text);
+  CHECK(place.error("inspect export r --hugging-face out") ==
+        "1: inspect: out/config.json: exists already; choose another directory, or --force to replace it\n");
+  fs::remove(place / "out/config.json"), fs::remove(place / "out/model.safetensors");
+  fs::remove(place / "out/tokenizer.json"), fs::remove(place / "out/tokenizer_config.json");
+  CHECK(
+      place.error("inspect export r --hugging-face out").starts_with("1: inspect: out/generation_config.json: exists"));
 }
 
 TEST_CASE("train refuses keys and tasks that contradict a pretrained model and names each place") {

@@ -4,9 +4,11 @@
 
 #include <heed/models/formats/saved_model.h>
 
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace heed {
@@ -36,6 +38,13 @@ bool can_be_narrower(const std::string& name, const Tensor& values);
 /// Returns the ids of 'eos_token_id' in a config.json or generation_config.json: one id, a list, or null for none. As in
 /// `transformers`, ids outside the vocabulary end no text. Throws `Error` for another value.
 std::vector<std::int32_t> read_end_tokens(const Json& config, int vocabulary);
+
+/// Files that may be SavedModel::kept_files.
+inline constexpr std::array kept_file_names{"tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja",
+                                            "generation_config.json"};
+
+/// Returns whether an export can write the text of the file `name` again: at most 4 MiB of UTF-8, and an object in a .json file.
+bool can_be_kept(std::string_view name, std::string_view text);
 
 /// Gives a model the tokenizer of a tokenizer.json and its vocabulary. Without a text, tokens are named by their ids: "<17>".
 /// Throws `Error` that begins with `source` when the tokenizer is unknown or has more tokens than the model, added ones apart.

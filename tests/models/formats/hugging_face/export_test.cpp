@@ -1,10 +1,12 @@
 #include "tests/catch.h"
+#include "tests/data/tokenizers/small_tokenizer.h"
 #include "tests/models/formats/hugging_face/copied_model.h"
 #include "tests/models/sample.h"
 
 #include <heed/autograd/ops.h>
 
 #include <cstring>
+#include <map>
 
 using namespace heed;
 
@@ -111,6 +113,82 @@ TEST_CASE("The export of a model with two heads keeps the one that predicts toke
   model.pretrained_config = config.dump();
   export_hugging_face(model, scratch / "out");
   CHECK(parse_json(read_file(scratch / "out" / "config.json")).at("architectures")[0] == "GPT2LMHeadModel");
+}
+
+TEST_CASE("The export gives back the files beside config.json, also after the model was saved in heed's format") {
+  CopiedModel copy("llama");
+  const std::map<std::string, std::string> files{
+      {"tokenizer_config.json", R"({"chat_template": "{{ messages }}", "pad_token": "<unk>", "model_max_length": 12})"},
+      {"special_tokens_map.json", "{}\n"},
+      {"chat_template.jinja", "{{ 'é' }}"},
+      {"generation_config.json", R"({"do_sample": true,  "temperature": 0.6, "eos_token_id": [7, 3]})"}};
+  write_file(copy.path() / "tokenizer.json", tokenizer_json(false));
+  for (const auto& [name, text] : files) write_file(copy.path() / name, text);
+  const Scratch scratch;
+  const SavedModel model = load_model(copy.path());
+  CHECK(model.kept_files == files);
+  save_model(scratch / "saved", model);
+  export_hugging_face(model, scratch / "opened");
+  CHECK(export_hugging_face(load_model(scratch / "saved"), scratch / "run") ==
+        std::vector<std::string>{"chat_template.jinja", "config.json", "generation_config.json", "model.safetensors",
+                                 "special_tokens_map.json", "tokenizer.json", "tokenizer_config.json"});
+  for (const auto& [name, text] : files) {
+    CAPTURE(name);
+    CHECK(read_file(scratch / "opened" / name) == text);
+    CHECK(read_file(scratch / "run" / name) == text);
+  }
+
+  SavedModel other = model;
+  other.end_tokens = {5};
+  export_hugging_face(other, scratch / "other");
+  CHECK(parse_json(read_file(scratch / "other/generation_config.json")) ==
+        Json{{"do_sample", true}, {"temperature", 0.6}, {"eos_token_id", {5}}});
+}
+
+TEST_CASE("The export writes its own tokenizer_config.json in place of one that is no object of JSON or too large") {
+  CopiedModel copy("llama");
+  write_file(copy.path() / "tokenizer.json", tokenizer_json(false));
+  const Scratch scratch;
+  export_hugging_face(load_model(copy.path()), scratch / "without");
+  const std::string written = read_file(scratch / "without/tokenizer_config.json");
+  const std::string large = R"({"pad_token": ")" + std::string(4 << 20, 'x') + R"("})";
+  for (const std::string& text : {std::string("{"), std::string("[1]"), std::string("{\"a\": \"\xff\"}"), large}) {
+    CAPTURE(text.substr(0, 20));
+    write_file(copy.path() / "tokenizer_config.json", text);
+    const SavedModel model = load_model(copy.path());
+    export_hugging_face(model, scratch / "out");
+    CHECK(read_file(scratch / "out/tokenizer_config.json") == written);
+    save_model(scratch / "saved", model);
+    SafeTensors content = read_safetensors(scratch / "saved");
+    content.metadata["heed.tokenizer_config.json"] = text.find('\xff') == text.npos ? text : "null";
+    content.metadata["heed.../evil"] = text.find('\xff') == text.npos ? text : "null";
+    write_safetensors(scratch / "saved", content);
+    CHECK(load_model(scratch / "saved").kept_files.empty());
+  }
+  std::filesystem::remove(copy.path() / "tokenizer_config.json");
+  std::filesystem::create_directory(copy.path() / "tokenizer_config.json");
+  CHECK(load_model(copy.path()).kept_files.empty());
+}
+
+TEST_CASE("The written tokenizer_config.json names the token that ends the model's texts") {
+  CopiedModel copy("llama");
+  std::string tokenizer = tokenizer_json(true);
+  for (const auto& [name, other] : {std::pair("[SEP]", "</s>"), std::pair("[MASK]", "<|im_end|>")}) {
+    for (std::size_t at; (at = tokenizer.find(name)) != tokenizer.npos;)
+      tokenizer.replace(at, std::strlen(name), other);
+  }
+  write_file(copy.path() / "tokenizer.json", tokenizer);
+  const auto named = [&](std::vector<std::int32_t> end_tokens) {
+    const Scratch scratch;
+    SavedModel model = load_model(copy.path());
+    model.end_tokens = std::move(end_tokens);
+    export_hugging_face(model, scratch / "out");
+    return parse_json(read_file(scratch / "out/tokenizer_config.json")).value("eos_token", "none");
+  };
+  CHECK(named({}) == "</s>");  // that of the template
+  CHECK(named({4, 3}) == "</s>");
+  CHECK(named({4}) == "<|im_end|>");
+  CHECK(named({5}) == "none");  // no special token
 }
 
 TEST_CASE("A pretrained model saved in heed's format can still be exported") {
