@@ -18,6 +18,11 @@ bool reads_sentences(const Model& model) {
   return !chooser || chooser->config.numbered_sentences;
 }
 
+[[noreturn]] void fail_without_query(const SavedModel& model) {
+  if (model.queries.empty()) fail("the model has no query words; name the word to ask about with --query");
+  fail("the sentence contains none of the model's query words ({}); choose one with --query", listed(model.queries));
+}
+
 // Brackets mark the candidates. The query is searched in the text without brackets.
 Example question_with_candidates(const SavedModel& model, std::string_view text, const std::string& query) {
   MarkedText marked = without_brackets(checked_utf8(text, "sentence"));
@@ -32,7 +37,7 @@ Example question_with_candidates(const SavedModel& model, std::string_view text,
   }
   if (marked.query.end == 0) {
     if (!query.empty()) fail("the sentence does not contain the token '{}'", query);
-    fail("the sentence contains none of the model's query words ({}); choose one with --query", listed(model.queries));
+    fail_without_query(model);
   }
   Example example = cut(marked, model.tokenizer);
   if (reads_sentences(*model.network)) example.sentences = sentence_numbers(example.tokens);
@@ -198,7 +203,7 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
       fail("the sentence does not contain the token '{}'{}; its tokens: {}", query, did_you_mean(query, example.tokens),
            listed(example.tokens, " ", 100));
     }
-    fail("the sentence contains none of the model's query words ({}); choose one with --query", listed(model.queries));
+    fail_without_query(model);
   }
   example.query = static_cast<int>(example.tokens.rend() - last) - 1;
   return example;

@@ -239,6 +239,14 @@ PretrainedConfig read_all(const Family& family, ConfigReader& json) {
   } catch (const Error& error) {
     fail("{}: {}", json.source(), error.what());
   }
+  if (const Json* words = json.find(queries_key)) {
+    const auto is_word = [](const Json& word) { return word.is_string() && word != ""; };
+    if (words->is_array() && std::ranges::all_of(*words, is_word)) {
+      config.queries = *words;
+    } else {
+      json.note(fmt::format("'{}' must be a list of words, got {}", queries_key, excerpt(format_json(*words))));
+    }
+  }
   json.finish();
   return config;
 }
@@ -270,7 +278,7 @@ SavedModel load_pretrained(ConfigReader& json, WeightFiles files, const std::str
   const Family& family = family_of(json);
   const PretrainedConfig config = read_all(family, json);
   const ModelConfig kind = kind_of(family, config, files);
-  SavedModel model;
+  SavedModel model{.queries = config.queries};
   try {
     check_size(kind, files.elements());
     model.network = make_model(Scope(model.parameters, 0, DType::float32, Values::none), kind);
@@ -280,7 +288,7 @@ SavedModel load_pretrained(ConfigReader& json, WeightFiles files, const std::str
   if (!loading) return model;
   auto values = Loader(family, transformer_of(kind), model.parameters, *loading).load(files, source);
   const auto take = [&](const std::string& name, const Shape&) { return std::move(values.at(name)); };
-  SavedModel loaded;
+  SavedModel loaded{.queries = config.queries};
   loaded.network = make_model(Scope(loaded.parameters, DType::float32, take), kind);
   return loaded;
 }

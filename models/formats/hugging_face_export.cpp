@@ -123,6 +123,15 @@ bool set_architecture(Json& json, const Model& network) {
   return after != before;
 }
 
+// Keeps the words asked about of a model that needs them. Returns whether the configuration had others.
+bool set_queries(Json& json, const SavedModel& model) {
+  const bool has_queries = std::holds_alternative<CandidateChooser>(*model.network) && !model.queries.empty();
+  const Json before = json.value(queries_key, Json()), after = has_queries ? Json(model.queries) : Json();
+  json.erase(queries_key);
+  if (has_queries) json[queries_key] = after;
+  return before != after;
+}
+
 // Returns a tokenizer_config.json for a model that came without one. transformers then reads tokenizer.json as it is; by the
 // model's type alone it would make a tokenizer of that family from the vocabulary.
 std::string tokenizer_config(const PretrainedTokenizer& tokenizer, const std::vector<std::int32_t>& end_tokens) {
@@ -159,6 +168,7 @@ std::vector<std::string> export_hugging_face(const SavedModel& given, const fs::
   SafeTensors content{.tensors = named_by(family, model), .metadata = {{"format", "pt"}}};
   StoredAs type = is_pretrained ? stored_type(json) : StoredAs::as_it_is;
   bool is_changed = !is_pretrained || set_architecture(json, *model.network);
+  if (set_queries(json, model)) is_changed = true;
   if (!is_exact(content.tensors, type)) {  // it was trained in float32
     type = StoredAs::as_it_is;
     json[json.contains("dtype") ? "dtype" : "torch_dtype"] = "float32";

@@ -77,6 +77,10 @@ TEST_CASE("question() selects the last query word of a sentence, or the word tha
   CHECK(question(model, "The animal didn't cross the street because it was too tired", "street").query == 5);
   CHECK(message([&] { question(model, "The animal was tired"); }) ==
         "the sentence contains none of the model's query words (it); choose one with --query");
+  SavedModel without = small_model();
+  without.queries = {};
+  CHECK(message([&] { question(without, "The animal was tired"); }) ==
+        "the model has no query words; name the word to ask about with --query");
   CHECK(message([&] { question(model, "The animal was tired", "animl"); }) ==
         "the sentence does not contain the token 'animl' (did you mean 'animal'?); its tokens: The animal was tired");
   CHECK(message([&] { question(model, "  "); }) == "the sentence is empty");
@@ -148,7 +152,9 @@ TEST_CASE("question() asks at the last mask, and a query may have either name of
     CHECK(example.query == 5);
   }
   const SavedModel own = small_model(MaskedLanguageModelConfig{.transformer = small_config()});
-  CHECK(message([&] { question(own, "the dog", "<mask>"); }).starts_with("the sentence does not contain the token '<mask>'"));
+  CHECK(message([&] {
+          question(own, "the dog", "<mask>");
+        }).starts_with("the sentence does not contain the token '<mask>'"));
 }
 
 TEST_CASE("questions() turns an example into a batch of one question") {

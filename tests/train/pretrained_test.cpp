@@ -132,7 +132,7 @@ TEST_CASE("The commands of inspect read a run that was initialised from a pretra
                                           "compare r --step 0 --step 3",
                                           "weights r --layer 1",
                                           "heads r-out mine.jsonl",
-                                          "r-out" + sentence + " --query it"};
+                                          "r-out" + sentence};
   for (const std::string& command : commands) {
     if (command.starts_with("heads r-out")) REQUIRE(place.error("inspect export r --hugging-face r-out") == "0: ");
     CAPTURE(command);

@@ -19,6 +19,7 @@ struct PretrainedConfig {
   LogitsConfig logits{};
   Activation head_activation = Activation::gelu;  // of the layer before the logits, in masked language models
   Bias head_bias = Bias::yes;                     // of that layer
+  std::vector<std::string> queries{};             // SavedModel::queries
 };
 
 /// Returns what the text of a config.json says. Throws `Error` as load_hugging_face() does.
@@ -38,6 +39,9 @@ bool can_be_narrower(const std::string& name, const Tensor& values);
 /// Returns the ids of 'eos_token_id' in a config.json or generation_config.json: one id, a list, or null for none. As in
 /// `transformers`, ids outside the vocabulary end no text. Throws `Error` for another value.
 std::vector<std::int32_t> read_end_tokens(const Json& config, int vocabulary);
+
+/// Key of a config.json with SavedModel::queries, a list of strings. `transformers` ignores it.
+inline constexpr const char* queries_key = "heed_query_words";
 
 /// Files that may be SavedModel::kept_files.
 inline constexpr std::array kept_file_names{"tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja",

@@ -170,6 +170,36 @@ TEST_CASE("The export writes its own tokenizer_config.json in place of one that 
   CHECK(load_model(copy.path()).kept_files.empty());
 }
 
+TEST_CASE("The export of a model that chooses among candidates keeps the words asked about") {
+  const Scratch scratch;
+  SavedModel model = load_model("tests/golden/exports/candidates_of_bert");
+  CHECK(model.queries.empty());
+  model.queries = {"it", "她"};
+  export_hugging_face(model, scratch / "out");
+  SavedModel back = load_model(scratch / "out");
+  CHECK(back.queries == model.queries);
+  back.queries = {"he"};
+  export_hugging_face(back, scratch / "other");
+  CHECK(load_model(scratch / "other").queries == std::vector<std::string>{"he"});
+  back.queries.clear();
+  export_hugging_face(back, scratch / "none");
+  CHECK_FALSE(parse_json(read_file(scratch / "none/config.json")).contains("heed_query_words"));
+
+  SavedModel decoder = load_model(golden_models / "gpt2");
+  decoder.queries = {"it"};
+  export_hugging_face(decoder, scratch / "decoder");
+  CHECK(read_file(scratch / "decoder/config.json") == read_file(golden_models / "gpt2/config.json"));
+
+  for (const Json& wrong : {Json("it"), Json::array({"it", 3}), Json::array({""}), Json::object()}) {
+    CopiedModel copy("bert");
+    copy.config([&](Json& config) { config["heed_query_words"] = wrong; });
+    CHECK(copy.refused() ==
+          "DIR/config.json: heed cannot compute this model as it is configured\n  'heed_query_words' must be a "
+          "list of words, got " +
+              format_json(wrong));
+  }
+}
+
 TEST_CASE("The written tokenizer_config.json names the token that ends the model's texts") {
   CopiedModel copy("llama");
   std::string tokenizer = tokenizer_json(true);
