@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace heed {
 namespace {
@@ -32,8 +33,11 @@ Windows windows_at(const TokenNumbers& text, const Corpus& corpus, const std::ve
   return {Ids({B, corpus.context}, std::move(tokens)), Ids({B * corpus.context}, std::move(next))};
 }
 
+// Whether masked() hides a token of the first window where it would hide none.
+enum class AtLeastOne { no, yes };
+
 // Hides tokens in the windows. The choice depends only on (random, window).
-Windows masked(Windows windows, const Corpus& corpus, const Random& random) {
+Windows masked(Windows windows, const Corpus& corpus, const Random& random, AtLeastOne at_least_one) {
   const std::int64_t first = std::ssize(corpus.before), end = first + corpus.text_context();
   const std::int64_t B = windows.tokens.shape()[0], T = windows.tokens.shape()[1];
   std::vector<std::int32_t> tokens, hidden;
@@ -48,6 +52,10 @@ Windows masked(Windows windows, const Corpus& corpus, const Random& random) {
       tokens.push_back(!predicts || how >= 0.9 ? token : how < 0.8 ? corpus.mask : other);
       hidden.push_back(predicts ? token : not_counted);
     }
+  }
+  if (at_least_one == AtLeastOne::yes && std::ranges::count(hidden, not_counted) == std::ssize(hidden)) {
+    const auto t = static_cast<std::size_t>(first + random.stream("one").below(corpus.text_context()));
+    hidden[t] = std::exchange(tokens[t], corpus.mask);
   }
   return {Ids({B, T}, std::move(tokens)), Ids({B * T}, std::move(hidden))};
 }
@@ -104,7 +112,7 @@ Windows training_windows(const Corpus& corpus, int B, std::int64_t step, const R
     begins.push_back(corpus.is_sequences ? (T + 1) * of_step.below(N / (T + 1)) : of_step.below(N - T));
   }
   Windows windows = windows_at(corpus.train, corpus, begins);
-  return corpus.mask < 0 ? windows : masked(std::move(windows), corpus, of_step.stream("masks"));
+  return corpus.mask < 0 ? windows : masked(std::move(windows), corpus, of_step.stream("masks"), AtLeastOne::yes);
 }
 
 std::int64_t held_out_windows(const Corpus& corpus) {
@@ -122,8 +130,9 @@ Windows held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t 
   if (corpus.mask < 0) return windows_at(corpus.held_out, corpus, begins);
   std::vector<std::int32_t> tokens, hidden;  // per window, so that its masks do not depend on `first`
   for (std::int64_t i = first; i < end; ++i) {
-    const Windows one = masked(windows_at(corpus.held_out, corpus, {begins[static_cast<std::size_t>(i - first)]}),
-                               corpus, Random(0).stream("held-out masks").stream(static_cast<std::uint64_t>(i)));
+    const Windows one =
+        masked(windows_at(corpus.held_out, corpus, {begins[static_cast<std::size_t>(i - first)]}), corpus,
+               Random(0).stream("held-out masks").stream(static_cast<std::uint64_t>(i)), AtLeastOne::no);
     tokens.insert(tokens.end(), one.tokens.data(), one.tokens.data() + one.tokens.numel());
     hidden.insert(hidden.end(), one.next.data(), one.next.data() + one.next.numel());
   }

@@ -3,6 +3,7 @@
 
 #include <heed/data/corpus.h>
 
+#include <algorithm>
 #include <set>
 
 using namespace heed;
@@ -101,4 +102,30 @@ TEST_CASE("Windows of sequences are whole sequences that predict only after a re
   CHECK(seen == 3);
   CHECK(held_out_windows(corpus) == 2);
   CHECK(values_of(held_out_windows(corpus, 1, 2).tokens) == std::vector<int>{5, 6, 7, 8});
+}
+
+TEST_CASE("training_windows of masked text hide at least one token of each batch") {
+  Corpus corpus{.train = counted(20), .held_out = counted(11), .context = 4};
+  corpus.mask = corpus.replacements = 20;
+  corpus.before = {21}, corpus.behind = {22};
+  std::set<int> places;
+  int chosen = 0;  // batches with one hidden token, which is the mask
+  for (int step = 0; step < 200; ++step) {
+    const Windows windows = training_windows(corpus, 2, step, Random(1));
+    const std::vector<int> tokens = values_of(windows.tokens), hidden = values_of(windows.next);
+    CHECK(values_of(training_windows(corpus, 2, step, Random(1)).tokens) == tokens);
+    REQUIRE(std::ranges::count(hidden, -1) < 8);
+    for (std::size_t i = 0; i < 8; ++i) {
+      if (hidden[i] < 0) continue;
+      CHECK((i % 4 == 1 || i % 4 == 2));
+      if (std::ranges::count(hidden, -1) == 7 && tokens[i] == 20) ++chosen, places.insert(static_cast<int>(i));
+    }
+  }
+  CHECK(chosen > 100);  // 0.85 to the power of 4 is 0.52
+  CHECK((places.contains(1) && places.contains(2)));
+
+  corpus.held_out = counted(2001);
+  const Windows held_out = held_out_windows(corpus, 0, held_out_windows(corpus));  // 1000 windows of 2 tokens
+  const std::vector<int> hidden = values_of(held_out.next);
+  CHECK(std::ranges::count_if(hidden, [](int token) { return token >= 0; }) == Approx(300).margin(50));
 }
