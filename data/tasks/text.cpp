@@ -129,8 +129,9 @@ Task text_task(const std::string& train, const std::string& test, Split split, i
     corpus.before = pretrained->before();
     corpus.behind = pretrained->behind();
     if (corpus.text_context() < 1) {
-      fail("data.context: every window has {} special tokens; expected at least {}, got {}",
-           context - corpus.text_context(), context - corpus.text_context() + 1, context);
+      const std::int64_t special = context - corpus.text_context();
+      fail("data.context: every window has {}; expected at least {}, got {}", counted(special, "special token"),
+           special + 1, context);
     }
   }
   Numbering numbering(task.vocabulary, task.tokenizer);

@@ -294,6 +294,16 @@ TEST_CASE("train refuses keys and tasks that contradict a pretrained model and n
         "1: train: data.context: 17 tokens are more than the 16 that gpt2 (model.from) reads at once\n");
   CHECK(refused(" --set data.task=masked_text --set model.from=bert --set data.context=2") ==
         "1: train: data.context: every window has 2 special tokens; expected at least 3, got 2\n");
+  Json begins = parse_json(tokenizer_json(true));
+  begins["post_processor"] = {
+      {"type", "TemplateProcessing"},
+      {"single",
+       {{{"SpecialToken", {{"id", "[CLS]"}, {"type_id", 0}}}}, {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}},
+      {"pair", Json::array()},
+      {"special_tokens", {{"[CLS]", {{"id", "[CLS]"}, {"ids", {2}}, {"tokens", {"[CLS]"}}}}}}};
+  write_file(place / "llama/tokenizer.json", begins.dump());
+  CHECK(refused(" --set model.from=llama --set data.context=1") ==
+        "1: train: data.context: every window has 1 special token; expected at least 2, got 1\n");
   Json words(std::vector<std::string>(16, "saw"));
   words[0] = "cat", words[14] = "dog", words[15] = "it";
   write_file(
