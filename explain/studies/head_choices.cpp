@@ -31,6 +31,14 @@ bool points_at_meant(const Example& e, const Measure& measure) {
   return largest - e.candidates.begin() == e.chosen;
 }
 
+// Returns whether two sentences are equal up to the last of the pronoun and the candidates.
+bool is_equal_where_compared(const Example& one, const Example& other) {
+  if (one.query != other.query || one.candidates != other.candidates) return false;
+  int end = one.query + 1;
+  for (const Span span : one.candidates) end = std::max(end, span.end);
+  return std::equal(one.tokens.begin(), one.tokens.begin() + end, other.tokens.begin());
+}
+
 // Returns the sentences of a half. Both of a pair are in the same half.
 std::vector<std::size_t> half_of(const std::vector<Example>& examples, int half) {
   std::vector<std::size_t> chosen;
@@ -105,7 +113,10 @@ HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples,
   std::vector<std::vector<bool>> right(all.size() / examples.size());  // [layer, head and direction][sentence]
   for (std::size_t i = 0; i < all.size(); ++i) right[i % right.size()].push_back(all[i] != 0);
   for (const Example& e : examples) {
-    result.pairs += e.twin > static_cast<int>(&e - examples.data());
+    const bool is_pair = e.twin > static_cast<int>(&e - examples.data());
+    result.pairs += is_pair;
+    result.equal_pairs += is_pair && model.transformer().config.causal &&
+                          is_equal_where_compared(e, examples[static_cast<std::size_t>(e.twin)]);
     result.coin += 1.0 / static_cast<double>(std::ssize(e.candidates) * std::ssize(examples));
   }
   std::vector<int> twins;

@@ -27,8 +27,11 @@ struct HeadChoices {
   };
 
   int sentences = 0, pairs = 0;
-  int too_long = 0;             ///< left out: longer than the model reads
-  int without = 0;              ///< left out: fewer than two candidates, or none of them is meant
+  int too_long = 0;  ///< left out: longer than the model reads
+  int without = 0;   ///< left out: fewer than two candidates, or none of them is meant
+  /// Pairs that a causal model cannot tell apart, because they are equal up to the last of the pronoun and the candidates: each
+  /// head points at the same candidate in both, and is right once.
+  int equal_pairs = 0;
   std::vector<Head> heads{};    ///< by layer, head and direction, over all sentences
   double mean = 0;              ///< mean over `heads`: the expected share of a head drawn at random
   Interval nearest{}, first{};  ///< the candidate next to the pronoun; the first in the text

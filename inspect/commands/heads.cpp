@@ -23,17 +23,25 @@ std::string name_of(const HeadChoices::Head& head) {
 std::string heads_view(const HeadChoices& found, const std::string& set, const View& view) {
   const double chance = std::max({found.coin, found.nearest.share, found.first.share});
   const Interval& measured = found.best.right;
+  const std::string unseen = found.equal_pairs == 0
+                                 ? ""
+                                 : fmt::format(
+                                       " In {} of the {} the words that differ come after the pronoun and the "
+                                       "candidates, where a causal model "
+                                       "cannot see them: each head is right in one of the two sentences.",
+                                       found.equal_pairs, counted(found.pairs, "minimal pair"));
   std::string text = wrapped(
-      std::isnan(measured.share)
-          ? fmt::format(
-                "{}: no head can be measured, because one half of the sentences chooses it and the other half is "
-                "empty; pairs stay together. Give more sentences.",
-                set)
-          : fmt::format(
-                "{}: {} points at the correct candidate in {} of the half on which it was not chosen ({:.1f} to "
-                "{:.1f}); {}",
-                set, name_of(found.best), percent(measured.share), 100 * measured.low, 100 * measured.high,
-                measured.is_above(chance) ? "better than each baseline." : "not shown to beat the baselines."),
+      (std::isnan(measured.share)
+           ? fmt::format(
+                 "{}: no head can be measured, because one half of the sentences chooses it and the other half is "
+                 "empty; pairs stay together. Give more sentences.",
+                 set)
+           : fmt::format(
+                 "{}: {} points at the correct candidate in {} of the half on which it was not chosen ({:.1f} to "
+                 "{:.1f}); {}",
+                 set, name_of(found.best), percent(measured.share), 100 * measured.low, 100 * measured.high,
+                 measured.is_above(chance) ? "better than each baseline." : "not shown to beat the baselines.")) +
+          unseen,
       view.terminal.width);
   const auto line = [&](const std::string& words) { text += paragraph(words, view.terminal); };
   const auto row = [&](const std::string& name, const auto& share) { text += share_row(name, share, view.terminal); };

@@ -428,6 +428,30 @@ TEST_CASE("inspect heads says that no head can be measured on a single sentence"
   CHECK(text.find("nan") == std::string::npos);
 }
 
+TEST_CASE("inspect heads says which pairs a causal model cannot tell apart") {
+  for (const char* name : {"gpt2", "bert"}) {
+    const CopiedModel copy(name);
+    write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
+    std::string lines;
+    const auto add = [&](const std::vector<std::string>& tokens, int right) {
+      const Json line{{"tokens", tokens}, {"query", 4}, {"antecedent", right}, {"other", 3 - right}};
+      lines += line.dump() + "\n";
+    };
+    for (const char* word : {"w5", "w6"}) {
+      add({word, "w7", "w8", "w9", "w10", "w11"}, 1), add({word, "w7", "w8", "w9", "w10", "w12"}, 2);  // behind w10
+    }
+    add({"w5", "w7", "w8", "w13", "w10", "w11"}, 1), add({"w5", "w7", "w8", "w14", "w10", "w11"}, 2);
+    write_file(copy.path() / "pairs.jsonl", lines);
+    std::string text = shown({"heads", copy.path().string(), (copy.path() / "pairs.jsonl").string()});
+    std::ranges::replace(text, '\n', ' ');
+    CAPTURE(text);
+    CHECK((text.find(
+               " In 2 of the 3 minimal pairs the words that differ come after the pronoun and the candidates, where a "
+               "causal model cannot see them: each head is right in one of the two sentences. ") != text.npos) ==
+          (name == std::string("gpt2")));
+  }
+}
+
 TEST_CASE("inspect prints the same for 16-bit weights as for equal weights in float32") {
   for (const char* name : {"llama", "gpt2", "gpt_neox", "phi3", "gemma3", "roberta", "distilbert"}) {
     CopiedModel halves(name), wide(name);
