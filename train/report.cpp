@@ -4,6 +4,7 @@
 #include "autograd/cpu/rates.h"
 #include "autograd/cpu/thread_pool.h"
 #include "inspect/views/view.h"
+#include "inspect/views/written_tokens.h"
 #include "run/baselines.h"
 #include "run/program.h"
 #include "train/relations.h"
@@ -61,11 +62,11 @@ std::string asked_line(const Task& task) {
   std::int64_t twins = 0;
   for (const std::vector<Example>* set : {&task.train, &task.held_out}) {
     for (const Example& example : *set) {
-      ++asked[text_of(example, {example.query, example.query + 1})];
+      ++asked[shown_token(task.tokenizer, example.tokens[static_cast<std::size_t>(example.query)])];
       const bool is_span = example.chosen >= 0 && !example.candidates.empty();
       const std::string answer =
           is_span ? text_of(example, example.candidates[static_cast<std::size_t>(example.chosen)]) : example.answer;
-      ++meant[answer.empty() ? "(none)" : answer];
+      ++meant[answer.empty() ? "(none)" : shown_answer(task.tokenizer, example, answer)];
       twins += example.twin >= 0;
     }
   }

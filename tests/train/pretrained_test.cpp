@@ -269,6 +269,30 @@ TEST_CASE("inspect export of a fine-tuned run gives back the files of the pretra
       place.error("inspect export r --hugging-face out").starts_with("1: inspect: out/generation_config.json: exists"));
 }
 
+TEST_CASE("train names the questions and answers of a pretrained model as they are written") {
+  const PretrainedScratch place;
+  Json vocabulary = Json::object();
+  for (const char* token : {"a", "b", "c", "d", "e", "f", "i", "t", "Ġ", "Ġc", "Ġi", "Ġit"}) {
+    vocabulary[token] = vocabulary.size();
+  }
+  write_file(place / "gpt2/tokenizer.json",
+             Json({{"version", "1.0"},
+                   {"added_tokens", Json::array()},
+                   {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}}},
+                   {"decoder", {{"type", "ByteLevel"}}},
+                   {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", {"Ġ c", "Ġ i", "Ġi t"}}}}})
+                 .dump());
+  std::string lines;
+  for (const char* last : {"a", "b", "c", "d", "e", "f"}) {
+    lines += Json({{"tokens", {"ab", "cd", "it", last}}, {"query", 2}, {"antecedent", 0}, {"other", 1}}).dump() + "\n";
+    lines += Json({{"tokens", {"ba", "cd", "it", last}}, {"query", 2}, {"antecedent", 1}, {"other", 0}}).dump() + "\n";
+  }
+  write_file(place / "mine.jsonl", lines);
+  const Ended ended = run_program(place, "train --dry-run --config choose.yaml --set model.from=gpt2");
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.out.find("\n# asked  'it' 12; answers: 'ab' 6, 'cd' 6; ") != std::string::npos);
+}
+
 TEST_CASE("train refuses keys and tasks that contradict a pretrained model and names each place") {
   const PretrainedScratch place;
   write_file(place / "wrong.yaml",
