@@ -49,9 +49,8 @@ struct Windows {
 /// unchanged (Devlin et al. 2018, arXiv:1810.04805, section 3.1).
 inline constexpr double masked_share = 0.15;
 
-/// Returns the B windows of training step `step`. Their positions depend only on (random, step). With a mask, at least one token is
-/// hidden. Throws Error when
-/// `train` has no more tokens than a window takes of it.
+/// Returns the B windows of training step `step`. Their positions depend only on (random, step). With a mask, at least one
+/// token is hidden. Throws Error when `train` has no more tokens than a window takes of it.
 Windows training_windows(const Corpus& corpus, int B, std::int64_t step, const Random& random);
 
 /// Return the number of windows of `held_out`, and the windows [first, end). Together they predict each token except the

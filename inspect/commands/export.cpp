@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 namespace heed {
@@ -27,17 +28,21 @@ constexpr std::array<Format, 3> formats{
      {"npy", npy_beginning,
       [](const Dump& dump, const View& view) { return attention_npy(dump.sentences[0], view); }}}};
 
-// Exports the model of a run. Refuses to replace existing files unless --force is given.
+// Exports the model of a run. Refuses to replace existing files unless --force is given; then removes those of another model
+// that would belong to this one.
 std::string export_model(const Request& request, const std::filesystem::path& directory) {
-  std::vector<std::string> written{"config.json", "model.safetensors", "tokenizer.json"};
-  written.insert(written.end(), kept_file_names.begin(), kept_file_names.end());
-  for (const std::string& name : written) {
+  std::vector<std::string> all{"config.json", "model.safetensors", "tokenizer.json"};
+  all.insert(all.end(), kept_file_names.begin(), kept_file_names.end());
+  for (const std::string& name : all) {
     if (std::filesystem::exists(directory / name) && !request.has("force")) {
       fail("{}: exists already; choose another directory, or --force to replace it", (directory / name).string());
     }
   }
   const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
   const std::vector<std::string> files = export_hugging_face(model, directory);
+  for (const std::string& name : all) {
+    if (std::ranges::find(files, name) == files.end()) std::filesystem::remove(directory / name);
+  }
   const bool is_own = model.pretrained_config.empty();
   return fmt::format("{}: {}{}\n", directory.string(), fmt::join(files, ", "),
                      is_own ? "\nThe tokenizer stays with the run: transformers gets token numbers." : "");

@@ -246,7 +246,9 @@ TEST_CASE("inspect export --hugging-face writes an equal model and replaces file
   CHECK(message([&] {
           shown({"export", pretrained("gpt2"), "--hugging-face", out});
         }) == out + "/config.json: exists already; choose another directory, or --force to replace it");
+  write_file(std::filesystem::path(out) / "generation_config.json", R"({"eos_token_id": 3})");  // of another model
   CHECK(shown({"export", pretrained("llama"), "--hugging-face", out, "--force"}).starts_with(out));
+  CHECK_FALSE(std::filesystem::exists(std::filesystem::path(out) / "generation_config.json"));
   CHECK(shown({"verify", out, "--against", golden_of("llama")}).starts_with("equal: "));
 }
 
