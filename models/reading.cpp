@@ -19,7 +19,7 @@ bool reads_sentences(const Model& model) {
 }
 
 [[noreturn]] void fail_without_query(const SavedModel& model) {
-  if (model.queries.empty()) fail("the model has no query words; name the word to ask about with --query");
+  if (model.queries.empty()) fail("the model lacks query words; name the word to ask about with --query");
   fail("the sentence contains none of the model's query words ({}); choose one with --query", listed(model.queries));
 }
 

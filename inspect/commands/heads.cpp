@@ -2,6 +2,7 @@
 #include "inspect/run_studies.h"
 
 #include <heed/explain/studies/head_choices.h>
+#include <heed/files/file.h>
 #include <heed/models/formats/saved_model.h>
 
 #include <fmt/format.h>

@@ -81,7 +81,7 @@ Description describe(const SavedModel& model) {
 }
 
 std::vector<std::string> models_in(const std::filesystem::path& directory) {
-  // In a config.json of a part, such as the pooling of sentence-transformers, there is no family.
+  // The config.json of a part, such as the pooling of sentence-transformers, lacks a family.
   const auto names_a_family = [](const std::filesystem::path& config) {
     std::error_code unreadable;
     if (!std::filesystem::is_regular_file(config, unreadable)) return false;

@@ -19,7 +19,7 @@ enum class Type : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, flag, text, l
 constexpr std::size_t smallest_text = 8, smallest_tensor = 24;                // bytes
 constexpr std::size_t bytes_of[] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};  // at least, of a value of each type
 
-// The lists that heed reads. An item takes more memory than its bytes in the file. Of other lists, only the beginning.
+// The lists that heed uses: an item takes more memory than its bytes in the file, so it keeps only the beginning of others.
 constexpr std::string_view known_lists[] = {"tokenizer.ggml.tokens", "tokenizer.ggml.scores",
                                             "tokenizer.ggml.token_type", "tokenizer.ggml.merges"};
 constexpr std::uint64_t longest_list = 1 << 22, longest_beginning = 8;

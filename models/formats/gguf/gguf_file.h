@@ -23,7 +23,7 @@ class GgufFile {
   explicit GgufFile(const std::filesystem::path& path);
 
   const std::string& path() const { return parts_.front().path; }
-  /// Values by name: numbers, truth values, strings, and lists of them. Of lists that heed does not use it holds the beginning.
+  /// Values by name: numbers, truth values, strings, and lists of them. Lists that heed does not use are cut to their beginning.
   const std::map<std::string, LargeJson>& metadata() const { return metadata_; }
   /// The directory. Shapes are those of NumPy: the contiguous axis comes last.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }

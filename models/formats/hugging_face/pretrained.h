@@ -33,7 +33,7 @@ SavedModel read_hugging_face(const std::filesystem::path& directory, const Loadi
 SavedModel load_pretrained(ConfigReader& json, WeightFiles files, const std::string& source, const Loading* loading);
 
 /// Returns whether a model can compute with the values of the parameter `name` in a wider type than theirs without a copy: it
-/// multiplies by them or looks up rows. Values in float64 have no wider type; positions are added.
+/// multiplies by them or looks up rows. False for float64, which is the widest, and for positions, which are added.
 bool can_be_narrower(const std::string& name, const Tensor& values);
 
 /// Returns the ids of 'eos_token_id' in a config.json or generation_config.json: one id, a list, or null for none. As in

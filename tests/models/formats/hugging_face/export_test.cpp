@@ -145,7 +145,8 @@ TEST_CASE("The export gives back the files beside config.json, also after the mo
         Json{{"do_sample", true}, {"temperature", 0.6}, {"eos_token_id", {5}}});
 }
 
-TEST_CASE("The export writes its own tokenizer_config.json in place of one that is no object of JSON or too large") {
+TEST_CASE(
+    "The export writes its own tokenizer_config.json in place of one that is not an object of JSON or is too large") {
   CopiedModel copy("llama");
   write_file(copy.path() / "tokenizer.json", tokenizer_json(false));
   const Scratch scratch;
