@@ -79,8 +79,7 @@ void check_output(const fs::path& path, std::string_view beginning, const std::v
   std::vector<fs::path> kept = runs;
   if (const fs::path around = run_around(path); !around.empty()) kept.push_back(around);
   for (const fs::path& run : kept) {
-    if (belongs_to(path, run))
-      fail("{}: belongs to the run {}, which inspect never changes", path.string(), run.string());
+    if (belongs_to(path, run)) fail("{}: belongs to {}, which inspect never changes", path.string(), run.string());
   }
   if (force || !fs::is_regular_file(path, ignored) || is_standard_output(path)) return;
   if (!begins_with(path, beginning)) {

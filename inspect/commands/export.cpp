@@ -34,6 +34,7 @@ std::string export_model(const Request& request, const std::filesystem::path& di
   std::vector<std::string> all{"config.json", "model.safetensors", "tokenizer.json"};
   all.insert(all.end(), kept_file_names.begin(), kept_file_names.end());
   for (const std::string& name : all) {
+    check_output(directory / name, "", request.runs, true);
     if (std::filesystem::exists(directory / name) && !request.has("force")) {
       fail("{}: exists already; choose another directory, or --force to replace it", (directory / name).string());
     }

@@ -45,9 +45,8 @@ void check_run(const fs::path& path) {
   if (!fs::exists(path, error)) {
     if (error) fail("{}: cannot be read: {}", path.string(), error.message());
     fail(
-        "{}: there is no such run or model; {} --config FILE makes a run, and hf download NAME --local-dir DIR fetches "
-        "a "
-        "model of Hugging Face",
+        "{}: there is no such run or model; {} --config FILE makes a run, and hf download NAME --local-dir DIR "
+        "fetches a model of Hugging Face",
         path.string(), command_of("train"));
   }
   if (path.extension() == ".yaml" || path.extension() == ".yml") {

@@ -250,6 +250,9 @@ TEST_CASE("inspect export --hugging-face writes an equal model and replaces file
   CHECK(shown({"export", pretrained("llama"), "--hugging-face", out, "--force"}).starts_with(out));
   CHECK_FALSE(std::filesystem::exists(std::filesystem::path(out) / "generation_config.json"));
   CHECK(shown({"verify", out, "--against", golden_of("llama")}).starts_with("equal: "));
+  CHECK(message([&] {
+          shown({"export", out, "--hugging-face", out, "--force"});
+        }) == out + "/config.json: belongs to " + out + ", which inspect never changes");
 }
 
 TEST_CASE("inspect generate refuses a model without a head") {
