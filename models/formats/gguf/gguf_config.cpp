@@ -226,8 +226,7 @@ std::string translated(const TensorPair (&pairs)[N], const std::string& name) {
 
 Json config_of_gguf(const GgufFile& file) {
   ConfigValues values(file);
-  if (const auto type = file.metadata().find("general.type");
-      type != file.metadata().end() && type->second == "adapter") {
+  if (file.text("general.type") == "adapter") {
     values.wrong("it is an adapter, not a model; llama-export-lora merges it with its base model");
   }
   if (file.tensors().empty()) values.wrong("it has a vocabulary, but no tensors");

@@ -267,7 +267,8 @@ std::string part_ending(std::int64_t part, std::int64_t parts) {
 }  // namespace
 
 GgufFile::GgufFile(const std::filesystem::path& path) {
-  metadata_ = open(path);
+  std::set<std::string> names;
+  metadata_ = open(path, names);
   const std::int64_t number = integer(metadata_, "split.no", 0), count = integer(metadata_, "split.count", 1);
   if (count < 2) return;
   std::string beginning = path.string();
@@ -282,7 +283,7 @@ GgufFile::GgufFile(const std::filesystem::path& path) {
   }
   for (std::int64_t part = 2; part <= count; ++part) {
     const std::string other = beginning + part_ending(part, count);
-    const auto metadata = open(other);
+    const auto metadata = open(other, names);
     if (integer(metadata, "split.no", 0) != part - 1 || integer(metadata, "split.count", 1) != count) {
       fail("{}: expected part {} of {} of the model in {}", other, part, count, this->path());
     }
@@ -294,15 +295,20 @@ GgufFile::GgufFile(const std::filesystem::path& path) {
   }
 }
 
-std::map<std::string, LargeJson> GgufFile::open(const std::filesystem::path& path) {
+std::map<std::string, LargeJson> GgufFile::open(const std::filesystem::path& path, std::set<std::string>& names) {
   const Part& part = parts_.emplace_back(Part{path.string(), OpenFile(path), 0, {}});
-  Header header = read_header(part.file, part.path, names_);
+  Header header = read_header(part.file, part.path, names);
   parts_.back().data_begin = header.data_begin;
   for (StoredTensor& tensor : header.tensors) {
     tensors_.push_back(std::move(tensor));
     part_of_.push_back(parts_.size() - 1);
   }
   return std::move(header.metadata);
+}
+
+std::string GgufFile::text(const std::string& name) const {
+  const auto found = metadata_.find(name);
+  return found != metadata_.end() && found->second.is_string() ? found->second.get<std::string>() : "";
 }
 
 Tensor GgufFile::read(const StoredTensor& stored) const {

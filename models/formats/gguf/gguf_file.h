@@ -25,6 +25,8 @@ class GgufFile {
   const std::string& path() const { return parts_.front().path; }
   /// Values by name: numbers, truth values, strings, and lists of them. Lists that heed does not use are cut to their beginning.
   const std::map<std::string, LargeJson>& metadata() const { return metadata_; }
+  /// Returns the value of a name that is a string; "" for another value or none.
+  std::string text(const std::string& name) const;
   /// The directory. Shapes are those of NumPy: the contiguous axis comes last.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   /// Returns one of tensors() with the type that it has in the file, in memory of its own.
@@ -39,15 +41,14 @@ class GgufFile {
     std::uint64_t data_begin;
     std::optional<MappedFile> mapped;  // once a tensor was mapped
   };
-  // Appends a file, and returns its metadata.
-  std::map<std::string, LargeJson> open(const std::filesystem::path& path);
+  // Appends a file, adds the names of its tensors to `names`, and returns its metadata.
+  std::map<std::string, LargeJson> open(const std::filesystem::path& path, std::set<std::string>& names);
   std::size_t index_of(const StoredTensor& tensor) const { return static_cast<std::size_t>(&tensor - tensors_.data()); }
 
   std::deque<Part> parts_;
   std::map<std::string, LargeJson> metadata_;  // of the first part
   std::vector<StoredTensor> tensors_;          // of all parts
   std::vector<std::size_t> part_of_;           // the number of each tensor's part
-  std::set<std::string> names_;                // of tensors_
 };
 
 }  // namespace heed

@@ -29,10 +29,7 @@ class TokenizerValues {
     const auto found = file_.metadata().find("tokenizer.ggml." + key);
     return found == file_.metadata().end() ? nullptr : &found->second;
   }
-  std::string text(const std::string& key) const {
-    const LargeJson* value = find(key);
-    return value && value->is_string() ? value->get<std::string>() : "";
-  }
+  std::string text(const std::string& key) const { return file_.text("tokenizer.ggml." + key); }
   bool flag(const std::string& key, bool otherwise) const {
     const LargeJson* value = find(key);
     return value && value->is_boolean() ? value->get<bool>() : otherwise;
@@ -54,9 +51,7 @@ class TokenizerValues {
   }
   // Returns the pre-tokenizer of all models of the architecture, for files of converters that did not write its name.
   std::string words_of_architecture() const {
-    const auto found = file_.metadata().find("general.architecture");
-    const std::string architecture =
-        found != file_.metadata().end() && found->second.is_string() ? found->second.get<std::string>() : "";
+    const std::string architecture = file_.text("general.architecture");
     if (architecture == "gpt2") return "gpt-2";
     if (architecture == "qwen2" || architecture == "qwen3") return "qwen2";
     wrong(
