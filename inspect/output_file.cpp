@@ -1,5 +1,7 @@
 #include "inspect/output_file.h"
 
+#include "models/formats/hugging_face/pretrained.h"
+
 #include <heed/autograd/error.h>
 #include <heed/files/file.h>
 
@@ -35,7 +37,9 @@ bool belongs_to(const fs::path& path, const fs::path& run) {
   const bool is_file = !fs::is_directory(run, ignored);
   for (const fs::path& entry : entries_of(is_file ? target_of(run).parent_path() : run)) {  // of a pretrained model
     const fs::path kind = entry.extension();
-    if ((kind == ".safetensors" || kind == ".gguf" || kind == ".json") && is(entry)) return true;
+    const bool is_of_model = kind == ".safetensors" || kind == ".gguf" || kind == ".json" ||
+                             std::ranges::find(kept_file_names, entry.filename()) != kept_file_names.end();
+    if (is_of_model && is(entry)) return true;
   }
   if (is_file) return is(run);
   if (std::ranges::any_of(names, [&](const char* name) { return is(run / name); })) return true;

@@ -66,7 +66,8 @@ TEST_CASE("check_output refuses the files of a run under any name, even with for
     INFO(name);
     CHECK(refused(files.run / name));
   }
-  for (const char* name : {"config.json", "tokenizer.json", "model-00001-of-00002.safetensors", "part.gguf"}) {
+  for (const char* name :
+       {"config.json", "tokenizer.json", "model-00001-of-00002.safetensors", "part.gguf", "chat_template.jinja"}) {
     INFO(name);
     CHECK_FALSE(refused(files.run / name));  // no such file: nothing is lost
     write_file(files.run / name, "of a pretrained model");
