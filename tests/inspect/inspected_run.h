@@ -10,6 +10,13 @@
 
 namespace heed {
 
+// Returns what `inspect` prints with these arguments.
+inline std::string shown(const std::vector<std::string>& arguments) {
+  std::vector<const char*> argv{"inspect"};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  return inspect(static_cast<int>(argv.size()), argv.data(), {});
+}
+
 // A run with snapshots of steps 0 and 400 and the model of step 400.
 struct InspectedRun : ScratchDirectory {
   InspectedRun() {
@@ -19,12 +26,10 @@ struct InspectedRun : ScratchDirectory {
   }
 
   std::string inspect(std::vector<std::string> arguments) const {
-    std::vector<const char*> argv{"inspect"};
     for (std::string& argument : arguments) {
       if (argument.starts_with("RUN")) argument = path.string() + argument.substr(3);
-      argv.push_back(argument.c_str());
     }
-    return heed::inspect(static_cast<int>(argv.size()), argv.data(), {});
+    return shown(arguments);
   }
 
   // The message, with the run's directory as RUN.

@@ -1,12 +1,12 @@
 #include "inspect/page/page.h"
 
 #include "files/json.h"
-#include "inspect/command.h"
 #include "inspect/page/page_facts.h"
 #include "inspect/page/page_model.h"
 #include "inspect/run_studies.h"
 #include "inspect/views/written_tokens.h"
 #include "tests/catch.h"
+#include "tests/inspect/inspected_run.h"
 #include "tests/inspect/sample.h"
 #include "tests/message.h"
 #include "tests/scratch.h"
@@ -32,12 +32,6 @@ struct PageFiles : Scratch {
     return text.starts_with(run.string()) ? "RUN" + text.substr(run.string().size()) : text;
   }
 };
-
-std::string command(const std::vector<std::string>& arguments) {
-  std::vector<const char*> argv{"inspect"};
-  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-  return heed::inspect(static_cast<int>(argv.size()), argv.data(), {});
-}
 
 }  // namespace
 
@@ -75,7 +69,7 @@ TEST_CASE("page_tokenizer reads a tokenizer with more tokens than parse_json all
 TEST_CASE("inspect page writes one self-contained file for one or two runs") {
   const PageFiles one, two;
   const std::string file = (one / "page.html").string();
-  const std::string said = command({"page", one.run.string(), "--out", file}), html = read_file(file);
+  const std::string said = shown({"page", one.run.string(), "--out", file}), html = read_file(file);
   CHECK(said.starts_with(
       fmt::format("{}: {:.1f} MB; open it in a browser\n", file, static_cast<double>(html.size()) / 1e6)));
   CHECK(html == page({page_run(one.run)}));
@@ -90,10 +84,10 @@ TEST_CASE("inspect page writes one self-contained file for one or two runs") {
   for (std::size_t at = html.find("url("); at != std::string::npos; at = html.find("url(", at + 1)) {
     CHECK(html.substr(at, 5) == "url(#");  // a colour ramp of the same picture
   }
-  command({"page", one.run.string(), two.run.string(), "--out", file});
+  shown({"page", one.run.string(), two.run.string(), "--out", file});
   CHECK(read_file(file).find("weights-1-0-0") != std::string::npos);
   CHECK(message([&] {
-          command({"page", one.run.string(), "--out", "/no/where.html"});
+          shown({"page", one.run.string(), "--out", "/no/where.html"});
         }) == "cannot write /no/where.html: No such file or directory: the directory /no does not exist");
 }
 
@@ -101,7 +95,7 @@ TEST_CASE("inspect page says which part of the run it could not measure") {
   const PageFiles run;
   const std::string file = (run / "page.html").string(), held_out = held_out_path(run.run).string();
   const auto said = [&] {  // on one line
-    std::string text = command({"page", run.run.string(), "--out", file});
+    std::string text = shown({"page", run.run.string(), "--out", file});
     std::ranges::replace(text, '\n', ' ');
     return text;
   };
@@ -111,7 +105,7 @@ TEST_CASE("inspect page says which part of the run it could not measure") {
   Example example = question(english_sentence());
   example.answer = "animal";
   write_jsonl(held_out, std::vector(3, example));
-  CHECK(command({"page", run.run.string(), "--out", file}).ends_with("MB; open it in a browser\n"));
+  CHECK(shown({"page", run.run.string(), "--out", file}).ends_with("MB; open it in a browser\n"));
 }
 
 TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says what is missing") {
