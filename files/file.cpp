@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t max_streamed = std::size_t{1} << 28;  // limit for devices and FIFOs, which may never end
 constexpr int writer_awaited_ms = 2000;
+constexpr int forever = -1;  // for poll()
 
 // Returns false when the file system of the directory, or of its nearest existing parent, is out of inodes.
 bool has_files_left(fs::path directory) {
@@ -67,11 +68,12 @@ fs::path aside(const fs::path& path) {
   return fmt::format("{}.tmp-{}-{}", path.string(), ::getpid(), ++count);
 }
 
-// Waits until the file is ready for reading (POLLIN) or writing (POLLOUT); -1 ms waits forever. Returns whether the
-// other end was closed.
-bool is_closed_after(const Descriptor& file, short events, int milliseconds) {
+// Waits until the file is ready for reading (POLLIN) or writing (POLLOUT). Returns what poll() reports: POLLHUP when the
+// other end was closed, 0 after `milliseconds` without an event.
+short wait_for(const Descriptor& file, short events, int milliseconds) {
   pollfd waiting{file.number(), events, 0};
-  return ::poll(&waiting, 1, milliseconds) > 0 && (waiting.revents & POLLHUP) != 0;
+  const int count = ::poll(&waiting, 1, milliseconds);
+  return count < 0 ? events : waiting.revents;  // interrupted by a signal: the caller tries again
 }
 
 // Returns 0, or the errno of a failed write.
@@ -80,7 +82,7 @@ int write_all(const Descriptor& file, std::string_view bytes) {
     const ssize_t written = ::write(file.number(), bytes.data(), bytes.size());
     if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
     if (written < 0 && errno == EAGAIN) {
-      is_closed_after(file, POLLOUT, -1);
+      wait_for(file, POLLOUT, forever);
     } else if (written < 0 && errno != EINTR) {
       return errno;
     }
@@ -156,8 +158,8 @@ void replace(const fs::path& path, const Pieces& pieces) {
     fail_with_reason("write", path, errno);  // EINVAL: cannot sync
 }
 
-// Appends all that `file` holds to `bytes`.
-void read_all(const Descriptor& file, const fs::path& path, mode_t mode, std::string& bytes) {
+// Appends all that `file` holds to `bytes`. Waits `silence_ms` at most for the next bytes of a FIFO's writer.
+void read_all(const Descriptor& file, const fs::path& path, mode_t mode, int silence_ms, std::string& bytes) {
   bool is_connected = !S_ISFIFO(mode), was_awaited = false;  // for the writer of a FIFO
   for (char block[1 << 16]; true;) {
     const ssize_t count = ::read(file.number(), block, sizeof block);
@@ -169,7 +171,10 @@ void read_all(const Descriptor& file, const fs::path& path, mode_t mode, std::st
       is_connected = true;
     } else if (count < 0 && errno == EAGAIN) {
       is_connected = true;
-      is_closed_after(file, POLLIN, -1);
+      if (wait_for(file, POLLIN, silence_ms) == 0) {
+        fail("cannot read {}: it is a FIFO, and its writer sent nothing for {} s. Give a regular file", path.string(),
+             silence_ms / 1000);
+      }
     } else if (count < 0 && errno != EINTR) {
       fail_with_reason("read", path, errno);
     } else if (count == 0 && is_connected) {
@@ -177,7 +182,7 @@ void read_all(const Descriptor& file, const fs::path& path, mode_t mode, std::st
     } else if (count == 0) {
       if (was_awaited) fail("cannot read {}: it is a FIFO, and nobody writes to it", path.string());
       was_awaited = true;
-      is_connected = is_closed_after(file, POLLIN, writer_awaited_ms);
+      is_connected = (wait_for(file, POLLIN, writer_awaited_ms) & POLLHUP) != 0;
     }
   }
 }
@@ -245,7 +250,7 @@ void fail_truncated(const fs::path& path, std::uint64_t before, std::uint64_t no
        path.string(), before, now);
 }
 
-std::string read_file(const fs::path& path) {
+std::string read_file(const fs::path& path, std::chrono::seconds max_silence) {
   Descriptor file(path, O_RDONLY | O_NONBLOCK);  // opening a FIFO without a writer would block
   struct stat status {};
   if (!file.is_open() || ::fstat(file.number(), &status) != 0) fail_with_reason("read", path, errno);
@@ -255,7 +260,10 @@ std::string read_file(const fs::path& path) {
   };
   try {
     if (S_ISREG(status.st_mode)) bytes.reserve(static_cast<std::size_t>(status.st_size));
-    read_all(file, path, status.st_mode, bytes);
+    // A terminal and a pipe of the shell's command line may be silent for as long as their user likes.
+    const bool is_named_fifo = S_ISFIFO(status.st_mode) && !is_descriptor(path.string());
+    const int silence_ms = is_named_fifo ? static_cast<int>(max_silence.count()) * 1000 : forever;
+    read_all(file, path, status.st_mode, silence_ms, bytes);
     struct stat now {};
     const bool is_cut = S_ISREG(status.st_mode) && ::fstat(file.number(), &now) == 0 && now.st_size < status.st_size;
     if (is_cut) {

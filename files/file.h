@@ -1,6 +1,7 @@
 #pragma once
 #include <heed/autograd/error.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -35,9 +36,10 @@ void make_directories(const std::filesystem::path& path);
 std::filesystem::path make_free_directory(const std::filesystem::path& path);
 
 /// Returns the file's bytes. Throws FileError with the path and the system's reason. Throws Error for a FIFO that gets
-/// no writer within 2 s, for a device with more than 256 MiB, for a file larger than memory, and for a file that
-/// shrinks during the read.
-std::string read_file(const std::filesystem::path& path);
+/// no writer within 2 s or whose writer is silent for `max_silence`, for a device with more than 256 MiB, for a file
+/// larger than memory, and for a file that shrinks during the read. Waits for /dev/stdin and other descriptors without
+/// a limit.
+std::string read_file(const std::filesystem::path& path, std::chrono::seconds max_silence = std::chrono::seconds(30));
 /// Throws `Error` for a file that another program truncated during the read, from `before` bytes to `now`.
 [[noreturn]] void fail_truncated(const std::filesystem::path& path, std::uint64_t before, std::uint64_t now);
 

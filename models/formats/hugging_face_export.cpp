@@ -181,7 +181,7 @@ std::vector<std::string> export_hugging_face(const SavedModel& given, const fs::
   const bool is_kept = kept != files.end();
   Json generation = is_kept ? parse_json(kept->second) : Json::object();
   if (model.end_tokens != read_end_tokens(is_kept ? generation : json, model.vocabulary.size())) {
-    generation["eos_token_id"] = model.end_tokens;
+    generation["eos_token_id"] = model.end_tokens.empty() ? Json() : Json(model.end_tokens);
     files["generation_config.json"] = generation.dump(2) + "\n";
   }
   if (const auto& tokenizer = model.tokenizer.pretrained()) {

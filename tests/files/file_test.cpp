@@ -125,6 +125,11 @@ TEST_CASE("Endless files and FIFOs without a writer are rejected in time") {
   const std::string fifo = (scratch / "fifo").string();
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
   CHECK(message([&] { read_file(fifo); }) == "cannot read " + fifo + ": it is a FIFO, and nobody writes to it");
+  const int silent = ::open(fifo.c_str(), O_RDWR);
+  REQUIRE(::write(silent, "beginning", 9) == 9);
+  CHECK(message([&] { read_file(fifo, std::chrono::seconds(1)); }) ==
+        "cannot read " + fifo + ": it is a FIFO, and its writer sent nothing for 1 s. Give a regular file");
+  ::close(silent);
 #if !defined(HEED_SANITIZED)  // a sanitizer's operator new ends the program instead of throwing
   const std::string huge = (scratch / "huge").string();
   write_file(huge, "x");

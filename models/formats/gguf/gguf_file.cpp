@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <tuple>
 #include <utility>
 
 namespace heed {
@@ -219,8 +221,7 @@ void place(std::vector<StoredTensor>& tensors, std::uint64_t alignment, std::uin
   }
 }
 
-// Adds the names of the tensors to `names`.
-Header read_header(const OpenFile& file, const std::string& path, std::set<std::string>& names) {
+Header read_header(const OpenFile& file, const std::string& path) {
   GgufReader reader(file, path);
   if (file.size() >= 8 && is_lfs_pointer(file.read(0, 8))) fail("{}: {}", path, lfs_pointer);
   if (file.size() < 4 || file.read(0, 4) != "GGUF") fail("{}: not a GGUF file: it does not begin with GGUF", path);
@@ -244,19 +245,36 @@ Header read_header(const OpenFile& file, const std::string& path, std::set<std::
   }
   if (alignment == 0 || alignment % 8 != 0 || alignment > 1 << 20)
     reader.wrong("general.alignment must be an unsigned multiple of 8, up to {}", 1 << 20);
-  for (std::uint64_t i = 0; i < tensors; ++i) {
-    const std::string& name = header.tensors.emplace_back(read_entry(reader, file.size())).name;
-    if (!names.insert(name).second) reader.wrong("tensor '{}' occurs twice", excerpt(name));
-  }
+  for (std::uint64_t i = 0; i < tensors; ++i) header.tensors.push_back(read_entry(reader, file.size()));
   header.data_begin = (reader.at() + alignment - 1) / alignment * alignment;
   place(header.tensors, alignment, file.size() > header.data_begin ? file.size() - header.data_begin : 0, reader);
   return header;
 }
 
-// Returns an integer of metadata, or `otherwise`.
-std::int64_t integer(const std::map<std::string, LargeJson>& metadata, const char* name, std::int64_t otherwise) {
-  const auto found = metadata.find(name);
-  return found != metadata.end() && found->second.is_number_integer() ? found->second.get<std::int64_t>() : otherwise;
+// What a file's metadata say of the model's files.
+struct Numbering {
+  std::int64_t number = 0, count = 1;  // of this file, from 0; of all files
+  std::int64_t tensors = -1;           // in all files; -1: unknown
+
+  bool operator==(const Numbering&) const = default;
+};
+
+Numbering numbering_of(const std::map<std::string, LargeJson>& metadata, const std::string& path) {
+  Numbering split;
+  constexpr std::int64_t most_files = 99'999;  // five digits in their names
+  for (const auto& [name, value, least, most] : {std::tuple{"split.no", &split.number, 0, most_files - 1},
+                                                 {"split.count", &split.count, 0, most_files},
+                                                 {"split.tensors.count", &split.tensors, 0, std::int64_t{1} << 31}}) {
+    const auto found = metadata.find(name);
+    if (found == metadata.end()) continue;
+    const bool is_integer = found->second.is_number_integer();
+    *value = is_integer ? found->second.get<std::int64_t>() : -1;
+    if (*value < least || *value > most) {
+      fail("{}: '{}' must be an integer from {} to {}, got {}", path, name, least, most,
+           excerpt(format_json(Json(found->second))));
+    }
+  }
+  return split;
 }
 
 // The end of the name of a part (from 1) of a model in several files, as llama.cpp writes it.
@@ -267,37 +285,45 @@ std::string part_ending(std::int64_t part, std::int64_t parts) {
 }  // namespace
 
 GgufFile::GgufFile(const std::filesystem::path& path) {
-  std::set<std::string> names;
-  metadata_ = open(path, names);
-  const std::int64_t number = integer(metadata_, "split.no", 0), count = integer(metadata_, "split.count", 1);
-  if (count < 2) return;
-  std::string beginning = path.string();
+  metadata_ = open(path);
+  const Numbering split = numbering_of(metadata_, this->path());
+  if (split.count > 1) open_others(split.number, split.count);
+  std::set<std::string_view> names;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (names.insert(tensors_[i].name).second) continue;
+    fail("{}: tensor '{}' occurs twice", parts_[part_of_[i]].path, excerpt(tensors_[i].name));
+  }
+  if (split.count > 1 && split.tensors >= 0 && split.tensors != std::ssize(tensors_)) {
+    fail("{}: expected {} in the {} files of the model, got {}", this->path(), counted(split.tensors, "tensor"),
+         split.count, tensors_.size());
+  }
+}
+
+void GgufFile::open_others(std::int64_t number, std::int64_t count) {
+  std::string beginning = path();
   const std::string ending = part_ending(number + 1, count);
   if (!beginning.ends_with(ending)) {
     fail("{}: it is part {} of {} of a model, and its name must end with {}", beginning, number + 1, count, ending);
   }
   beginning.resize(beginning.size() - ending.size());
   if (number != 0) {
-    fail("{}: it is part {} of {} of a model; open the first part: {}{}", this->path(), number + 1, count, beginning,
+    fail("{}: it is part {} of {} of a model; open the first part: {}{}", path(), number + 1, count, beginning,
          part_ending(1, count));
   }
-  for (std::int64_t part = 2; part <= count; ++part) {
-    const std::string other = beginning + part_ending(part, count);
-    const auto metadata = open(other, names);
-    if (integer(metadata, "split.no", 0) != part - 1 || integer(metadata, "split.count", 1) != count) {
-      fail("{}: expected part {} of {} of the model in {}", other, part, count, this->path());
-    }
-  }
-  if (const std::int64_t all = integer(metadata_, "split.tensors.count", std::ssize(tensors_));
-      all != std::ssize(tensors_)) {
-    fail("{}: expected {} in the {} files of the model, got {}", this->path(), counted(all, "tensor"), count,
-         tensors_.size());
+  Numbering expected = numbering_of(metadata_, path());
+  for (expected.number = 1; expected.number < count; ++expected.number) {
+    const std::string other = beginning + part_ending(expected.number + 1, count);
+    const auto metadata = open(other);
+    const auto family = metadata.find("general.architecture");  // most programs write it to the first part only
+    const bool is_of_family = family == metadata.end() || family->second == text("general.architecture");
+    if (numbering_of(metadata, other) == expected && is_of_family) continue;
+    fail("{}: expected part {} of {} of the model in {}", other, expected.number + 1, count, path());
   }
 }
 
-std::map<std::string, LargeJson> GgufFile::open(const std::filesystem::path& path, std::set<std::string>& names) {
+std::map<std::string, LargeJson> GgufFile::open(const std::filesystem::path& path) {
   const Part& part = parts_.emplace_back(Part{path.string(), OpenFile(path), 0, {}});
-  Header header = read_header(part.file, part.path, names);
+  Header header = read_header(part.file, part.path);
   parts_.back().data_begin = header.data_begin;
   for (StoredTensor& tensor : header.tensors) {
     tensors_.push_back(std::move(tensor));

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -41,8 +40,10 @@ class GgufFile {
     std::uint64_t data_begin;
     std::optional<MappedFile> mapped;  // once a tensor was mapped
   };
-  // Appends a file, adds the names of its tensors to `names`, and returns its metadata.
-  std::map<std::string, LargeJson> open(const std::filesystem::path& path, std::set<std::string>& names);
+  // Appends a file and returns its metadata.
+  std::map<std::string, LargeJson> open(const std::filesystem::path& path);
+  // Opens the other files of a model of `count` files. `number` is that of the file which is open, from 0.
+  void open_others(std::int64_t number, std::int64_t count);
   std::size_t index_of(const StoredTensor& tensor) const { return static_cast<std::size_t>(&tensor - tensors_.data()); }
 
   std::deque<Part> parts_;
