@@ -119,25 +119,29 @@ AttentionResult MultiHeadAttention::operator()(const Tensor& queries, const Tens
     fail("MultiHeadAttention: rotary embeddings need a position for each query, got {} queries for {} tokens",
          queries.size(1), x.size(1));
   }
-  const Tensor Q = queries_of(queries), K = keys_of(x), V = values_of(x);
-  const AttentionOptions options{.mask = mask, .scale = config.scale, .soft_cap = config.soft_cap, .weights = weights};
-  const auto show = [&](const char* what, Tensor& value) {
-    Hook::show(name, what, value);
-    if (what == std::string_view("weights")) value = drop.with(drop.attention, value);
-  };
-  const AttentionParts attended =
-      Hook::is_open() || drop.attention != 0 ? attention_composed(Q, K, V, options, show) : attention(Q, K, V, options);
-  AttentionResult result{W_O(join_heads(attended.output)), attended.weights};  // (B, T_q, d_model)
-  Hook::show(name, "output", result.output);
-  return result;
+  const Tensor Q = queries_of(queries), K = keys_of(x), V = values_of(x);  // recorded in this order
+  return attended(Q, K, V, mask, weights, drop);
 }
 
 Tensor MultiHeadAttention::append(const Tensor& x, KeyValueCache& cache, const Mask& mask) const {
   const LayerScope scope(name);
   const std::int64_t first = cache.length();
   const auto [K, V] = cache.append(keys_of(x, first), values_of(x));
-  const AttentionOptions options{.mask = mask, .scale = config.scale, .soft_cap = config.soft_cap};
-  return W_O(join_heads(attention(queries_of(x, first), K, V, options).output));  // (B, T, d_model)
+  return attended(queries_of(x, first), K, V, mask, Weights::no, {}).output;
+}
+
+AttentionResult MultiHeadAttention::attended(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask,
+                                             Weights weights, const Dropout& drop) const {
+  const AttentionOptions options{.mask = mask, .scale = config.scale, .soft_cap = config.soft_cap, .weights = weights};
+  const auto show = [&](const char* what, Tensor& value) {
+    Hook::show(name, what, value);
+    if (what == std::string_view("weights")) value = drop.with(drop.attention, value);
+  };
+  const AttentionParts parts =
+      Hook::is_open() || drop.attention != 0 ? attention_composed(Q, K, V, options, show) : attention(Q, K, V, options);
+  AttentionResult result{W_O(join_heads(parts.output)), parts.weights};  // (B, T_q, d_model)
+  Hook::show(name, "output", result.output);
+  return result;
 }
 
 Linearised MultiHeadAttention::query_linearised(int head, const Tensor& x, std::int64_t position) const {

@@ -113,6 +113,10 @@ struct MultiHeadAttention {
   Linearised value_linearised(int head) const;
   /// Returns the factor of the scores.
   double score_scale() const;
+
+ private:
+  AttentionResult attended(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask, Weights weights,
+                           const Dropout& drop) const;
 };
 
 }  // namespace heed

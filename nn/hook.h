@@ -22,7 +22,8 @@ namespace heed {
 ///     models       at_query (B, d_model): the state at the query; logits (B, ..., vocabulary or candidates)
 ///
 /// A layer computed at one token of each text (Transformer::at) has one query: Q (B, H, 1, d_k), its output (B,
-/// d_model). With several hooks, the earliest sees a value first, and each later one sees the result. Close them in
+/// d_model). With a cache (Transformer::append), Q has the new tokens, K and V have all; the cache keeps K and V as they were
+/// before a hook. With several hooks, the earliest sees a value first, and each later one sees the result. Close them in
 /// reverse order. Hooks are inactive while a hook's function runs, so it may run a model itself. A replacement of
 /// another shape or dtype throws Error that names the value.
 class Hook {

@@ -1,3 +1,4 @@
+#include "tests/autograd/helpers.h"
 #include "tests/golden.h"
 #include "tests/message.h"
 #include "tests/models/sample.h"
@@ -6,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 using namespace heed;
 
@@ -70,6 +72,28 @@ TEST_CASE("A hook receives every value under the name of its layer") {
   const Hook hook([&](const std::string& name, Tensor&) { names.push_back(name); });
   nameless(ones({1, 2}));
   CHECK(names == std::vector<std::string>{"output"});
+}
+
+TEST_CASE("A hook sees and changes the attention of a text that is read piece by piece with a cache") {
+  TransformerConfig config = modern_config();
+  config.vocabulary = 9;
+  Parameters parameters;
+  const LanguageModel model(Scope(parameters, 3, DType::float64), decoder_of(config));
+  const Ids text({2, 6}, {1, 2, 3, 4, 5, 8, 7, 6, 0, 1, 2, 0});
+  const char* const part = GENERATE("Q", "K", "V", "scores", "weights", "heads", "output");
+  std::set<std::string> names;
+  const Hook hook([&](const std::string& name, Tensor& value) {
+    names.insert(name);
+    if (name == std::string("encoder.1.attention.") + part) value = value * 0.5;
+  });
+  const Tensor whole = slice(model(text), 1, 5, 6);
+  const std::set<std::string> of_whole = std::exchange(names, {});
+  Cache cache;
+  model.append(Ids({2, 3}, {1, 2, 3, 7, 6, 0}), cache);
+  model.append(Ids({2, 1}, {4, 1}), cache);
+  const Tensor last = model.append(Ids({2, 2}, {5, 8, 2, 0}), cache);
+  CHECK(names == of_whole);
+  CHECK(distance(last, reshape(whole, last.shape())) < 1e-12);
 }
 
 TEST_CASE("A hook that only reads does not change output, weights and gradients") {
