@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct PretrainedScratch : Scratch {
+struct PretrainedScratch : ProgramScratch {
   PretrainedScratch() {
     for (const char* name : {"bert", "bert_bare", "gpt2", "llama"}) {
       fs::copy("tests/golden/hugging_face/" + std::string(name), *this / name);
@@ -48,12 +48,6 @@ struct PretrainedScratch : Scratch {
                "model: {from: gpt2}\n"
                "optim: {lr: 0.01, schedule: constant, warmup: 0}\n"
                "train: {steps: 3, batch_size: 4, evaluate_every: 1, checkpoint_every: 1}\n");
-  }
-
-  // Returns the exit code, a colon, and the text on stderr.
-  std::string error(const std::string& command) const {
-    const Ended ended = run_program(*this, command);
-    return std::to_string(ended.code) + ": " + ended.err;
   }
 
   // Trains a run of 3 steps in `run`, again with 2 threads, and again with a stop after step 1. All models must be equal bit

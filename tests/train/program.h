@@ -29,4 +29,13 @@ inline Ended run_program(const Scratch& directory, const std::string& command) {
   return {WEXITSTATUS(status), read_file(directory / "out.txt"), read_file(directory / "err.txt")};
 }
 
+// A directory in which programs run.
+struct ProgramScratch : Scratch {
+  // Returns the exit code, a colon, and the text on stderr.
+  std::string error(const std::string& command) const {
+    const Ended ended = run_program(*this, command);
+    return std::to_string(ended.code) + ": " + ended.err;
+  }
+};
+
 }  // namespace heed

@@ -1,5 +1,6 @@
+#include "files/json.h"
 #include "tests/catch.h"
-#include "tests/train/program.h"
+#include "tests/train/train_scratch.h"
 
 #include <heed/files/safetensors.h>
 
@@ -10,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct ResumeScratch : Scratch {
+struct ResumeScratch : ProgramScratch {
   ResumeScratch() {
     write_file(*this / "small.yaml",
                "data: {task: text, train: text.txt, tokens: characters, context: 8}\n"
@@ -24,11 +25,6 @@ struct ResumeScratch : Scratch {
     std::string text;
     for (int i = 0; i < 30; ++i) text += "a cat sat.\nthe dog ran.\n";
     return text;
-  }
-
-  std::string error(const std::string& command) const {
-    const Ended ended = run_program(*this, command);
-    return std::to_string(ended.code) + ": " + ended.err;
   }
 
   std::map<std::string, std::string> run() const {
@@ -148,4 +144,106 @@ TEST_CASE("Edits of config.yaml in a run obey the same restrictions as --set") {
         std::string::npos);
   CHECK(edited("steps: 20", "steps: 30") == "0: ");
   CHECK(read_file(place / "r/metrics.jsonl").find("\"step\":30") != std::string::npos);
+}
+
+TEST_CASE("train --resume writes missing files of a finished run again") {
+  const TrainScratch place;
+  REQUIRE(place.error("train --quiet --config small.yaml --out r") == "0: ");
+  const auto again = [&](const std::string& file, const std::string& damage) {
+    CAPTURE(file, damage);
+    const std::string before = read_file(place / ("r/" + file));
+    const Ended ended = run_program(place, damage + "; train --resume r");
+    CHECK(ended.code == 0);
+    CHECK(ended.out.find("Look closer: inspect r") != std::string::npos);
+    CHECK(read_file(place / ("r/" + file)) == before);
+  };
+  again("model.safetensors", "rm r/model.safetensors");
+  again("attention/step-000000.safetensors", "rm r/attention/*");
+  again("attention/step-000060.safetensors", "rm -r r/attention");
+  again("metrics.jsonl", ": > r/metrics.jsonl");
+  again("metrics.jsonl", "rm r/metrics.jsonl");
+  again("held_out.jsonl", "rm r/held_out.jsonl");
+}
+
+TEST_CASE("A checkpoint that contradicts itself is refused") {
+  const TrainScratch place;
+  REQUIRE(place.error("train --quiet --config small.yaml --out r") == "0: ");
+  const SafeTensors whole = read_safetensors(place / "r/checkpoint.safetensors");
+  const auto with = [&](const char* key, const Json& value) {
+    SafeTensors content = whole;
+    Json progress = parse_json(content.metadata.at("heed.progress"));
+    progress[key] = value;
+    content.metadata["heed.progress"] = format_json(progress);
+    write_safetensors(place / "r/checkpoint.safetensors", content);
+    return place.error("train --quiet --resume r");
+  };
+  const std::string start = "1: train: r/checkpoint.safetensors: metadata 'heed.progress' cannot be read: ";
+  CHECK(with("step", -1) == start + "'step': expected an integer from 0, got -1\n");
+  CHECK(with("step", 4.7) == start + "'step': expected an integer from 0, got 4.7\n");
+  CHECK(with("step", "60") == start + "'step': expected an integer from 0, got \"60\"\n");
+  CHECK(with("step", 1000000) ==
+        "1: train: r/checkpoint.safetensors: contradicts itself: 1000000 steps taken, 60 by the optimiser\n");
+  CHECK(with("loss_sum", nullptr) == start + "'loss_sum': expected a number, got null\n");
+  CHECK(with("metrics", Json::array()) == start + "'metrics': expected lines, got []\n");
+  CHECK(with("metrics", {"{\"step\":61}"}) == start + "'metrics': the last is of step 61, after step 60\n");
+  CHECK(with("step", 60) == "0: ");
+}
+
+TEST_CASE("train --resume extends a finished run, and an interruption on the way changes no bit") {
+  const TrainScratch place;
+  REQUIRE(place.error("train --quiet --config small.yaml --out a") == "0: ");
+  REQUIRE(place.error("cp -r a b && cp -r a c") == "0: ");
+  const Ended longer = run_program(place, "train --resume a --set train.steps=300 --set optim.lr=0.001");
+  CHECK(longer.code == 0);
+  CHECK(longer.out.find("from   step 60 of 300: optim.lr 0.001 (was 0.003), train.steps 300 (was 60); the\n"
+                        "       new schedule holds from there\n") != std::string::npos);
+  CHECK(read_file(place / "a/config.yaml").find("\n  steps: 300\n") != std::string::npos);
+  CHECK(fs::exists(place / "a/attention/step-000300.safetensors"));
+
+  // Killed before the end, then resumed without any setting.
+  const std::string killed = place.error(
+      "train --quiet --resume b --set train.steps=300 --set optim.lr=0.001 & "
+      "await grep -q '\"step\":100,' b/metrics.jsonl; kill -9 $!; wait $!");
+  CHECK(killed.starts_with("137: "));
+  CHECK(place.error("train --quiet --resume b --threads 1") == "0: ");
+  for (const std::string file : {"config.yaml", "model.safetensors", "metrics.jsonl", "checkpoint.safetensors"}) {
+    CAPTURE(file);
+    CHECK(read_file(place / ("a/" + file)) == read_file(place / ("b/" + file)));
+  }
+
+  const std::string before = read_file(place / "c/config.yaml");
+  CHECK(place.error("train --resume c --set train.steps=20") ==
+        "1: train: --set train.steps=20: train.steps must be at least the 60 steps already taken, got 20\n");
+  CHECK(place.error("train --resume c --set optim.lr=0.1") ==
+        "1: train: c: all of its 60 steps are done, so these settings would change nothing: optim.lr 0.1 (was 0.003); "
+        "also raise train.steps\n");
+  CHECK(place.error("train --resume c --set model.heads=4")
+            .starts_with("1: train: --set model.heads=4: model.heads cannot change when a run is resumed; these keys "
+                         "can: data.train, "));
+  CHECK(read_file(place / "c/config.yaml") == before);
+  CHECK(run_program(place, "train --resume c")
+            .out.find("from   step 60 of 60: nothing is left to train; --set train.steps=N extends it\n") !=
+        std::string::npos);
+  CHECK(run_program(place, "train --help").out.find("train.checkpoint_every") != std::string::npos);
+}
+
+TEST_CASE("A resumed run keeps the subwords that it has learned") {
+  const TrainScratch place;
+  std::string text, later;
+  for (int i = 0; i < 400; ++i) {
+    text += fmt::format("the cat {} sat on the mat\n", i);
+    later += fmt::format("quick zephyrs vex {} daft jackdaws\n", i);
+  }
+  write_file(place / "text.txt", text);
+  const std::string settings =
+      "--set data.task=text --set data.train=text.txt --set data.tokens=subwords --set data.vocabulary=300 "
+      "--set data.context=8 --set train.steps=10 ";
+  REQUIRE(place.error("train --quiet --config small.yaml --out r " + settings) == "0: ");
+  const std::string learned = read_safetensors(place / "r/model.safetensors").metadata.at("heed.subwords");
+  CHECK(place.error("train --quiet --resume r --set train.steps=20") == "0: ");
+  CHECK(read_safetensors(place / "r/model.safetensors").metadata.at("heed.subwords") == learned);
+  write_file(place / "text.txt", later + text);
+  CHECK(place.error("train --quiet --resume r").find("'text.txt' has changed") != std::string::npos);
+  REQUIRE(place.error("train --quiet --config small.yaml --out s " + settings) == "0: ");
+  CHECK(read_safetensors(place / "s/model.safetensors").metadata.at("heed.subwords") != learned);
 }
