@@ -4,6 +4,8 @@
 
 #include <heed/autograd/ops.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -43,6 +45,23 @@ std::string from_hex(std::string_view digits) {
 std::string html_text(std::string_view text) {
   std::string safe;
   for (const char c : text) safe += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '"' ? "&quot;" : std::string(1, c);
+  return safe;
+}
+
+std::string script_json(const Json& value) {
+  std::string safe;
+  const std::string text = format_json(value);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = std::string_view(text).substr(i, 3);
+    if (text[i] == '<' || text[i] == '>' || text[i] == '&') {
+      safe += fmt::format("\\u{:04x}", text[i]);
+    } else if (rest == "\u2028" || rest == "\u2029") {
+      safe += rest == "\u2028" ? "\\u2028" : "\\u2029";
+      i += 2;
+    } else {
+      safe += text[i];
+    }
+  }
   return safe;
 }
 

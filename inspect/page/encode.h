@@ -1,4 +1,6 @@
 #pragma once
+#include "files/json.h"
+
 #include <heed/autograd/tensor.h>
 
 #include <span>
@@ -27,5 +29,8 @@ std::string pack_weights(const Tensor& weights);
 
 /// Returns a text for an HTML element or attribute.
 std::string html_text(std::string_view text);
+
+/// Returns JSON that cannot close a script element, whatever its strings contain.
+std::string script_json(const Json& value);
 
 }  // namespace heed

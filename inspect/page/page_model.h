@@ -4,6 +4,7 @@
 #include <heed/models/formats/saved_model.h>
 
 #include <cstdint>
+#include <string>
 
 // Models in the page. Read by inspect/page/model.js.
 namespace heed {
@@ -11,8 +12,8 @@ namespace heed {
 /// Parameters of up to this many bytes are included: in float32, or if they are too many in float16.
 constexpr std::int64_t page_model_bytes = 2 << 20;
 
-/// Returns the bytes of the parameters in float16.
-std::int64_t half_bytes(const SavedModel& model);
+/// Returns why a page does not hold the model: it is too large, or has what a page does not compute. Returns "" if it does.
+std::string why_left_out(const SavedModel& model);
 
 /// Returns whether a page holds the model's parameters in float16, because they are too many in float32.
 bool is_halved(const SavedModel& model);

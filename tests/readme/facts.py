@@ -55,8 +55,8 @@ for kind in set(re.findall(r"^### (.+)", read("CHANGELOG.md"), re.M)):
 
 # The page, messages, configurations.
 fact(source("inspect/page/page_model.h", r"page_model_bytes = (\d+) << 20"), r"up to (\d+) MiB of parameters", r"参数不超过 (\d+) MiB")
-fact(source("inspect/page/page.h", r"_page_bytes = (\d+) << 20"), r"over (\d+) MiB\)")
-fact(source("inspect/page/page.h", r"page_bytes_with_models = (\d+)'000'000"), r"page below (\d+) MB")
+fact(source("inspect/page/page_run.h", r"_page_bytes = (\d+) << 20"), r"over (\d+) MiB\)")
+fact(source("inspect/page/page_run.h", r"page_bytes_with_models = (\d+)'000'000"), r"page below (\d+) MB")
 fact(source("files/text_file.h", r"_listed = (\d+)"), r"the first (\d+), and how many", r"前 (\d+) 个，以及还有多少")
 fact((1 << int(source("train/config/yaml.cpp", r"max_bytes = 1 << (\d+)"))) >> 10, r"YAML of at most (\d+) KiB")
 fact(source("train/config/yaml.cpp", r"deepest = (\d+)"), r"KiB and (\d+) levels")
