@@ -3,6 +3,7 @@
 #include "train/config/keys.h"
 #include "train/config/pretrained.h"
 #include "train/config/rules.h"
+#include "train/config/suggestions.h"
 #include "train/config/yaml.h"
 
 #include <heed/autograd/error.h>
@@ -159,7 +160,7 @@ class SettingsReader {
     const std::string name = found == keys_.end() ? "" : found->name;
     if (found == keys_.end() || found->section() != section) {
       const std::string in = section.empty() ? "" : " in " + section;
-      wrong(key.place, fmt::format("unknown key '{}'{}{}", shown(key.text), in, suggestion(section, key.text)));
+      wrong(key.place, fmt::format("unknown key '{}'{}{}", shown(key.text), in, suggestion(keys_, section, key.text)));
       return;
     }
     // A missing value lacks a place in the document; its key's place is used.
@@ -191,7 +192,7 @@ class SettingsReader {
       const Key& first = *std::ranges::find(keys_, name, &Key::section);
       mistake.message = fmt::format("{} holds several values: set one of them, such as {}", name, first.name);
     } else if (found == keys_.end()) {
-      mistake.message = fmt::format("unknown key '{}'{}", shown(name), suggestion_for_setting(name));
+      mistake.message = fmt::format("unknown key '{}'{}", shown(name), suggestion_for_setting(keys_, name));
     } else {
       read_override_value(*found, setting.substr(equals + 1), mistake);
     }
@@ -207,72 +208,6 @@ class SettingsReader {
     bad_.insert(key.name);
     mistake.message =
         fmt::format("{} must be {}, got '{}'{}", key.name, expected(key), shown(value), near_choice(key, value));
-  }
-
-  // Returns a hint with the name nearest to `word` among `others` and the names and aliases of all keys. It names a key
-  // in full.
-  std::string nearest(const std::string& word, std::vector<std::string> others) const {
-    std::vector<std::string> names(others.size());
-    for (const Key& key : keys_) {
-      others.push_back(key.word());
-      others.insert(others.end(), key.aliases.begin(), key.aliases.end());
-      names.resize(others.size(), key.name);
-    }
-    const std::string hint = did_you_mean(word, others);
-    for (std::size_t i = 0; i < others.size(); ++i) {
-      if (hint == meant(others[i])) return names[i].empty() ? hint : meant(names[i]);
-    }
-    return hint;
-  }
-
-  static std::string meant(const std::string& name) { return fmt::format(" (did you mean '{}'?)", name); }
-
-  const Key* exactly(const std::string& word) const {
-    const auto found = std::ranges::find_if(keys_, [&](const Key& key) {
-      return !word.empty() && (word == key.word() || std::ranges::find(key.aliases, word) != key.aliases.end());
-    });
-    return found == keys_.end() ? nullptr : &*found;
-  }
-
-  std::string suggestion_for_setting(const std::string& name) const {
-    const std::string word = name.substr(name.rfind('.') + 1);  // npos + 1 is 0
-    if (const Key* key = exactly(word)) return meant(key->name);
-    std::vector<std::string> names{"probes"};
-    for (const Key& key : keys_) names.push_back(key.name);
-    const std::string near = word == name ? "" : did_you_mean(name, names);
-    return near.empty() ? nearest(word, names) : near;
-  }
-
-  // Returns a hint, " (did you mean 'lr'?)": the key of `section` with this alias or a similar name, or a key of
-  // another section.
-  std::string suggestion(const std::string& section, const std::string& word) const {
-    std::vector<std::string> near;
-    for (const Key& key : keys_) {
-      if (key.section() != section) {
-        if (section.empty()) near.push_back(key.section());
-        continue;
-      }
-      if (!did_you_mean(word, key.aliases).empty()) {
-        return meant(key.word());
-      }
-      near.push_back(key.word());
-    }
-    const auto dotted = std::ranges::find(keys_, word, &Key::name);
-    if (dotted != keys_.end() && !dotted->section().empty()) {
-      return fmt::format(" (write '{}' inside '{}:')", dotted->word(), dotted->section());
-    }
-    if (const Key* key = exactly(word)) {
-      const char* outside = key->section().empty() ? " outside of all sections" : "";
-      return fmt::format(" (did you mean '{}'{}?)", key->name, outside);
-    }
-    if (!section.empty()) return did_you_mean(word, near);
-    near.push_back("probes");
-    return nearest(word, near);
-  }
-
-  static std::string near_choice(const Key& key, const std::string& value) {
-    const auto* choice = std::get_if<Choice>(&key.slot);
-    return choice ? did_you_mean(value, choice->names) : "";
   }
 
   void read_watched_list(const Yaml& key, const Yaml& list) {
