@@ -18,6 +18,8 @@ template <class T>
 class Array {
  public:
   Array() : Array(Shape{0}, {}) {}
+  Array(const Array&) = default;             ///< moves copy: the source stays valid
+  Array& operator=(const Array&) = default;  ///< shares the elements of the source
   /// Throws `Error` when a size is negative or the counts differ.
   Array(Shape shape, std::vector<T> values)
       : shape_(shape), values_(std::make_shared<const std::vector<T>>(std::move(values))) {

@@ -7,12 +7,19 @@
 
 namespace heed {
 
+// Throws Error when the model lacks the layer.
+static const TransformerBlock& block_of(const Transformer& transformer, int layer) {
+  const std::size_t layers = transformer.blocks.size();
+  if (static_cast<std::size_t>(layer) >= layers) fail("layer {} lies outside [0, {})", layer, layers);
+  return transformer.blocks[static_cast<std::size_t>(layer)];
+}
+
 std::string hook_name(const Transformer& transformer, int layer, const char* value) {
-  return transformer.blocks.at(static_cast<std::size_t>(layer)).attention.name + "." + value;
+  return block_of(transformer, layer).attention.name + "." + value;
 }
 
 std::string residual_name(const Transformer& transformer, int layer) {
-  if (layer > 0) return transformer.blocks.at(static_cast<std::size_t>(layer) - 1).name + ".output";
+  if (layer > 0) return block_of(transformer, layer - 1).name + ".output";
   return transformer.name.empty() ? "embedded" : transformer.name + ".embedded";
 }
 

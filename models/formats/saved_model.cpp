@@ -230,6 +230,11 @@ SavedModel read_description(const std::filesystem::path& path) {
   return model;
 }
 
+const Transformer& SavedModel::transformer() const {
+  if (!network) fail("SavedModel: the network is missing");
+  return transformer_of(*network);
+}
+
 SavedModel load_model(const std::filesystem::path& path, const Loading& loading) {
   if (const auto directory = hugging_face_directory(path); !directory.empty())
     return load_hugging_face(directory, loading);

@@ -26,8 +26,8 @@ struct SavedModel {
   /// special_tokens_map.json, chat_template.jinja and generation_config.json.
   std::map<std::string, std::string> kept_files{};
 
-  /// Returns the model's transformer.
-  const Transformer& transformer() const { return transformer_of(*network); }
+  /// Returns the model's transformer. Throws `Error` without a network.
+  const Transformer& transformer() const;
   /// Returns the number of layers.
   int layers() const { return transformer().config.layers; }
   /// Returns the number of query heads per layer.
