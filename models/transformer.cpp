@@ -113,6 +113,8 @@ Ids TextBatch::segments_or_zero() const {
 Tensor Transformer::embed(const TextBatch& texts, std::int64_t first) const {
   const LayerScope scope(name);
   const Shape& size = texts.tokens.shape();
+  if (size.rank() == 2 && size[1] == 0)
+    fail("Transformer: expected at least one token per text, got {}", to_string(size));
   if (!token_embedding) fail("Transformer: without a vocabulary, call it with vectors (B, T, {})", config.d_model());
   if (size.rank() != 2 || (!texts.lengths.empty() && std::ssize(texts.lengths) != size[0])) {
     fail("Transformer: expected tokens (B, T) and B lengths, got {} and {} lengths", to_string(size),
@@ -196,8 +198,13 @@ Tensor Transformer::append(const Ids& tokens, Cache& cache) const {
   }
   Tensor x = embed({tokens}, read);
   cache.resize(blocks.size());
-  for (std::size_t layer = 0; layer < blocks.size(); ++layer) x = blocks[layer].append(x, cache[layer]);
-  return normalised(x);
+  try {
+    for (std::size_t layer = 0; layer < blocks.size(); ++layer) x = blocks[layer].append(x, cache[layer]);
+    return normalised(x);
+  } catch (...) {  // a hook can throw, and memory can run out
+    for (KeyValueCache& layer : cache) layer.truncate(read);
+    throw;
+  }
 }
 
 }  // namespace heed

@@ -145,7 +145,8 @@ struct Transformer {
   Hidden at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights = Weights::no,
             const Dropout& drop = {}) const;
   /// Appends tokens (B, T) to those of `cache`: (B, T, d_model), equal to the states of the whole text except for
-  /// rounding. Throws `Error` beyond max_length tokens and for a model that is not causal. Not recorded.
+  /// rounding. Throws `Error` beyond max_length tokens and for a model that is not causal; the cache is then as before. Not
+  /// recorded.
   Tensor append(const Ids& tokens, Cache& cache) const;
   /// Returns the mask of a batch: causal, or its padding mask.
   Mask mask_of(const TextBatch& texts) const;

@@ -42,6 +42,10 @@ Tensor appended(Tensor& buffer, const Tensor& x, int axis, std::int64_t length) 
 
 }  // namespace
 
+KeyValueCache::KeyValueCache(const KeyValueCache& other) : length_(other.length_) {
+  if (other.K_.defined()) K_ = other.K_.clone(), V_ = other.V_.clone();
+}
+
 std::pair<Tensor, Tensor> KeyValueCache::append(const Tensor& K, const Tensor& V) {
   for (const Tensor* x : {&K, &V}) {
     if (x->rank() != 4) fail("KeyValueCache: expected (B, kv_heads, T, d), got {}", to_string(x->shape()));

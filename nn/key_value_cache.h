@@ -1,6 +1,7 @@
 #pragma once
 #include <heed/autograd/tensor.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace heed {
@@ -9,15 +10,31 @@ namespace heed {
 ///
 ///     KeyValueCache cache;
 ///     const auto [K, V] = cache.append(k, v);   // k, v (B, kv_heads, 1, d) -> (B, kv_heads, cache.length(), d)
+///
+/// A copy has memory of its own, so that two continuations of one text do not disturb each other.
 class KeyValueCache {
  public:
+  KeyValueCache() = default;
+  KeyValueCache(const KeyValueCache& other);
+  KeyValueCache(KeyValueCache&& other) noexcept { swap(other); }
+  KeyValueCache& operator=(KeyValueCache other) noexcept {
+    swap(other);
+    return *this;
+  }
+
   std::int64_t length() const { return length_; }  ///< number of tokens
   /// Appends K (B, kv_heads, T, d_k) and V (B, kv_heads, T, d_v) of the next tokens. Returns those of all tokens as
   /// views, valid until the next call. Throws Error when they are recorded (use NoRecording), or have other sizes than
   /// the cached ones.
   std::pair<Tensor, Tensor> append(const Tensor& K, const Tensor& V);
+  /// Removes the tokens behind the first `length`.
+  void truncate(std::int64_t length) { length_ = std::min(length_, length); }
 
  private:
+  void swap(KeyValueCache& other) noexcept {
+    std::swap(K_, other.K_), std::swap(V_, other.V_), std::swap(length_, other.length_);
+  }
+
   /// (B, kv_heads, d_k, capacity), in the order in which products with queries read them, and (B, kv_heads, capacity,
   /// d_v). The first `length_` tokens are filled.
   Tensor K_, V_;
