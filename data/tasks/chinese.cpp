@@ -7,10 +7,11 @@ namespace heed {
 namespace {
 
 struct Kind {
-  std::vector<std::string> nouns, adjectives;
+  std::array<std::string_view, 12> nouns;
+  std::array<std::string_view, 10> adjectives;
 };
 constexpr std::size_t kinds = 3, nouns_a_kind = 12, animal = 1, place = 2;  // kind 0: fruit
-const std::array<Kind, kinds> language = {
+constexpr std::array<Kind, kinds> language = {
     {{{"苹果", "柠檬", "西瓜", "葡萄", "桃子", "橘子", "草莓", "香蕉", "芒果", "樱桃", "李子", "菠萝"},
       {"甜", "酸", "苦", "涩", "脆", "软", "香", "新鲜", "便宜", "熟"}},
      {{"小狗", "小猫", "小马", "小牛", "小羊", "小鹿", "小熊", "小猪", "兔子", "狐狸", "猴子", "鸭子"},
@@ -18,17 +19,17 @@ const std::array<Kind, kinds> language = {
      {{"马路", "街道", "大桥", "田野", "公园", "小路", "广场", "山谷", "树林", "草地", "院子", "小河"},
       {"宽", "窄", "泥泞", "滑", "拥挤", "崎岖", "陡", "黑", "荒凉", "远"}}}};
 
-const std::vector<std::string_view> verbs = {"过", "穿过", "经过", "走进", "靠近", "探索"};
+constexpr std::string_view verbs[] = {"过", "穿过", "经过", "走进", "靠近", "探索"};
 
-const std::vector<std::string_view> pronoun_shapes = {"{animal} 没有 {verb} {place} ， 因为 它 太 {adjective} 了",
-                                                      "{place} ， {animal} 没有 {verb} ， 因为 它 太 {adjective} 了",
-                                                      "因为 它 太 {adjective} 了 ， {animal} 没有 {verb} {place}",
-                                                      "因为 它 太 {adjective} 了 ， {place} ， {animal} 没有 {verb}"};
-const std::vector<std::string_view> single_shapes = {"{noun} 很 {adjective}", "很 {adjective} 的 {noun}",
-                                                     "{noun} 太 {adjective} 了", "这个 {noun} 真 {adjective}"};
-const std::vector<std::string_view> double_shapes = {"{noun} 很 {adjective} ， {noun2} 很 {adjective2}",
-                                                     "{noun} 很 {adjective} ， 但是 {noun2} 太 {adjective2} 了",
-                                                     "很 {adjective} 的 {noun} 和 很 {adjective2} 的 {noun2}"};
+constexpr std::string_view pronoun_shapes[] = {"{animal} 没有 {verb} {place} ， 因为 它 太 {adjective} 了",
+                                               "{place} ， {animal} 没有 {verb} ， 因为 它 太 {adjective} 了",
+                                               "因为 它 太 {adjective} 了 ， {animal} 没有 {verb} {place}",
+                                               "因为 它 太 {adjective} 了 ， {place} ， {animal} 没有 {verb}"};
+constexpr std::string_view single_shapes[] = {"{noun} 很 {adjective}", "很 {adjective} 的 {noun}",
+                                              "{noun} 太 {adjective} 了", "这个 {noun} 真 {adjective}"};
+constexpr std::string_view double_shapes[] = {"{noun} 很 {adjective} ， {noun2} 很 {adjective2}",
+                                              "{noun} 很 {adjective} ， 但是 {noun2} 太 {adjective2} 了",
+                                              "很 {adjective} 的 {noun} 和 很 {adjective2} 的 {noun2}"};
 
 using Adjectives = std::array<std::vector<std::vector<int>>, kinds>;  // by kind and noun
 
@@ -55,7 +56,7 @@ Example question(const std::vector<std::string>& tokens, const char* relation, s
 
 void ask_pronoun(std::vector<Example>& set, const Adjectives& adjectives, int code) {
   Digits digit{code};
-  const std::size_t shape = digit(pronoun_shapes.size()), verb = digit(verbs.size()), i = digit(nouns_a_kind),
+  const std::size_t shape = digit(std::size(pronoun_shapes)), verb = digit(std::size(verbs)), i = digit(nouns_a_kind),
                     j = digit(nouns_a_kind), choice = digit(adjectives[animal][i].size());
   const Pair animal_pair = choose(adjectives, animal, i, choice), place_pair = choose(adjectives, place, j, choice);
   for (const bool tired : {true, false}) {
@@ -74,7 +75,7 @@ void ask_pronoun(std::vector<Example>& set, const Adjectives& adjectives, int co
 
 void ask_single(std::vector<Example>& set, const Adjectives& adjectives, int code) {
   Digits digit{code};
-  const std::size_t shape = digit(single_shapes.size()), kind = digit(kinds), i = digit(nouns_a_kind);
+  const std::size_t shape = digit(std::size(single_shapes)), kind = digit(kinds), i = digit(nouns_a_kind);
   const auto [noun, adjective] = choose(adjectives, kind, i, digit(adjectives[kind][i].size()));
   const auto tokens = fill(single_shapes[shape], {{"{noun}", noun}, {"{adjective}", adjective}});
   set.push_back(question(tokens, "adjective", adjective, noun));
@@ -84,7 +85,7 @@ void ask_single(std::vector<Example>& set, const Adjectives& adjectives, int cod
 // Chooses two different nouns and two different adjectives.
 void ask_double(std::vector<Example>& set, const Adjectives& adjectives, int code) {
   Digits digit{code};
-  const std::size_t choices = adjectives[0][0].size(), shape = digit(double_shapes.size()), k1 = digit(kinds),
+  const std::size_t choices = adjectives[0][0].size(), shape = digit(std::size(double_shapes)), k1 = digit(kinds),
                     k2 = digit(kinds), i1 = digit(nouns_a_kind);
   const Pair a = choose(adjectives, k1, i1, digit(choices));
   const std::size_t i2 = (i1 + 1 + digit(nouns_a_kind - 1)) % nouns_a_kind;
@@ -110,10 +111,11 @@ std::vector<Example> examples(const std::string& what, int count, const Adjectiv
                 random.stream(name));
   };
   const std::size_t cells = nouns_a_kind * choices;
-  const auto singles = codes("single", units, keep, single_shapes.size() * kinds * cells);
-  const auto pronouns = codes("pronoun", 2 * units, 0, pronoun_shapes.size() * verbs.size() * nouns_a_kind * cells);
+  const auto singles = codes("single", units, keep, std::size(single_shapes) * kinds * cells);
+  const auto pronouns =
+      codes("pronoun", 2 * units, 0, std::size(pronoun_shapes) * std::size(verbs) * nouns_a_kind * cells);
   const auto doubles =
-      codes("double", units, 0, double_shapes.size() * kinds * kinds * cells * (nouns_a_kind - 1) * (choices - 1));
+      codes("double", units, 0, std::size(double_shapes) * kinds * kinds * cells * (nouns_a_kind - 1) * (choices - 1));
   std::vector<Example> set;
   for (std::size_t i = 0; i < singles.size(); ++i) {
     ask_single(set, adjectives, singles[i]);

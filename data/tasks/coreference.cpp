@@ -4,23 +4,23 @@
 namespace heed {
 namespace {
 
-const std::vector<std::string> animals = {"animal", "dog",    "cat", "horse",  "cow",  "goat",
-                                          "donkey", "rabbit", "fox", "monkey", "bear", "deer"};
-const std::vector<std::string> animal_adjectives = {"tired", "hungry", "sleepy", "thirsty", "scared",
-                                                    "lazy",  "weak",   "sick",   "shy",     "nervous"};
-const std::vector<std::string> places = {"street", "road",   "bridge", "field", "park", "path",
-                                         "square", "valley", "forest", "trail", "yard", "meadow"};
-const std::vector<std::string> place_adjectives = {"wide",    "muddy", "icy",   "slippery", "narrow",
-                                                   "crowded", "steep", "foggy", "bumpy",    "windy"};
+constexpr std::string_view animals[] = {"animal", "dog",    "cat", "horse",  "cow",  "goat",
+                                        "donkey", "rabbit", "fox", "monkey", "bear", "deer"};
+constexpr std::string_view animal_adjectives[] = {"tired", "hungry", "sleepy", "thirsty", "scared",
+                                                  "lazy",  "weak",   "sick",   "shy",     "nervous"};
+constexpr std::string_view places[] = {"street", "road",   "bridge", "field", "park", "path",
+                                       "square", "valley", "forest", "trail", "yard", "meadow"};
+constexpr std::string_view place_adjectives[] = {"wide",    "muddy", "icy",   "slippery", "narrow",
+                                                 "crowded", "steep", "foggy", "bumpy",    "windy"};
 
 struct Verb {
   std::string_view base, participle;
 };
-const std::vector<Verb> verbs = {{"cross", "crossed"},       {"enter", "entered"}, {"reach", "reached"},
-                                 {"explore", "explored"},    {"visit", "visited"}, {"search", "searched"},
-                                 {"approach", "approached"}, {"use", "used"}};
+constexpr Verb verbs[] = {{"cross", "crossed"},       {"enter", "entered"}, {"reach", "reached"},
+                          {"explore", "explored"},    {"visit", "visited"}, {"search", "searched"},
+                          {"approach", "approached"}, {"use", "used"}};
 
-const std::vector<std::string_view> shapes = {
+constexpr std::string_view shapes[] = {
     "The {animal} didn't {verb} the {place} because it was too {adjective}",
     "The {place} wasn't {verbed} by the {animal} because it was too {adjective}",
     "Because it was too {adjective} , the {animal} didn't {verb} the {place}",
@@ -36,12 +36,12 @@ std::vector<Example> sentences(const std::string& what, int count, const Adjecti
                                const Adjectives& of_places, int keep, const Random& random) {
   if (count % 2 != 0) fail("{}: expected an even number, as sentences come in pairs, got {}", what, count);
   const std::size_t choices = of_animals[0].size();  // the same for every noun
-  const std::size_t pairs = shapes.size() * verbs.size() * animals.size() * places.size() * choices;
+  const std::size_t pairs = std::size(shapes) * std::size(verbs) * std::size(animals) * std::size(places) * choices;
   std::vector<Example> result;
   for (const int code : draw(what + " (pairs)", count / 2, static_cast<std::int64_t>(pairs), keep, random)) {
     Digits digit{code};
-    const std::size_t shape = digit(shapes.size()), verb = digit(verbs.size()), animal = digit(animals.size()),
-                      place = digit(places.size()), choice = digit(choices);
+    const std::size_t shape = digit(std::size(shapes)), verb = digit(std::size(verbs)),
+                      animal = digit(std::size(animals)), place = digit(std::size(places)), choice = digit(choices);
     for (const bool tired : {true, false}) {  // the animal is tired, or the street is wide
       Example example;
       example.decider =
@@ -66,7 +66,7 @@ std::vector<Example> sentences(const std::string& what, int count, const Adjecti
 }  // namespace
 
 Task coreference_task(int train_sentences, int held_out_sentences, const Random& random) {
-  const int n = static_cast<int>(animals.size()), m = static_cast<int>(animal_adjectives.size());
+  const int n = static_cast<int>(std::size(animals)), m = static_cast<int>(std::size(animal_adjectives));
   const PairSplit of_animals = split_pairs(n, m, random.stream("animals"));
   const PairSplit of_places = split_pairs(n, m, random.stream("places"));
   Task task;

@@ -63,7 +63,7 @@ struct EdgesOfQuery {
   std::vector<bool> has_rest, moved;  // by sentence: has other tokens; its answer changed when one of them was cut
 };
 
-const std::vector<std::string> key_names{"antecedent", "other", "decider", "itself", "rest"};
+constexpr std::string_view key_names[] = {"antecedent", "other", "decider", "itself", "rest"};
 
 // Returns how often the sentences, the longest of which has T tokens, are read. Per head: its outputs, each key of the
 // query, that of the antecedent alone, and 9 edges between the other roles. Per layer: all its heads at once. Once
@@ -292,7 +292,7 @@ class Study {
   void plan_edges_of_query(Cause::What what, Heads heads) {
     const std::vector<bool> none(sentences_.size());
     const auto found =
-        std::make_shared<EdgesOfQuery>(EdgesOfQuery{std::vector<Gathered>(key_names.size()), none, none});
+        std::make_shared<EdgesOfQuery>(EdgesOfQuery{std::vector<Gathered>(std::size(key_names)), none, none});
     const int keys = static_cast<int>(longest(sentences_));
     for (int key = 0; key < keys; ++key) {
       const auto edge_of = [key](const Example& e) { return Edge{e.query, keys_from(e, key)}; };
@@ -309,7 +309,7 @@ class Study {
 
   void add_key(EdgesOfQuery& found, Cause::What what, Heads heads, std::size_t i, int key, const Edge& edge,
                const Answers& after) {
-    const auto name = std::ranges::find(key_names, name_of(sentences_[i], key)) - key_names.begin();
+    const auto name = std::ranges::find(key_names, name_of(sentences_[i], key)) - std::begin(key_names);
     const double weight = before_.weight(i, heads, Role::query, edge.to);
     gather(found.rows[static_cast<std::size_t>(name)], i, after, weight);
     if (key_names[static_cast<std::size_t>(name)] == "rest") {
@@ -320,8 +320,8 @@ class Study {
   }
 
   void add_edges_of_query(const EdgesOfQuery& found, Cause::What what, Heads heads) {
-    for (std::size_t n = 0; n < key_names.size(); ++n) {
-      Cause cause{.what = what, .from = "query", .to = key_names[n]};
+    for (std::size_t n = 0; n < std::size(key_names); ++n) {
+      Cause cause{.what = what, .from = "query", .to = std::string(key_names[n])};
       if (cause.to == "rest") {
         cause.sentences = static_cast<int>(std::ranges::count(found.has_rest, true));
         cause.unmoved = 1 - static_cast<double>(std::ranges::count(found.moved, true)) / cause.sentences;

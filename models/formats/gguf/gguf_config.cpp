@@ -43,10 +43,14 @@ constexpr TensorPair gpt2_tensors[] = {{"token_embd", "transformer.wte"},
                                        {"blk.{}.ffn_down", "transformer.h.{}.mlp.c_proj"}};
 
 // The architectures, and the class of transformers for each.
-const std::map<std::string, const char*> classes{{"gpt2", "GPT2LMHeadModel"},
-                                                 {"llama", "LlamaForCausalLM"},
-                                                 {"qwen2", "Qwen2ForCausalLM"},
-                                                 {"qwen3", "Qwen3ForCausalLM"}};
+struct Architecture {
+  std::string_view name;
+  const char* of_transformers;
+};
+constexpr Architecture architectures[] = {{"gpt2", "GPT2LMHeadModel"},
+                                          {"llama", "LlamaForCausalLM"},
+                                          {"qwen2", "Qwen2ForCausalLM"},
+                                          {"qwen3", "Qwen3ForCausalLM"}};
 
 constexpr const char* frequencies = "rope_freqs.weight";  // divisors of the rotary embedding's frequencies
 
@@ -62,9 +66,9 @@ class ConfigValues {
     const auto found = file.metadata().find("general.architecture");
     if (found == file.metadata().end() || !found->second.is_string()) wrong("'general.architecture' is missing");
     architecture_ = found->second.get<std::string>();
-    if (!classes.contains(architecture_)) {
-      std::vector<std::string> known;
-      for (const auto& entry : classes) known.push_back(entry.first);
+    if (std::ranges::find(architectures, architecture_, &Architecture::name) == std::end(architectures)) {
+      std::vector<std::string_view> known;
+      for (const Architecture& one : architectures) known.push_back(one.name);
       wrong("the architecture is '{}'; heed reads {}", excerpt(architecture_), fmt::join(known, ", "));
     }
   }
@@ -247,7 +251,8 @@ Json config_of_gguf(const GgufFile& file) {
     if (!id->second.is_number_integer()) values.wrong("'{}' must be the id of a token", key);
     config["eos_token_id"].push_back(id->second.get<std::int64_t>());
   }
-  config["architectures"] = {classes.at(values.architecture())};
+  config["architectures"] = {
+      std::ranges::find(architectures, values.architecture(), &Architecture::name)->of_transformers};
   return config;
 }
 
