@@ -38,7 +38,6 @@ PretrainedConfig read_electra(ConfigReader& json) {
   config.head_activation = Activation::gelu;
   const int width = json.integer("embedding_size", 1, 128);
   config.transformer.embedding_width = width == config.transformer.d_model() ? 0 : width;
-  json.ignore({"summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj"});
   return config;
 }
 
@@ -78,8 +77,7 @@ PretrainedConfig read_modernbert(ConfigReader& json) {
   config.head_bias = json.bias("classifier_bias", false);
   config.logits = {.tied = json.flag("tie_word_embeddings", true), .bias = json.bias("decoder_bias", true)};
   json.ignore({"classifier_pooling", "deterministic_flash_attn", "embedding_dropout", "layer_norm_eps", "mlp_dropout",
-               "position_embedding_type", "reference_compile", "repad_logits_with_grad", "sparse_pred_ignore_index",
-               "sparse_prediction"});  // norm_eps counts
+               "reference_compile", "repad_logits_with_grad", "sparse_pred_ignore_index"});  // norm_eps counts
   return config;
 }
 
@@ -136,8 +134,9 @@ TensorNames bert_names(const std::string& attention_norm = "attention.output.Lay
 }
 
 // Pooling, and stored numbers of positions.
-const std::vector<std::string> unused{"embeddings.position_ids", "embeddings.token_type_ids", "pooler.*",
-                                      "cls.seq_relationship.*"};
+std::vector<std::string> unused_tensors() {
+  return {"embeddings.position_ids", "embeddings.token_type_ids", "pooler.*", "cls.seq_relationship.*"};
+}
 
 // Adds the head that predicts masked tokens.
 Family with_bert_head(Family family) {
@@ -153,16 +152,16 @@ Family with_bert_head(Family family) {
 
 }  // namespace
 
-Family bert_family() { return with_bert_head({{"bert"}, read_bert, {"bert."}, bert_names(), unused}); }
+Family bert_family() { return with_bert_head({{"bert"}, read_bert, {"bert."}, bert_names(), unused_tensors()}); }
 
 Family megatron_bert_family() {
-  Family family{{"megatron-bert"}, read_megatron_bert, {"bert."}, bert_names("attention.ln", "ln"), unused};
+  Family family{{"megatron-bert"}, read_megatron_bert, {"bert."}, bert_names("attention.ln", "ln"), unused_tensors()};
   family.tensors.norm("encoder.ln", "encoder.norm");
   return with_bert_head(std::move(family));
 }
 
 Family electra_family() {
-  Family family{{"electra"}, read_electra, {"electra."}, bert_names(), unused};
+  Family family{{"electra"}, read_electra, {"electra."}, bert_names(), unused_tensors()};
   family.tensors.linear("embeddings_project", {"embedding_projection"})
       .head()
       .candidates()
@@ -175,7 +174,7 @@ Family electra_family() {
 }
 
 Family albert_family() {
-  Family family{{"albert"}, read_albert, {"albert."}, encoder_names(), unused};
+  Family family{{"albert"}, read_albert, {"albert."}, encoder_names(), unused_tensors()};
   const std::string layer = "encoder.albert_layer_groups.0.albert_layers.0.";
   family.tensors.linear("encoder.embedding_hidden_mapping_in", {"embedding_projection"})
       .linear(layer + "attention.query", {"encoder.0.attention.W_Q"})
@@ -219,7 +218,7 @@ Family modernbert_family() {
 }
 
 Family roberta_family() {
-  Family family{{"roberta", "xlm-roberta", "camembert"}, read_roberta, {"roberta."}, bert_names(), unused};
+  Family family{{"roberta", "xlm-roberta", "camembert"}, read_roberta, {"roberta."}, bert_names(), unused_tensors()};
   family.tensors.head()
       .candidates()
       .linear("lm_head.dense", {"transform.dense"})
@@ -231,7 +230,7 @@ Family roberta_family() {
 }
 
 Family distilbert_family() {
-  Family family{{"distilbert"}, read_distilbert, {"distilbert."}, encoder_names(), unused};
+  Family family{{"distilbert"}, read_distilbert, {"distilbert."}, encoder_names(), unused_tensors()};
   family.tensors.linear("transformer.layer.{}.attention.q_lin", {"encoder.{}.attention.W_Q"})
       .linear("transformer.layer.{}.attention.k_lin", {"encoder.{}.attention.W_K"})
       .linear("transformer.layer.{}.attention.v_lin", {"encoder.{}.attention.W_V"})

@@ -22,8 +22,7 @@ PretrainedConfig read_gpt2(ConfigReader& json) {
   t.divide_scores_by_layer = json.flag("scale_attn_by_inverse_layer_idx", false);
   config.logits.tied = json.flag("tie_word_embeddings", true);
   json.expect("add_cross_attention", false);
-  json.ignore({"n_ctx", "reorder_and_upcast_attn", "summary_activation", "summary_first_dropout",
-               "summary_proj_to_labels", "summary_type", "summary_use_proj"});
+  json.ignore({"reorder_and_upcast_attn"});
   return config;
 }
 
@@ -71,8 +70,7 @@ PretrainedConfig read_gpt_neo(ConfigReader& json) {
   t.block.mlp.activation = json.activation("activation_function", "gelu_new");
   t.block.norm.epsilon = json.positive("layer_norm_epsilon", 1e-5);
   config.logits.tied = json.flag("tie_word_embeddings", true);
-  json.ignore({"embed_dropout", "resid_dropout", "summary_activation", "summary_first_dropout",
-               "summary_proj_to_labels", "summary_type", "summary_use_proj"});
+  json.ignore({"embed_dropout", "resid_dropout"});
   return config;
 }
 
@@ -112,7 +110,6 @@ PretrainedConfig read_gpt_neox(ConfigReader& json) {
   read_rotary(json, t, json.positive("rotary_emb_base", 10000),
               {.fraction = json.positive("rotary_pct", 0.25), .is_partial = true, .is_named_apart = true});
   config.logits.tied = json.flag("tie_word_embeddings", false);
-  json.expect("is_decoder", false);
   return config;
 }
 

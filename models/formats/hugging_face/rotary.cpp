@@ -136,8 +136,11 @@ void read_rotary(ConfigReader& json, TransformerConfig& config, double default_b
   std::optional<int> original;
   if (json.find("original_max_position_embeddings")) original = json.integer("original_max_position_embeddings", 1);
   const auto scaling = [&](ConfigReader& inner) { read_scaling(inner, config, original, kind); };
-  if (const Json* given = json.find("rope_scaling")) read_object(json, "rope_scaling", *given, scaling);
-  if (const Json* given = json.find("rope_parameters")) {
+  const Json* const older = json.find("rope_scaling");
+  if (older) read_object(json, "rope_scaling", *older, scaling);
+  if (older && !older->empty()) {
+    json.ignore({"rope_parameters"});  // as transformers does
+  } else if (const Json* given = json.find("rope_parameters")) {
     if (kind.by_layer_type && given->is_object()) {
       read_object(json, "rope_parameters", *given, [&](ConfigReader& kinds) {
         kinds.ignore({"full_attention"});
