@@ -55,15 +55,14 @@ Example cut(const MarkedText& marked, const Tokenizer& tokenizer) {
   if (is_tokenized) example.sentences = marked.sentences;
   if (is_tokenized) example.decider = marked.decider;
   const std::vector<Place> tokens = places_of(example.tokens, tokenizer, marked.text);
-  const auto words = [&](const Place& place) { return marked.text.substr(place.begin, place.end - place.begin); };
   const Span query = span_of(marked.query, tokens);
-  if (query.begin < 0) fail("the query '{}' contains no token", words(marked.query));
+  if (query.begin < 0) fail("the query '{}' contains no token", marked.words(marked.query));
   example.query = query.end - 1;
   for (const Place& place : marked.candidates) {
     const Span span = span_of(place, tokens);
-    if (span.begin < 0) fail("the candidate '{}' contains no token", words(place));
+    if (span.begin < 0) fail("the candidate '{}' contains no token", marked.words(place));
     if (span.begin == example.query && span.end == example.query + 1) {
-      fail("the query '{}' is a candidate, too", words(marked.query));
+      fail("the query '{}' is a candidate, too", marked.words(marked.query));
     }
     example.candidates.push_back(span);
   }
@@ -77,13 +76,10 @@ Example cut(const MarkedText& marked, const Tokenizer& tokenizer) {
 void pair_neighbours(std::vector<MarkedText>& texts) {
   const auto candidates = [&](const MarkedText& t) {
     std::set<std::string> words;
-    for (const Place& place : t.candidates) words.insert(t.text.substr(place.begin, place.end - place.begin));
+    for (const Place& place : t.candidates) words.insert(t.words(place));
     return words;
   };
-  const auto answer = [](const MarkedText& t) {
-    const Place place = t.candidates[static_cast<std::size_t>(t.chosen)];
-    return t.text.substr(place.begin, place.end - place.begin);
-  };
+  const auto answer = [](const MarkedText& t) { return t.words(t.candidates[static_cast<std::size_t>(t.chosen)]); };
   for (std::size_t i = 0; i + 1 < texts.size(); ++i) {
     MarkedText &a = texts[i], &b = texts[i + 1];
     if (a.twin >= 0 || a.chosen < 0 || b.chosen < 0) continue;

@@ -26,6 +26,9 @@ struct MarkedText {
   std::vector<int> sentences{};
   std::string decider{};
   SourceLine source{};
+
+  /// Returns the text of a span.
+  std::string words(const Place& place) const { return text.substr(place.begin, place.end - place.begin); }
 };
 
 /// Tokenizes the text. Each span becomes all tokens that it overlaps; the query becomes the last of its tokens. Throws

@@ -47,7 +47,7 @@ MarkedText marked_line(std::string_view line) {
   const std::vector<Place> places = std::move(marked.candidates);
   marked.candidates.clear();
   for (const Place& place : places) {
-    const std::string words = lower_trimmed(marked.text.substr(place.begin, place.end - place.begin));
+    const std::string words = lower_trimmed(marked.words(place));
     const bool is_pronoun = std::ranges::find(pronouns, words) != pronouns.end();
     if (is_pronoun && marked.query.end == 0) marked.query = place;
     if (!is_pronoun) marked.candidates.push_back(place);
@@ -61,8 +61,7 @@ MarkedText marked_line(std::string_view line) {
 }
 
 std::string name_in(const MarkedText& marked) {
-  const Place place = marked.candidates[0];
-  return without_article(lower_trimmed(marked.text.substr(place.begin, place.end - place.begin)));
+  return without_article(lower_trimmed(marked.words(marked.candidates[0])));
 }
 
 // Returns the first of the file's names in the sentence, except the antecedent.

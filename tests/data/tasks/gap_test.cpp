@@ -25,7 +25,7 @@ TEST_CASE("read_gap reads names at their offsets, and the pronoun determines the
                                "\nt-2\tHis dog bit Bo; Al ran.\tHis\t0\tBo\t12\tTRUE\tAl\t16\tFALSE\thttp://x\n");
   const std::vector<MarkedText> all = read_gap(file.path());
   REQUIRE(all.size() == 4);
-  const auto words = [&](const MarkedText::Place& p) { return all[0].text.substr(p.begin, p.end - p.begin); };
+  const auto words = [&](const MarkedText::Place& p) { return all[0].words(p); };
   CHECK(words(all[0].query) == "her");
   CHECK(words(all[0].candidates.at(0)) == "Éva");
   CHECK(words(all[0].candidates.at(1)) == "Zoé Ray");

@@ -17,10 +17,7 @@ TEST_CASE("read_winobias takes as distractor a person that other lines mark") {
              "4 [the mason] slept near the baker, as [he] was tired.\n");
   const std::vector<MarkedText> all = read_winobias(path);
   REQUIRE(all.size() == 4);
-  const auto words = [&](std::size_t i, std::size_t c) {
-    const MarkedText::Place p = all[i].candidates.at(c);
-    return all[i].text.substr(p.begin, p.end - p.begin);
-  };
+  const auto words = [&](std::size_t i, std::size_t c) { return all[i].words(all[i].candidates.at(c)); };
   CHECK(all[0].text == "The baker fed the pilot because she was kind.");
   CHECK(words(0, 0) == "The baker");
   CHECK(words(0, 1) == "the pilot");
@@ -41,10 +38,7 @@ TEST_CASE("read_winobias reads names without an article, and ignores spaces and 
              "1 [ Mary ] fed cousin Bob because [ she ] was kind.\n \t\n2 Mary fed [Bob] because [he] was hungry.\n");
   const std::vector<MarkedText> all = read_winobias(path);
   REQUIRE(all.size() == 2);
-  const auto words = [&](std::size_t i, std::size_t c) {
-    const MarkedText::Place p = all[i].candidates.at(c);
-    return all[i].text.substr(p.begin, p.end - p.begin);
-  };
+  const auto words = [&](std::size_t i, std::size_t c) { return all[i].words(all[i].candidates.at(c)); };
   CHECK(words(0, 0) == " Mary ");
   CHECK(words(0, 1) == "Bob");
   CHECK(words(1, 0) == "Mary");

@@ -28,7 +28,7 @@ TEST_CASE("read_winograd reads schemas from token spans, and selects sets by nam
                            std::string(soup) + "\n" + twin + "\n" + "\n" + with(soup, "en\tone", "fr\ttwo") + "\n");
   const std::vector<MarkedText> all = read_winograd(file.path(), "en/one,fr/two");
   REQUIRE(all.size() == 3);
-  const auto words = [&](const MarkedText::Place& p) { return all[0].text.substr(p.begin, p.end - p.begin); };
+  const auto words = [&](const MarkedText::Place& p) { return all[0].words(p); };
   CHECK(words(all[0].query) == "it");
   REQUIRE(all[0].candidates.size() == 2);
   CHECK(words(all[0].candidates[0]) == "The soup");

@@ -25,10 +25,7 @@ TEST_CASE("read_winogrande finds options as words or parts of words, and pairs c
                      cloze("D-1", "He wore a t-shirt, no shirt: the _ was old.", "shirt", "t-shirt", "1"));
   const std::vector<MarkedText> all = read_winogrande(file.path());
   REQUIRE(all.size() == 5);
-  const auto words = [&](std::size_t i, std::size_t c) {
-    const MarkedText::Place p = all[i].candidates.at(c);
-    return all[i].text.substr(p.begin, p.end - p.begin);
-  };
+  const auto words = [&](std::size_t i, std::size_t c) { return all[i].words(all[i].candidates.at(c)); };
   CHECK(words(0, 0) == "Pim");
   CHECK(words(0, 1) == "Olaf");
   CHECK(all[0].text.substr(all[0].query.begin, 5) == "_ was");
