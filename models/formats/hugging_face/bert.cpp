@@ -138,16 +138,20 @@ std::vector<std::string> unused_tensors() {
   return {"embeddings.position_ids", "embeddings.token_type_ids", "pooler.*", "cls.seq_relationship.*"};
 }
 
-// Adds the head that predicts masked tokens.
-Family with_bert_head(Family family) {
+// Adds the head that predicts masked tokens. The names of its tensors begin with `head`.
+Family with_head(Family family, const std::string& head, const std::string& dense, const std::string& norm) {
   family.tensors.head()
       .candidates()
-      .linear("cls.predictions.transform.dense", {"transform.dense"})
-      .norm("cls.predictions.transform.LayerNorm", "transform.norm")
-      .same("cls.predictions.bias", "output_bias", "cls.predictions.decoder.bias")
-      .same("cls.predictions.decoder.bias", "output_bias")
-      .logits("cls.predictions.decoder.weight");
+      .linear(head + dense, {"transform.dense"})
+      .norm(head + norm, "transform.norm")
+      .same(head + "bias", "output_bias", head + "decoder.bias")
+      .same(head + "decoder.bias", "output_bias")
+      .logits(head + "decoder.weight");
   return family;
+}
+
+Family with_bert_head(Family family) {
+  return with_head(std::move(family), "cls.predictions.", "transform.dense", "transform.LayerNorm");
 }
 
 }  // namespace
@@ -184,16 +188,9 @@ Family albert_family() {
       .norm(layer + "attention.LayerNorm", "encoder.0.attention_norm")
       .linear(layer + "ffn", {"encoder.0.mlp.in"})
       .linear(layer + "ffn_output", {"encoder.0.mlp.out"})
-      .norm(layer + "full_layer_layer_norm", "encoder.0.mlp.norm")
-      .head()
-      .candidates()
-      .linear("predictions.dense", {"transform.dense"})
-      .norm("predictions.LayerNorm", "transform.norm")
-      .same("predictions.bias", "output_bias", "predictions.decoder.bias")
-      .same("predictions.decoder.bias", "output_bias")
-      .logits("predictions.decoder.weight");
+      .norm(layer + "full_layer_layer_norm", "encoder.0.mlp.norm");
   family.ignored.insert(family.ignored.end(), {"sop_classifier.*"});
-  return family;
+  return with_head(std::move(family), "predictions.", "dense", "LayerNorm");
 }
 
 Family modernbert_family() {
@@ -218,15 +215,8 @@ Family modernbert_family() {
 }
 
 Family roberta_family() {
-  Family family{{"roberta", "xlm-roberta", "camembert"}, read_roberta, {"roberta."}, bert_names(), unused_tensors()};
-  family.tensors.head()
-      .candidates()
-      .linear("lm_head.dense", {"transform.dense"})
-      .norm("lm_head.layer_norm", "transform.norm")
-      .same("lm_head.bias", "output_bias", "lm_head.decoder.bias")
-      .same("lm_head.decoder.bias", "output_bias")
-      .logits("lm_head.decoder.weight");
-  return family;
+  return with_head({{"roberta", "xlm-roberta", "camembert"}, read_roberta, {"roberta."}, bert_names(), unused_tensors()},
+                   "lm_head.", "dense", "layer_norm");
 }
 
 Family distilbert_family() {
