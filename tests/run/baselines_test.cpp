@@ -1,6 +1,7 @@
 #include "run/baselines.h"
 
 #include "tests/catch.h"
+#include "tests/explain/studies/bagged.h"
 #include "tests/message.h"
 #include "tests/scratch.h"
 
@@ -10,34 +11,16 @@
 
 using namespace heed;
 
-namespace {
-
-// "cup hid jam it WORD": candidates are the cup and the jam.
-Example asked(const std::string& word, int chosen) {
-  Example example{.tokens = {"cup", "hid", "jam", "it", word}, .query = 3, .candidates = {{0, 1}, {2, 3}}};
-  choose(example, chosen);
-  return example;
-}
-
-Vocabulary words() {
-  Vocabulary result;
-  result.let_stand_for_unknown("<unk>");
-  for (const char* word : {"cup", "hid", "jam", "it", "big", "tiny", "was", "tea"}) result.add(word);
-  return result;
-}
-
-}  // namespace
-
 TEST_CASE("read_baselines reads the bag of words and the training sentences from a run") {
   const Scratch scratch;
-  const std::vector<Example> training{asked("big", 0), asked("tiny", -1)};
+  const std::vector<Example> training{bagged("big", 0), bagged("tiny", -1)};
   CHECK(message([&] { read_baselines(scratch.path); }, scratch.path.string())
             .starts_with("FILE/baselines.safetensors: is missing; "));
-  write_baselines(scratch.path, training, words());
+  write_baselines(scratch.path, training, bagged_words());
   const Baselines read = read_baselines(scratch.path);
   CHECK(read.training == sentence_numbers(training));
-  const std::vector<Example> test{asked("big", 0), asked("was", 0), asked("tiny", 1)};
-  CHECK(read.bag.answers(test, words()) == BagOfWords(training, words()).answers(test, words()));
+  const std::vector<Example> test{bagged("big", 0), bagged("was", 0), bagged("tiny", 1)};
+  CHECK(read.bag.answers(test, bagged_words()) == BagOfWords(training, bagged_words()).answers(test, bagged_words()));
 
   const std::string file = baselines_path(scratch.path).string();
   const SafeTensors whole = read_safetensors(file);

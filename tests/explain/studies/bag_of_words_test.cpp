@@ -1,4 +1,5 @@
 #include "tests/catch.h"
+#include "tests/explain/studies/bagged.h"
 
 #include <heed/explain/studies/bag_of_words.h>
 
@@ -7,24 +8,6 @@
 
 using namespace heed;
 
-namespace {
-
-// Returns "cup hid jam it WORD" with the candidates cup and jam.
-Example bagged(const std::string& word, int chosen, const std::string& second = "jam") {
-  Example example{.tokens = {"cup", "hid", second, "it", word}, .query = 3, .candidates = {{0, 1}, {2, 3}}};
-  choose(example, chosen);
-  return example;
-}
-
-Vocabulary words() {
-  Vocabulary result;
-  result.let_stand_for_unknown("<unk>");
-  for (const char* word : {"cup", "hid", "jam", "it", "big", "tiny", "was", "tea"}) result.add(word);
-  return result;
-}
-
-}  // namespace
-
 TEST_CASE("BagOfWords learns which words predict a position, and which candidates are often correct") {
   std::vector<Example> training;
   for (int i = 0; i < 30; ++i) {
@@ -32,12 +15,12 @@ TEST_CASE("BagOfWords learns which words predict a position, and which candidate
     training.push_back(bagged("tiny", 1));
     training.push_back(bagged("was", 1, "tea"));
   }
-  const BagOfWords bag(training, words());
+  const BagOfWords bag(training, bagged_words());
   const std::vector<Example> test{bagged("big", 0), bagged("tiny", 0), bagged("was", 0, "tea")};
-  CHECK(bag.answers(test, words()) == std::vector<int>{0, 1, 1});
+  CHECK(bag.answers(test, bagged_words()) == std::vector<int>{0, 1, 1});
   Example turned = bagged("big", 0);  // the position counts, not the index of the candidate
   std::swap(turned.candidates[0], turned.candidates[1]);
-  CHECK(bag.answers({turned}, words()) == std::vector<int>{1});
+  CHECK(bag.answers({turned}, bagged_words()) == std::vector<int>{1});
 }
 
 TEST_CASE("BagOfWords accepts varying numbers of candidates, and an empty list of examples") {
@@ -49,12 +32,12 @@ TEST_CASE("BagOfWords accepts varying numbers of candidates, and an empty list o
     choose(three, 2);
     training.push_back(three);
   }
-  const BagOfWords bag(training, words());
+  const BagOfWords bag(training, bagged_words());
   // "tiny" predicts the third candidate, which the last example lacks.
-  CHECK(bag.answers({training[0], training[1], bagged("tiny", 0)}, words())[1] == 2);
-  CHECK(bag.answers({training[0], training[1], bagged("tiny", 0)}, words())[2] < 2);
-  CHECK(bag.answers({training[0]}, words()) == std::vector<int>{0});
-  CHECK(bag.answers({}, words()).empty());
+  CHECK(bag.answers({training[0], training[1], bagged("tiny", 0)}, bagged_words())[1] == 2);
+  CHECK(bag.answers({training[0], training[1], bagged("tiny", 0)}, bagged_words())[2] < 2);
+  CHECK(bag.answers({training[0]}, bagged_words()) == std::vector<int>{0});
+  CHECK(bag.answers({}, bagged_words()).empty());
 }
 
 TEST_CASE("BagOfWords reaches the minimum of its loss") {
@@ -65,11 +48,11 @@ TEST_CASE("BagOfWords reaches the minimum of its loss") {
     training.push_back(bagged("big", i % 4 == 0));
     training.push_back(bagged("tiny", i % 4 != 0));
   }
-  const BagOfWords bag(training, words());
+  const BagOfWords bag(training, bagged_words());
   const Tensor &place = bag.parameters()["place"], &own = bag.parameters()["own"];
   double difference = own.at({1, 0}) - own.at({3, 0});  // cup, jam
   for (const std::string word : {"cup", "hid", "jam", "it", "big"}) {
-    difference += place.at({words()[word], 0}) - place.at({words()[word], 1});
+    difference += place.at({bagged_words()[word], 0}) - place.at({bagged_words()[word], 1});
   }
   CHECK(difference == Approx(std::log(3.0)).margin(0.05));
 }
@@ -80,6 +63,6 @@ TEST_CASE("BagOfWords can answer that no candidate is correct if its training da
     training.push_back(bagged("big", 0));
     training.push_back(bagged("tiny", -1));
   }
-  CHECK(BagOfWords(training, words()).answers({bagged("big", 0), bagged("tiny", 0)}, words()) ==
+  CHECK(BagOfWords(training, bagged_words()).answers({bagged("big", 0), bagged("tiny", 0)}, bagged_words()) ==
         std::vector<int>{0, -1});
 }
