@@ -1,5 +1,6 @@
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
+#include "tests/models/random_models.h"
 
 #include <heed/explain/attribution.h>
 
@@ -11,11 +12,7 @@ namespace {
 
 // Changes all parameters, since biases start at 0 and gains at 1.
 SavedModel moved(SavedModel model) {
-  for (const auto& [name, parameter] : model.parameters) {
-    std::vector<double> values = parameter.to_vector();
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.3 * std::sin(static_cast<double>(i * i + 1));
-    Tensor(parameter).copy_from(tensor(parameter.shape(), values));
-  }
+  shake_all(model.parameters);
   return model;
 }
 

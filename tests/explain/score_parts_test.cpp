@@ -1,5 +1,6 @@
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
+#include "tests/models/random_models.h"
 
 #include <heed/explain/score_parts.h>
 #include <heed/nn/hook.h>
@@ -14,11 +15,7 @@ namespace {
 SavedModel deep_model(ModelConfig config) {
   std::visit([](auto& c) { c.transformer.layers = 3; }, config);
   SavedModel model = small_model(config);
-  for (const auto& [name, parameter] : model.parameters) {
-    std::vector<double> values = parameter.to_vector();
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.3 * std::sin(static_cast<double>(i * i + 1));
-    Tensor(parameter).copy_from(tensor(parameter.shape(), values));
-  }
+  shake_all(model.parameters);
   return model;
 }
 SavedModel deep_model(Positions positions, Tie tie, int sentences) {
