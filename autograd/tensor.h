@@ -239,5 +239,7 @@ struct MemoryUse {
 };
 MemoryUse memory_use();    ///< the memory now
 void reset_peak_memory();  ///< sets peak_bytes to bytes_in_use
+/// Returns memory that is cached for reuse to the system, for example after a model was closed.
+void release_cached_memory();
 
 }  // namespace heed

@@ -168,6 +168,32 @@ void check_tokenizer(const SavedModel& model) {
       "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) writes one. A GGUF file needs tokenizer.ggml.model");
 }
 
+TextBatch encode(const SavedModel& model, const std::vector<std::string>& texts) {
+  check_tokenizer(model);
+  const TransformerConfig& config = model.transformer().config;
+  std::vector<std::vector<std::int32_t>> rows;
+  TextBatch batch;
+  int longest = 0;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    std::vector<std::int32_t>& row = rows.emplace_back();
+    for (const std::string& token : model.tokenizer(texts[i])) row.push_back(model.vocabulary[token]);
+    if (row.empty() || std::ssize(row) > config.max_length) {
+      fail("text {}: expected 1 to {} tokens, got {}", i, config.max_length, row.size());
+    }
+    check_positions(config, row);
+    batch.lengths.push_back(static_cast<int>(row.size()));
+    longest = std::max(longest, batch.lengths.back());
+  }
+  if (texts.empty()) fail("encode: expected at least one text");
+  std::vector<std::int32_t> all;
+  for (std::vector<std::int32_t>& row : rows) {
+    row.resize(static_cast<std::size_t>(longest));
+    all.insert(all.end(), row.begin(), row.end());
+  }
+  batch.tokens = Ids({std::ssize(rows), longest}, std::move(all));
+  return batch;
+}
+
 Example question(const SavedModel& model, std::string_view text, const std::string& query) {
   if (std::holds_alternative<CandidateChooser>(*model.network)) return question_with_candidates(model, text, query);
   if (model.tokenizer.pretrained()) return pretrained_question(model, text, query);

@@ -12,6 +12,14 @@ namespace heed {
 /// sentences. Brackets mark the candidates for a CandidateChooser. Throws `Error` when the text has no such token.
 Example question(const SavedModel& model, std::string_view text, const std::string& query = "");
 
+/// Returns texts as a batch for the model's transformer, one per row, with the tokens that its template adds ([CLS], [SEP]).
+/// Short ones are padded. Throws `Error` for a text that is empty or longer than the model's maximum, for unknown words, and for
+/// a pretrained model without a tokenizer.
+///
+///     const TextBatch texts = encode(model, {"The animal was tired.", "The street was wide."});
+///     const Tensor states = model.transformer()(texts).output;   // (2, T, d_model)
+TextBatch encode(const SavedModel& model, const std::vector<std::string>& texts);
+
 /// Throws `Error` for a pretrained model that came without a tokenizer.
 void check_tokenizer(const SavedModel& model);
 

@@ -28,8 +28,9 @@ void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::s
 /// Frozen parameters are constants for recordings: they get no gradient, operations on constants alone are not
 /// recorded, and optimisers do not change them.
 ///
-///     parameters.freeze("encoder");               // train the head alone
-///     Optimizer optimizer(parameters, options);   // keeps moments for the head alone
+///     parameters.freeze("");                       // all parameters so far, such as those of a pretrained model
+///     const Linear head(Scope(parameters, 1) / "head", 384, 2);
+///     Optimizer optimizer(parameters, options);   // trains the head alone
 class Parameters {
  public:
   Parameters() = default;

@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
+#include <malloc.h>
 #include <mutex>
 #include <sys/mman.h>
 #include <vector>
@@ -63,16 +64,21 @@ void free_block(void* block, std::size_t bytes) {
   std::free(static_cast<char*>(block) - (is_large(bytes) ? into_page : 0));
 }
 
+// Gives the blocks that no tensor holds back to the system.
+void free_unused(Pool& pool) {
+  for (int c = 0; c < class_count; ++c) {
+    std::vector<void*>& blocks = pool.free_blocks[static_cast<std::size_t>(c)];
+    for (void* unused : blocks) free_block(unused, static_cast<std::size_t>(class_bytes(c)));
+    pool.use.bytes_reserved -= static_cast<std::int64_t>(blocks.size()) * class_bytes(c);
+    blocks.clear();
+  }
+}
+
 void* system_allocate(Pool& pool, std::int64_t bytes, const char* operation) {
   const std::size_t size = static_cast<std::size_t>(bytes);
   void* block = allocate_block(size);
   if (!block) {
-    for (int c = 0; c < class_count; ++c) {
-      std::vector<void*>& blocks = pool.free_blocks[static_cast<std::size_t>(c)];
-      for (void* unused : blocks) free_block(unused, static_cast<std::size_t>(class_bytes(c)));
-      pool.use.bytes_reserved -= static_cast<std::int64_t>(blocks.size()) * class_bytes(c);
-      blocks.clear();
-    }
+    free_unused(pool);
     block = allocate_block(size);
   }
   if (!block) {
@@ -118,6 +124,15 @@ void reset_peak_memory() {
   cpu::Pool& p = cpu::pool();
   const std::lock_guard lock(p.mutex);
   p.use.peak_bytes = p.use.bytes_in_use;
+}
+
+void release_cached_memory() {
+  cpu::Pool& p = cpu::pool();
+  const std::lock_guard lock(p.mutex);
+  cpu::free_unused(p);
+#if defined(__GLIBC__)
+  ::malloc_trim(0);
+#endif
 }
 
 MemoryUse memory_use() {

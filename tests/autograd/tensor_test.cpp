@@ -9,6 +9,15 @@ static_assert(!std::is_assignable_v<Tensor, const Tensor&> && !std::is_assignabl
 static_assert(std::is_copy_assignable_v<Tensor> && std::is_nothrow_move_assignable_v<Tensor>);
 static_assert(std::is_copy_constructible_v<Tensor> && std::is_nothrow_move_constructible_v<Tensor>);
 
+TEST_CASE("release_cached_memory gives back all memory that no tensor holds") {
+  const Tensor kept = ones({1000});
+  { const Tensor large = ones({3'000'000}); }
+  CHECK(memory_use().bytes_reserved > memory_use().bytes_in_use + 12'000'000 - 1);
+  release_cached_memory();
+  CHECK(memory_use().bytes_reserved == memory_use().bytes_in_use);
+  CHECK(sum(kept).item() == 1000);
+}
+
 TEST_CASE("Tensors can be created, read, converted and written") {
   const Tensor x = tensor({2, 2}, {1, 2, 3, 4});
   CHECK(x.at({1, 0}) == 3);

@@ -157,6 +157,27 @@ TEST_CASE("question() asks at the last mask, and a query may have either name of
         }).starts_with("the sentence does not contain the token '<mask>'"));
 }
 
+TEST_CASE("encode() pads the texts of a batch, which the transformer reads as it reads each alone") {
+  SavedModel model{.tokenizer = Tokenizer::of_text(Split::characters)};
+  for (const char* letter : {"a", "b", "c"}) model.vocabulary.add(letter);
+  TransformerConfig config = small_config();
+  config.max_length = 4;
+  make_network(model, decoder_of(config));
+  const std::vector<std::string> texts{"abca", "c", "bb"};
+  const TextBatch batch = encode(model, texts);
+  CHECK((batch.tokens.shape() == Shape{3, 4} && batch.lengths == std::vector{4, 1, 2}));
+  const Tensor states = model.transformer()(batch).output;
+  for (int i = 0; i < 3; ++i) {
+    const std::string& text = texts[static_cast<std::size_t>(i)];
+    const Tensor alone = model.transformer()(encode(model, {text})).output[0];
+    CHECK(max(abs(slice(states[i], 0, 0, alone.size(0)) - alone)).item() < 1e-6);
+  }
+  CHECK(message([&] { encode(model, {"a", "abcab"}); }) == "text 1: expected 1 to 4 tokens, got 5");
+  CHECK(message([&] { encode(model, {""}); }) == "text 0: expected 1 to 4 tokens, got 0");
+  CHECK(message([&] { encode(model, {}); }) == "encode: expected at least one text");
+  CHECK(message([&] { encode(model, {"ax"}); }) != "no error");
+}
+
 TEST_CASE("questions() turns an example into a batch of one question") {
   const SavedModel story = small_model(Positions::learned, Tie::none, Bias::no, 2);
   const Questions asked = questions(*story.network, story.vocabulary, question(story, "the dog was tired . was it ?"));

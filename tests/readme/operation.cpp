@@ -1,5 +1,7 @@
-// An operation of a program outside the tree, with the check of its gradient.
+// An operation of a program outside the tree, with the check of its gradient, and objects made before main() begins.
+#include <heed/data/tasks/coreference.h>
 #include <heed/heed.h>
+#include <heed/models/formats/saved_model.h>
 
 #include <iostream>
 
@@ -26,7 +28,11 @@ Tensor product(const Tensor& a, const Tensor& b) {
                 });
 }
 
+static const Task task = coreference_task(4, 4, Random(1));
+static const SavedModel model = load_model("all-MiniLM-L6-v2");
+
 int main() {
+  if (task.train.size() != 4 || model.layers() < 1) return 1;
   for (const Operation* operation : {&cube_operation, &product_operation}) {
     const CheckReport report = check(*operation);
     std::cout << operation->name() << (report.passed ? " passed " : " failed ") << report.worst.where << "\n";
