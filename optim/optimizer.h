@@ -49,6 +49,7 @@ class Optimizer {
   /// Throws Error for a store without parameters, for a parameter that is a view with gaps, for an unknown name in a
   /// group, and for an option out of range: betas and momentum [0, 1), eps > 0, weight_decay and rate >= 0.
   explicit Optimizer(const Parameters& parameters, OptimizerOptions options = {});
+  Optimizer(Optimizer&&) = default;  ///< a copy would share the moments: use state() and load_state()
 
   /// Updates every parameter that is not frozen, by gradient_factor times its gradient (clip_factor() in optim/clip.h).
   /// Ignores gradients of variables of other stores. It checks everything before it changes a parameter. Throws Error

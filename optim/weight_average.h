@@ -14,6 +14,7 @@ class WeightAverage {
  public:
   /// Throws Error if a parameter is a view with gaps.
   explicit WeightAverage(const Parameters& parameters);
+  WeightAverage(WeightAverage&&) = default;  ///< a copy would share the means
 
   /// Adds the current weights. Throws Error if parameters were made since the first call.
   void add();

@@ -107,6 +107,7 @@ class Loader {
         problems_.push_back(fmt::format("unknown: {} {}", excerpt(entry.stored.name), to_string(entry.stored.shape)));
       }
     }
+    if (loading_.progress) loading_.progress(1);
     for (const auto& [name, parameter] : parameters_) {
       if (values_.contains(name) || misshapen_.contains(name)) continue;
       problems_.push_back(

@@ -107,7 +107,7 @@ std::string architecture_of(const Model& network, const std::string& pretrained)
   std::string family = pretrained;
   for (const char* head : {"For", "LMHead", "DoubleHeads"}) family = family.substr(0, family.find(head));
   if (family.ends_with("Model")) family.resize(family.size() - 5);
-  if (!predicts_tokens(network)) return family + "Model";
+  if (!predicts_tokens(network)) return family + (family == "Gemma3" ? "TextModel" : "Model");
   if (std::holds_alternative<MaskedLanguageModel>(network)) return family + "ForMaskedLM";
   if (family.ends_with("Text")) family.resize(family.size() - 4);  // Gemma3TextModel, Gemma3ForCausalLM
   return family + (family == "GPT2" ? "LMHeadModel" : "ForCausalLM");

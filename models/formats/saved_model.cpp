@@ -240,6 +240,12 @@ SavedModel load_model(const std::filesystem::path& path, const Loading& loading)
     return load_hugging_face(directory, loading);
   if (is_gguf(path)) return load_gguf(path, loading);
   const std::string file = path.string();
+  if (std::filesystem::is_directory(path)) {
+    refuse_adapter(path);
+    const std::vector<std::string> models = models_in(path);
+    fail("{}: is a directory without a model: expected config.json{}", file,
+         models.empty() ? "" : fmt::format("; open one of its models: {}", listed(models, ", ", 5)));
+  }
   const SafeTensors content = read_safetensors(path);
   ModelConfig config;
   SavedModel model = without_network(content, file, config);

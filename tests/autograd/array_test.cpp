@@ -13,6 +13,12 @@ TEST_CASE("An array is row-major, shared and empty by default") {
   CHECK((Ids().shape() == Shape{0} && Ids().numel() == 0));
 }
 
+TEST_CASE("An array stays valid after a move") {
+  Ids first({2}, {1, 2});
+  const Ids second = std::move(first);
+  CHECK((first.numel() == 2 && second[1] == 2));
+}
+
 TEST_CASE("Wrong use of an array throws an Error that states what was expected") {
   const Ids ids({2, 3}, {0, 1, 2, 3, 4, 5});
   check_messages({{"array: shape (2, 2) needs 4 values, got 3",

@@ -96,6 +96,26 @@ TEST_CASE("A hook sees and changes the attention of a text that is read piece by
   CHECK(distance(last, reshape(whole, last.shape())) < 1e-12);
 }
 
+TEST_CASE("An exception of a hook leaves a cache as it was") {
+  TransformerConfig config = modern_config();
+  config.vocabulary = 9;
+  Parameters parameters;
+  const LanguageModel model(Scope(parameters, 3, DType::float64), decoder_of(config));
+  Cache cache, undisturbed;
+  for (Cache* one : {&cache, &undisturbed}) model.append(Ids({1, 2}, {1, 2}), *one);
+  {
+    const Hook hook([](const std::string& name, Tensor&) {
+      if (name == "encoder.1.attention.scores") throw Error("stop");
+    });
+    CHECK_THROWS(model.append(Ids({1, 1}, {3}), cache));
+  }
+  const Ids next({1, 1}, {4});
+  CHECK(same_bits(model.append(next, cache), model.append(next, undisturbed)));
+  CHECK(message([&] {
+          model.append(Ids({1, 0}, {}), cache);
+        }) == "Transformer: expected at least one token per text, got (1, 0)");
+}
+
 TEST_CASE("A hook that only reads does not change output, weights and gradients") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const int mlp = GENERATE(0, 6);

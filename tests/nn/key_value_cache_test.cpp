@@ -32,6 +32,24 @@ TEST_CASE("Attention with a key-value cache, chunk by chunk, equals attention ov
   CHECK(same_bits(slice(layer(later, mask).output, 1, 0, 100), slice(at_once, 1, 0, 100)));
 }
 
+TEST_CASE("Two continuations of a copied cache do not disturb each other") {
+  const Tensor one = tensor({1, 1, 1, 2}, {1, 2}), two = tensor({1, 1, 1, 2}, {3, 4});
+  KeyValueCache first;
+  first.append(one, one);
+  KeyValueCache second = first, assigned;
+  assigned = first;
+  first.append(one, one);
+  second.append(two, two), assigned.append(two, two);
+  CHECK(first.append(one, one).second.to_vector() == std::vector<double>{1, 2, 1, 2, 1, 2});
+  CHECK(second.append(one, one).second.to_vector() == std::vector<double>{1, 2, 3, 4, 1, 2});
+  second.truncate(1);
+  CHECK(second.length() == 1);
+  CHECK(second.append(two, two).first.to_vector() == std::vector<double>{1, 2, 3, 4});
+  KeyValueCache empty;
+  const KeyValueCache copy = empty;
+  CHECK(copy.length() == 0);
+}
+
 TEST_CASE("KeyValueCache::append throws for wrong shapes and for recorded tensors") {
   check_messages({{"KeyValueCache: float32 (2, 1, 1, 3) does not follow what is held, float32 (2, 1, T, 2)",
                    [] {

@@ -140,8 +140,8 @@ TEST_CASE("Optimizer::step names parameters created after the optimiser, and cha
   const Scope scope(parameters, 1);
   const Tensor early = scope.parameter("early", {2}, Init::ones());
   parameters.freeze("early");
-  Optimizer optimizer(parameters, {});
-  Optimizer moved = optimizer;
+  Optimizer optimizer(parameters, {}), other(parameters, {});
+  Optimizer moved = std::move(other);
   const Tensor late = (scope / "late").parameter("weight", {2}, Init::ones());
   const Tensor last = (scope / "late").parameter("bias", {2}, Init::ones());
   Gradients gradients;

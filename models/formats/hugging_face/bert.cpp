@@ -173,7 +173,7 @@ Family electra_family() {
       .norm("generator_predictions.LayerNorm", "transform.norm")
       .same("generator_lm_head.bias", "output_bias")
       .logits("generator_lm_head.weight");
-  family.ignored.insert(family.ignored.end(), {"discriminator_predictions.*"});
+  family.ignored.insert(family.ignored.end(), {"discriminator_predictions.*", "sequence_summary.*"});
   return family;
 }
 
@@ -215,8 +215,9 @@ Family modernbert_family() {
 }
 
 Family roberta_family() {
-  return with_head({{"roberta", "xlm-roberta", "camembert"}, read_roberta, {"roberta."}, bert_names(), unused_tensors()},
-                   "lm_head.", "dense", "layer_norm");
+  return with_head(
+      {{"roberta", "xlm-roberta", "camembert"}, read_roberta, {"roberta."}, bert_names(), unused_tensors()}, "lm_head.",
+      "dense", "layer_norm");
 }
 
 Family distilbert_family() {

@@ -73,6 +73,7 @@ void read_scaling(ConfigReader& json, TransformerConfig& config, std::optional<i
   if (original) json.ignore({"original_max_position_embeddings"});
   if (type == "linear") {
     rotary.scaling = RotaryScaling::linear;
+    json.ignore({"original_max_position_embeddings"});
     rotary.factor = json.positive("factor");
   } else if (type == "dynamic") {  // texts up to max_length keep their frequencies; heed reads no longer ones
     json.positive("factor");

@@ -136,6 +136,16 @@ TEST_CASE("load_model rejects a file without a valid heed model, and states the 
         std::string::npos);
 }
 
+TEST_CASE("load_model names the models in a directory that is none, and a model without a network throws") {
+  const Scratch scratch;
+  const auto opening = [&] { return message([&] { load_model(scratch.path); }, scratch.path.string()); };
+  CHECK(opening() == "FILE: is a directory without a model: expected config.json");
+  std::filesystem::create_directory(scratch / "inner");
+  write_file(scratch / "inner" / "config.json", R"({"model_type": "bert"})");
+  CHECK(opening() == "FILE: is a directory without a model: expected config.json; open one of its models: FILE/inner");
+  CHECK(message([] { SavedModel().layers(); }) == "SavedModel: the network is missing");
+}
+
 TEST_CASE("load_model rejects a value that is not finite, and names it") {
   const auto with = [](float value) {
     return loading([=](SafeTensors& content) {

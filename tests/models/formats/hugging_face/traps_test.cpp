@@ -37,6 +37,14 @@ TEST_CASE("Rotary embeddings are read in the form of transformers 4 and 5") {
     CHECK(CopiedModel(name).config([](Json& json) { as_version_4(json); }).difference() < exactly);
     CHECK(CopiedModel(name).config([](Json& json) { as_version_4(json, "type"); }).difference() < exactly);
   }
+  CopiedModel both("llama");
+  both.config([](Json& json) {
+    as_version_4(json);
+    json["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 7.0}};  // rope_scaling counts
+  });
+  CHECK(both.difference() < exactly);
+  both.config([](Json& json) { json["rope_scaling"] = Json::object(); });  // an empty one does not
+  CHECK(both.difference() > 1e-3);
   CopiedModel phi3("phi3");
   phi3.config([](Json& json) { as_version_4(json, "type"), json["rope_scaling"]["type"] = "su"; });
   CHECK(phi3.difference() < exactly);
@@ -253,6 +261,7 @@ TEST_CASE("RoBERTa's positions begin after the id of the padding") {
   other.config([](Json& json) { json["pad_token_id"] = 0; });
   CHECK(other.difference() > 1e-3);
   CHECK_NOTHROW(check_positions(config, {0, 2, 60}));
+  CHECK_NOTHROW(check_positions(load_model(golden_models / "opt").transformer().config, {0, 1, 60}));
   CHECK(message([&] {
           check_positions(config, {5, 1, 7});
         }) ==
