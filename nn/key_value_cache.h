@@ -15,12 +15,10 @@ namespace heed {
 class KeyValueCache {
  public:
   KeyValueCache() = default;
-  KeyValueCache(const KeyValueCache& other);
-  KeyValueCache(KeyValueCache&& other) noexcept { swap(other); }
-  KeyValueCache& operator=(KeyValueCache other) noexcept {
-    swap(other);
-    return *this;
-  }
+  KeyValueCache(const KeyValueCache& other);                                                     ///< copies the memory
+  KeyValueCache(KeyValueCache&&) = default;                                                      ///< moves it
+  KeyValueCache& operator=(const KeyValueCache& other) { return *this = KeyValueCache(other); }  ///< copies the memory
+  KeyValueCache& operator=(KeyValueCache&&) = default;                                           ///< moves it
 
   std::int64_t length() const { return length_; }  ///< number of tokens
   /// Appends K (B, kv_heads, T, d_k) and V (B, kv_heads, T, d_v) of the next tokens. Returns those of all tokens as
@@ -31,10 +29,6 @@ class KeyValueCache {
   void truncate(std::int64_t length) { length_ = std::min(length_, length); }
 
  private:
-  void swap(KeyValueCache& other) noexcept {
-    std::swap(K_, other.K_), std::swap(V_, other.V_), std::swap(length_, other.length_);
-  }
-
   /// (B, kv_heads, d_k, capacity), in the order in which products with queries read them, and (B, kv_heads, capacity,
   /// d_v). The first `length_` tokens are filled.
   Tensor K_, V_;

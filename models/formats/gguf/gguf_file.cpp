@@ -251,7 +251,7 @@ Header read_header(const OpenFile& file, const std::string& path) {
   return header;
 }
 
-// What a file's metadata say of the model's files.
+// The numbers by which the files of a model name each other.
 struct Numbering {
   std::int64_t number = 0, count = 1;  // of this file, from 0; of all files
   std::int64_t tensors = -1;           // in all files; -1: unknown

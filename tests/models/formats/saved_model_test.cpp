@@ -136,7 +136,7 @@ TEST_CASE("load_model rejects a file without a valid heed model, and states the 
         std::string::npos);
 }
 
-TEST_CASE("load_model names the models in a directory that is none, and a model without a network throws") {
+TEST_CASE("load_model suggests the models in a directory, and a SavedModel without a network throws") {
   const Scratch scratch;
   const auto opening = [&] { return message([&] { load_model(scratch.path); }, scratch.path.string()); };
   CHECK(opening() == "FILE: is a directory without a model: expected config.json");

@@ -30,7 +30,7 @@ TEST_CASE("Keys that libraries write and that change no number are ignored in ev
          {"antemplate", "author", "badwordsids", "created_date", "custom_pipelines", "max_sequence_length",
           "model_max_length", "n_special", "name", "predict_special_tokens", "tokenizer_type", "welcome"})
       config[key] = "of the author";
-    // Of other families: transformers' own test models have them.
+    // Keys of other families, which transformers' own test models have.
     for (const char* key : {"embed_dim", "n_ctx", "num_choices", "summary_type", "use_unpad"}) config[key] = 37;
     for (const char* key : {"hidden_act", "intermediate_size", "position_embedding_type", "type_vocab_size"}) {
       if (!config.contains(key))

@@ -387,7 +387,7 @@ TEST_CASE("The exported config.json names the class of transformers with the exp
   CHECK(class_of("text_of_gpt2") == "GPT2LMHeadModel");
   CopiedModel classifier("gemma3");
   classifier.config([](Json& json) { json["architectures"] = {"Gemma3ForSequenceClassification"}; });
-  classifier.config([](Json& json) { json["tie_word_embeddings"] = false; });  // and it has no other head
+  classifier.config([](Json& json) { json["tie_word_embeddings"] = false; });  // so that it lacks logits
   const Scratch scratch;
   export_hugging_face(load_model(classifier.path()), scratch.path);
   CHECK(parse_json(read_file(scratch / "config.json")).at("architectures")[0] == "Gemma3TextModel");
