@@ -19,9 +19,15 @@ Tensor LanguageModel::loss(const Ids& tokens, const Ids& next, const Dropout& dr
 }
 
 Tensor LanguageModel::append(const Ids& tokens, Cache& cache) const {
+  const std::int64_t read = cache.empty() ? 0 : cache[0].length();
   const Tensor states = transformer.append(tokens, cache);
   const std::int64_t B = states.size(0), T = states.size(1), d = states.size(2);
-  return unembedding(reshape(slice(states, 1, T - 1, T), {B, d}));
+  try {
+    return unembedding(reshape(slice(states, 1, T - 1, T), {B, d}));
+  } catch (...) {
+    truncate(cache, read);
+    throw;
+  }
 }
 
 Answers LanguageModel::answer(const Questions& questions, Compute compute, Weights weights, const Dropout& drop) const {

@@ -35,7 +35,8 @@ struct LanguageModel {
   Tensor operator()(const Ids& tokens, const Dropout& drop = {}) const;
   /// Returns the mean cross-entropy of `next` (B T or B, T; -1 does not count): ().
   Tensor loss(const Ids& tokens, const Ids& next, const Dropout& drop = {}) const;
-  /// Appends tokens (B, T) to those of `cache` and returns the logits of the token after the last: (B, vocabulary).
+  /// Appends tokens (B, T) to those of `cache` and returns the logits of the token after the last: (B, vocabulary). The
+  /// cache is as before when it throws.
   Tensor append(const Ids& tokens, Cache& cache) const;
   /// Returns the logits of the token after each query: (B, vocabulary).
   Answers answer(const Questions& questions, Compute compute = Compute::all, Weights weights = Weights::no,

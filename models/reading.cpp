@@ -171,26 +171,39 @@ void check_tokenizer(const SavedModel& model) {
 TextBatch encode(const SavedModel& model, const std::vector<std::string>& texts) {
   check_tokenizer(model);
   const TransformerConfig& config = model.transformer().config;
-  std::vector<std::vector<std::int32_t>> rows;
+  const bool has_sentences = !model.tokenizer.pretrained() && reads_sentences(*model.network);
+  std::vector<std::vector<std::int32_t>> rows, numbers;
   TextBatch batch;
   int longest = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     std::vector<std::int32_t>& row = rows.emplace_back();
-    for (const std::string& token : model.tokenizer(texts[i])) row.push_back(model.vocabulary[token]);
+    const std::vector<std::string> tokens = model.tokenizer(texts[i]);
+    for (const std::string& token : tokens) row.push_back(model.vocabulary[token]);
     if (row.empty() || std::ssize(row) > config.max_length) {
       fail("text {}: expected 1 to {} tokens, got {}", i, config.max_length, row.size());
     }
     check_positions(config, row);
+    if (has_sentences) {
+      const std::vector<int> of_tokens = sentence_numbers(tokens);  // the first token has the largest
+      if (of_tokens[0] >= config.segments) {
+        fail("text {} has {} sentences; the model reads up to {}", i, of_tokens[0] + 1, config.segments);
+      }
+      numbers.emplace_back(of_tokens.begin(), of_tokens.end());
+    }
     batch.lengths.push_back(static_cast<int>(row.size()));
     longest = std::max(longest, batch.lengths.back());
   }
   if (texts.empty()) fail("encode: expected at least one text");
-  std::vector<std::int32_t> all;
-  for (std::vector<std::int32_t>& row : rows) {
-    row.resize(static_cast<std::size_t>(longest));
-    all.insert(all.end(), row.begin(), row.end());
-  }
-  batch.tokens = Ids({std::ssize(rows), longest}, std::move(all));
+  const auto padded = [&](std::vector<std::vector<std::int32_t>>& of_texts) {
+    std::vector<std::int32_t> all;
+    for (std::vector<std::int32_t>& row : of_texts) {
+      row.resize(static_cast<std::size_t>(longest));
+      all.insert(all.end(), row.begin(), row.end());
+    }
+    return Ids({std::ssize(of_texts), longest}, std::move(all));
+  };
+  batch.tokens = padded(rows);
+  if (has_sentences) batch.segments = padded(numbers);
   return batch;
 }
 

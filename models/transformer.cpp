@@ -202,7 +202,7 @@ Tensor Transformer::append(const Ids& tokens, Cache& cache) const {
     for (std::size_t layer = 0; layer < blocks.size(); ++layer) x = blocks[layer].append(x, cache[layer]);
     return normalised(x);
   } catch (...) {  // a hook can throw, and memory can run out
-    for (KeyValueCache& layer : cache) layer.truncate(read);
+    truncate(cache, read);
     throw;
   }
 }

@@ -96,5 +96,9 @@ struct TransformerBlock {
 
 /// Keys and values of the tokens so far, one cache per layer.
 using Cache = std::vector<KeyValueCache>;
+/// Removes the tokens behind the first `length` from each layer. Throws Error when it is negative.
+inline void truncate(Cache& cache, std::int64_t length) {
+  for (KeyValueCache& layer : cache) layer.truncate(length);
+}
 
 }  // namespace heed

@@ -46,6 +46,11 @@ KeyValueCache::KeyValueCache(const KeyValueCache& other) : length_(other.length_
   if (other.K_.defined()) K_ = other.K_.clone(), V_ = other.V_.clone();
 }
 
+void KeyValueCache::truncate(std::int64_t length) {
+  if (length < 0) fail("KeyValueCache::truncate: expected a length of at least 0, got {}", length);
+  length_ = std::min(length_, length);
+}
+
 std::pair<Tensor, Tensor> KeyValueCache::append(const Tensor& K, const Tensor& V) {
   for (const Tensor* x : {&K, &V}) {
     if (x->rank() != 4) fail("KeyValueCache: expected (B, kv_heads, T, d), got {}", to_string(x->shape()));

@@ -1,7 +1,6 @@
 #pragma once
 #include <heed/autograd/tensor.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace heed {
@@ -15,20 +14,27 @@ namespace heed {
 class KeyValueCache {
  public:
   KeyValueCache() = default;
-  KeyValueCache(const KeyValueCache& other);                                                     ///< copies the memory
-  KeyValueCache(KeyValueCache&&) = default;                                                      ///< moves it
-  KeyValueCache& operator=(const KeyValueCache& other) { return *this = KeyValueCache(other); }  ///< copies the memory
-  KeyValueCache& operator=(KeyValueCache&&) = default;                                           ///< moves it
+  KeyValueCache(const KeyValueCache& other);                      ///< copies the memory
+  KeyValueCache(KeyValueCache&& other) noexcept { swap(other); }  ///< leaves `other` empty
+  /// Takes over a copy, or an object that is moved from and left empty.
+  KeyValueCache& operator=(KeyValueCache other) noexcept {
+    swap(other);
+    return *this;
+  }
 
   std::int64_t length() const { return length_; }  ///< number of tokens
   /// Appends K (B, kv_heads, T, d_k) and V (B, kv_heads, T, d_v) of the next tokens. Returns those of all tokens as
   /// views, valid until the next call. Throws Error when they are recorded (use NoRecording), or have other sizes than
   /// the cached ones.
   std::pair<Tensor, Tensor> append(const Tensor& K, const Tensor& V);
-  /// Removes the tokens behind the first `length`.
-  void truncate(std::int64_t length) { length_ = std::min(length_, length); }
+  /// Removes the tokens behind the first `length`. Throws Error when it is negative.
+  void truncate(std::int64_t length);
 
  private:
+  void swap(KeyValueCache& other) noexcept {
+    std::swap(K_, other.K_), std::swap(V_, other.V_), std::swap(length_, other.length_);
+  }
+
   /// (B, kv_heads, d_k, capacity), in the order in which products with queries read them, and (B, kv_heads, capacity,
   /// d_v). The first `length_` tokens are filled.
   Tensor K_, V_;

@@ -4,6 +4,8 @@
 
 #include <heed/models/reading.h>
 
+#include <algorithm>
+
 using namespace heed;
 
 namespace {
@@ -172,6 +174,11 @@ TEST_CASE("encode() pads the texts of a batch, which the transformer reads as it
     const Tensor alone = model.transformer()(encode(model, {text})).output[0];
     CHECK(max(abs(slice(states[i], 0, 0, alone.size(0)) - alone)).item() < 1e-6);
   }
+  SavedModel of_sentences{.tokenizer = Tokenizer(Split::words), .queries = {"b"}};
+  for (const char* word : {"a", "b", "."}) of_sentences.vocabulary.add(word);
+  make_network(of_sentences, answerer_of(small_config(Positions::learned, Tie::none, Bias::no, 2)));
+  CHECK(std::ranges::equal(encode(of_sentences, {"a . b", "b"}).segments, std::vector{1, 1, 0, 0, 0, 0}));
+  CHECK(message([&] { encode(of_sentences, {"a . a . b"}); }) == "text 0 has 3 sentences; the model reads up to 2");
   CHECK(message([&] { encode(model, {"a", "abcab"}); }) == "text 1: expected 1 to 4 tokens, got 5");
   CHECK(message([&] { encode(model, {""}); }) == "text 0: expected 1 to 4 tokens, got 0");
   CHECK(message([&] { encode(model, {}); }) == "encode: expected at least one text");

@@ -103,9 +103,9 @@ TEST_CASE("An exception of a hook leaves a cache as it was") {
   const LanguageModel model(Scope(parameters, 3, DType::float64), decoder_of(config));
   Cache cache, undisturbed;
   for (Cache* one : {&cache, &undisturbed}) model.append(Ids({1, 2}, {1, 2}), *one);
-  {
-    const Hook hook([](const std::string& name, Tensor&) {
-      if (name == "encoder.1.attention.scores") throw Error("stop");
+  for (const std::string value : {"encoder.1.attention.scores", "encoder.norm.output", "logits"}) {
+    const Hook hook([&](const std::string& name, Tensor&) {
+      if (name == value) throw Error("stop");
     });
     CHECK_THROWS(model.append(Ids({1, 1}, {3}), cache));
   }

@@ -45,9 +45,11 @@ TEST_CASE("Two continuations of a copied cache do not disturb each other") {
   second.truncate(1);
   CHECK(second.length() == 1);
   CHECK(second.append(two, two).first.to_vector() == std::vector<double>{1, 2, 3, 4});
-  KeyValueCache empty;
-  const KeyValueCache copy = empty;
-  CHECK(copy.length() == 0);
+  CHECK(message([&] { second.truncate(-1); }) == "KeyValueCache::truncate: expected a length of at least 0, got -1");
+  const KeyValueCache taken = std::move(second);
+  CHECK((taken.length() == 2 && second.length() == 0));
+  second.append(one, one);
+  CHECK(KeyValueCache(second).length() == 1);
 }
 
 TEST_CASE("KeyValueCache::append throws for wrong shapes and for recorded tensors") {
