@@ -110,7 +110,7 @@ class Pretrained {
     constexpr std::int64_t context = 60;  // before it starts anew
     const auto* decoder = std::get_if<LanguageModel>(&*model_.network);
     if (!decoder) return max(model_.transformer()({tokens_}).output).item();
-    if (tokens_.numel() > 1 || (!cache_.empty() && cache_[0].length() >= context)) cache_.clear();
+    if (tokens_.numel() > 1 || length(cache_) >= context) cache_.clear();
     const Tensor logits = decoder->append(tokens_, cache_);
     if (tokens_.numel() == 1) tokens_ = reshape(argmax(logits), {1, 1});
     return max(logits).item();

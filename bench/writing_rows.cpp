@@ -24,9 +24,9 @@ class Writer {
     std::vector<double> logits;
     for (int i = 0; i < tokens; ++i) {
       const LanguageModel& model = decoder_->model;
-      const std::int64_t context = model.transformer.config.max_length, read = cache_.empty() ? 0 : cache_[0].length();
+      const std::int64_t context = model.transformer.config.max_length;
       std::int64_t unread = 1;
-      if (read + unread > context) {  // as in inspect generate
+      if (length(cache_) + unread > context) {  // as in inspect generate
         cache_.clear();
         unread = std::max<std::int64_t>(1, context / 2);
       }

@@ -106,7 +106,7 @@ Generated continue_text(const SavedModel& model, const Continuation& continuatio
   Cache cache;
   std::int64_t unread = std::min(std::ssize(tokens), context);
   for (int i = 0; i < continuation.tokens; ++i) {
-    if (const std::int64_t read = cache.empty() ? 0 : cache[0].length(); read + unread > context) {
+    if (length(cache) + unread > context) {
       cache.clear();  // restarts with the later half of the context
       unread = std::max<std::int64_t>(1, context / 2);
     }

@@ -19,7 +19,7 @@ Tensor LanguageModel::loss(const Ids& tokens, const Ids& next, const Dropout& dr
 }
 
 Tensor LanguageModel::append(const Ids& tokens, Cache& cache) const {
-  const std::int64_t read = cache.empty() ? 0 : cache[0].length();
+  const std::int64_t read = length(cache);
   const Tensor states = transformer.append(tokens, cache);
   const std::int64_t B = states.size(0), T = states.size(1), d = states.size(2);
   try {

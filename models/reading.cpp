@@ -170,40 +170,28 @@ void check_tokenizer(const SavedModel& model) {
 
 TextBatch encode(const SavedModel& model, const std::vector<std::string>& texts) {
   check_tokenizer(model);
+  if (texts.empty()) fail("encode: expected at least one text");
   const TransformerConfig& config = model.transformer().config;
   const bool has_sentences = !model.tokenizer.pretrained() && reads_sentences(*model.network);
-  std::vector<std::vector<std::int32_t>> rows, numbers;
-  TextBatch batch;
-  int longest = 0;
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    std::vector<std::int32_t>& row = rows.emplace_back();
-    const std::vector<std::string> tokens = model.tokenizer(texts[i]);
-    for (const std::string& token : tokens) row.push_back(model.vocabulary[token]);
-    if (row.empty() || std::ssize(row) > config.max_length) {
-      fail("text {}: expected 1 to {} tokens, got {}", i, config.max_length, row.size());
+  std::vector<Example> examples;
+  for (const std::string& text : texts) {
+    Example example{.tokens = model.tokenizer(text)};
+    if (example.tokens.empty() || std::ssize(example.tokens) > config.max_length) {
+      fail("text {}: expected 1 to {} tokens, got {}", examples.size(), config.max_length, example.tokens.size());
     }
-    check_positions(config, row);
-    if (has_sentences) {
-      const std::vector<int> of_tokens = sentence_numbers(tokens);  // the first token has the largest
-      if (of_tokens[0] >= config.segments) {
-        fail("text {} has {} sentences; the model reads up to {}", i, of_tokens[0] + 1, config.segments);
-      }
-      numbers.emplace_back(of_tokens.begin(), of_tokens.end());
+    example.answer = example.tokens[0];  // examples have one; here it is not used
+    if (has_sentences) example.sentences = sentence_numbers(example.tokens);
+    if (has_sentences && example.sentences[0] >= config.segments) {  // the first token has the largest number
+      fail("text {} has {} sentences; the model reads up to {}", examples.size(), example.sentences[0] + 1,
+           config.segments);
     }
-    batch.lengths.push_back(static_cast<int>(row.size()));
-    longest = std::max(longest, batch.lengths.back());
+    examples.push_back(std::move(example));
   }
-  if (texts.empty()) fail("encode: expected at least one text");
-  const auto padded = [&](std::vector<std::vector<std::int32_t>>& of_texts) {
-    std::vector<std::int32_t> all;
-    for (std::vector<std::int32_t>& row : of_texts) {
-      row.resize(static_cast<std::size_t>(longest));
-      all.insert(all.end(), row.begin(), row.end());
-    }
-    return Ids({std::ssize(of_texts), longest}, std::move(all));
-  };
-  batch.tokens = padded(rows);
-  if (has_sentences) batch.segments = padded(numbers);
+  TextBatch batch = questions(NumberedExamples(examples, model.vocabulary).batch(0, std::ssize(examples))).texts;
+  for (std::int64_t b = 0; b < batch.tokens.size(0); ++b) {
+    const std::int32_t* const row = batch.tokens.data() + b * batch.tokens.size(1);
+    check_positions(config, {row, row + batch.lengths[static_cast<std::size_t>(b)]});
+  }
   return batch;
 }
 

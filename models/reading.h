@@ -13,8 +13,8 @@ namespace heed {
 Example question(const SavedModel& model, std::string_view text, const std::string& query = "");
 
 /// Returns texts as a batch for the model's transformer, one per row, with the tokens that its template adds ([CLS], [SEP]).
-/// Short ones are padded, and their sentences numbered as by question(). Throws `Error` for a text that is empty or longer than the model's maximum, for unknown words, and for
-/// a pretrained model without a tokenizer.
+/// Short ones are padded, and sentences are numbered as by question(). Throws `Error` for a text that is empty, longer than the
+/// model's maximum or of too many sentences, for unknown words, and for a pretrained model without a tokenizer.
 ///
 ///     const TextBatch texts = encode(model, {"The animal was tired.", "The street was wide."});
 ///     const Tensor states = model.transformer()(texts).output;   // (2, T, d_model)

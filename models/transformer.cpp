@@ -192,7 +192,7 @@ Tensor Transformer::append(const Ids& tokens, Cache& cache) const {
   if (!config.causal) fail("Transformer::append: the model is not causal");
   if (tokens.shape().rank() != 2)
     fail("Transformer::append: expected tokens (B, T), got {}", to_string(tokens.shape()));
-  const std::int64_t T = tokens.shape()[1], read = cache.empty() ? 0 : cache[0].length();
+  const std::int64_t T = tokens.shape()[1], read = length(cache);
   if (read + T > config.max_length) {
     fail("Transformer::append: expected at most max_length {} tokens, got {} after {}", config.max_length, T, read);
   }

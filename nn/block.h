@@ -96,6 +96,8 @@ struct TransformerBlock {
 
 /// Keys and values of the tokens so far, one cache per layer.
 using Cache = std::vector<KeyValueCache>;
+/// Returns the number of tokens in a cache; 0 for a new one.
+inline std::int64_t length(const Cache& cache) { return cache.empty() ? 0 : cache[0].length(); }
 /// Removes the tokens behind the first `length` from each layer. Throws Error when it is negative.
 inline void truncate(Cache& cache, std::int64_t length) {
   for (KeyValueCache& layer : cache) layer.truncate(length);

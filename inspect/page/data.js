@@ -1,8 +1,8 @@
 'use strict';
 
-// Written by inspect/page/page.cpp: {version, colours, separators, runs: [{name, steps, sentences, heads, metrics, model, causes,
-// history}]}. Element model-RUN holds the model, and model-RUN-STEP its values that change between steps. Layers, heads and
-// tokens count from 0.
+// Written by inspect/page/page.cpp and page_run.cpp: {version, colours, separators, runs: [{name, steps, sentences, heads, metrics,
+// model, causes, history}]}. Element model-RUN holds the model, and model-RUN-STEP its values that change between steps. Layers,
+// heads and tokens count from 0.
 const content = JSON.parse(document.getElementById('data').textContent);
 
 const total = (numbers) => numbers.reduce((sum, x) => sum + x, 0);

@@ -52,6 +52,12 @@ constexpr Architecture architectures[] = {{"gpt2", "GPT2LMHeadModel"},
                                           {"qwen2", "Qwen2ForCausalLM"},
                                           {"qwen3", "Qwen3ForCausalLM"}};
 
+// Returns null for an unknown name.
+const Architecture* architecture_named(std::string_view name) {
+  const auto* const found = std::ranges::find(architectures, name, &Architecture::name);
+  return found == std::end(architectures) ? nullptr : found;
+}
+
 constexpr const char* frequencies = "rope_freqs.weight";  // divisors of the rotary embedding's frequencies
 
 const StoredTensor* find_tensor(const GgufFile& file, const std::string& name) {
@@ -66,7 +72,7 @@ class ConfigValues {
     const auto found = file.metadata().find("general.architecture");
     if (found == file.metadata().end() || !found->second.is_string()) wrong("'general.architecture' is missing");
     architecture_ = found->second.get<std::string>();
-    if (std::ranges::find(architectures, architecture_, &Architecture::name) == std::end(architectures)) {
+    if (!architecture_named(architecture_)) {
       std::vector<std::string_view> known;
       for (const Architecture& one : architectures) known.push_back(one.name);
       wrong("the architecture is '{}'; heed reads {}", excerpt(architecture_), fmt::join(known, ", "));
@@ -251,8 +257,7 @@ Json config_of_gguf(const GgufFile& file) {
     if (!id->second.is_number_integer()) values.wrong("'{}' must be the id of a token", key);
     config["eos_token_id"].push_back(id->second.get<std::int64_t>());
   }
-  config["architectures"] = {
-      std::ranges::find(architectures, values.architecture(), &Architecture::name)->of_transformers};
+  config["architectures"] = {architecture_named(values.architecture())->of_transformers};
   return config;
 }
 

@@ -282,42 +282,42 @@ std::string part_ending(std::int64_t part, std::int64_t parts) {
   return fmt::format("-{:05}-of-{:05}.gguf", part, parts);
 }
 
+// Returns what the names of a model's files begin with, given the first. Throws Error for another file.
+std::string beginning_of_names(const std::string& path, const Numbering& split) {
+  const std::int64_t part = split.number + 1;
+  const std::string ending = part_ending(part, split.count);
+  if (!path.ends_with(ending)) {
+    fail("{}: it is part {} of {} of a model, and its name must end with {}", path, part, split.count, ending);
+  }
+  const std::string beginning = path.substr(0, path.size() - ending.size());
+  if (part == 1) return beginning;
+  fail("{}: it is part {} of {} of a model; open the first part: {}{}", path, part, split.count, beginning,
+       part_ending(1, split.count));
+}
+
 }  // namespace
 
-GgufFile::GgufFile(const std::filesystem::path& path) {
-  metadata_ = open(path);
-  const Numbering split = numbering_of(metadata_, this->path());
-  if (split.count > 1) open_others(split.number, split.count);
+GgufFile::GgufFile(const std::filesystem::path& file) {
+  metadata_ = open(file);
+  const Numbering split = numbering_of(metadata_, path());
+  const std::string beginning = split.count > 1 ? beginning_of_names(path(), split) : "";
+  Numbering expected = split;
+  while (++expected.number < split.count) {
+    const std::string other = beginning + part_ending(expected.number + 1, split.count);
+    const auto metadata = open(other);
+    const auto family = metadata.find("general.architecture");  // most programs write it to the first part only
+    const bool is_of_family = family == metadata.end() || family->second == text("general.architecture");
+    if (numbering_of(metadata, other) == expected && is_of_family) continue;
+    fail("{}: expected part {} of {} of the model in {}", other, expected.number + 1, split.count, path());
+  }
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     if (names.insert(tensors_[i].name).second) continue;
     fail("{}: tensor '{}' occurs twice", parts_[part_of_[i]].path, excerpt(tensors_[i].name));
   }
   if (split.count > 1 && split.tensors >= 0 && split.tensors != std::ssize(tensors_)) {
-    fail("{}: expected {} in the {} files of the model, got {}", this->path(), counted(split.tensors, "tensor"),
-         split.count, tensors_.size());
-  }
-}
-
-void GgufFile::open_others(std::int64_t number, std::int64_t count) {
-  std::string beginning = path();
-  const std::string ending = part_ending(number + 1, count);
-  if (!beginning.ends_with(ending)) {
-    fail("{}: it is part {} of {} of a model, and its name must end with {}", beginning, number + 1, count, ending);
-  }
-  beginning.resize(beginning.size() - ending.size());
-  if (number != 0) {
-    fail("{}: it is part {} of {} of a model; open the first part: {}{}", path(), number + 1, count, beginning,
-         part_ending(1, count));
-  }
-  Numbering expected = numbering_of(metadata_, path());
-  for (expected.number = 1; expected.number < count; ++expected.number) {
-    const std::string other = beginning + part_ending(expected.number + 1, count);
-    const auto metadata = open(other);
-    const auto family = metadata.find("general.architecture");  // most programs write it to the first part only
-    const bool is_of_family = family == metadata.end() || family->second == text("general.architecture");
-    if (numbering_of(metadata, other) == expected && is_of_family) continue;
-    fail("{}: expected part {} of {} of the model in {}", other, expected.number + 1, count, path());
+    fail("{}: expected {} in the {} files of the model, got {}", path(), counted(split.tensors, "tensor"), split.count,
+         tensors_.size());
   }
 }
 

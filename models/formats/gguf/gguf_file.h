@@ -17,9 +17,9 @@ namespace heed {
 /// or the files of a model that llama.cpp has split. Tensors are read one by one, which takes the memory of one tensor.
 class GgufFile {
  public:
-  /// Reads metadata and directory. `path` names the only file, or the first: NAME-00001-of-00003.gguf. Throws `Error` with the
+  /// Reads metadata and directory. `file` names the only file, or the first: NAME-00001-of-00003.gguf. Throws `Error` with the
   /// path when a file is missing, cut or damaged, or holds a tensor of a type that heed does not read.
-  explicit GgufFile(const std::filesystem::path& path);
+  explicit GgufFile(const std::filesystem::path& file);
 
   const std::string& path() const { return parts_.front().path; }
   /// Values by name: numbers, truth values, strings, and lists of them. Lists that heed does not use are cut to their beginning.
@@ -42,8 +42,6 @@ class GgufFile {
   };
   // Appends a file and returns its metadata.
   std::map<std::string, LargeJson> open(const std::filesystem::path& path);
-  // Opens the other files of a model of `count` files. `number` is that of the file which is open, from 0.
-  void open_others(std::int64_t number, std::int64_t count);
   std::size_t index_of(const StoredTensor& tensor) const { return static_cast<std::size_t>(&tensor - tensors_.data()); }
 
   std::deque<Part> parts_;

@@ -244,7 +244,6 @@ PretrainedConfig read_later_gemma(ConfigReader& json) {
   t.block.placement = NormPlacement::both;
   t.block.mlp.activation = json.activation("hidden_activation", "gelu_pytorch_tanh", true);
   t.block.attention.scale = 1 / std::sqrt(json.positive("query_pre_attn_scalar", 256));
-  json.ignore({"hidden_act"});  // hidden_activation counts
   return config;
 }
 
