@@ -1,5 +1,6 @@
 #include "autograd/cpu/blocks.h"
 
+#include "autograd/cpu/vector_bytes.h"
 #include "autograd/half.h"
 
 #include <algorithm>
@@ -17,6 +18,7 @@ using Byte = unsigned char;
 typedef Byte Bytes __attribute__((vector_size(16)));
 typedef signed char Numbers __attribute__((vector_size(16)));
 constexpr std::int64_t small = 32, large = 256;  // numbers in a block
+constexpr std::int64_t bytes_ahead = 2048;       // that are fetched while a block is widened
 
 [[gnu::always_inline]] inline Bytes load(const Byte* from) {
   Bytes bytes;
@@ -187,6 +189,7 @@ void widen_as(Blocks from, float* to, std::int64_t n) {
   const Byte* block = from.bytes + from.number / layout.numbers * layout.bytes;
   for (std::int64_t skipped = from.number % layout.numbers; n > 0; skipped = 0, block += layout.bytes) {
     const std::int64_t count = std::min(n, layout.numbers - skipped);
+    for (std::int64_t i = 0; i < layout.bytes; i += line_bytes) __builtin_prefetch(block + bytes_ahead + i);
     if (count == layout.numbers) {
       write_block<type>(block, to);
     } else {

@@ -29,7 +29,6 @@ inline std::int64_t equal_parts(std::int64_t size, std::int64_t most, std::int64
   return (size + parts * unit - 1) / (parts * unit) * unit;
 }
 
-constexpr std::int64_t line_bytes = 64;
 template <class T>
 constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
 

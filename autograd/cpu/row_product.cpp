@@ -13,6 +13,11 @@ namespace {
 
 constexpr std::int64_t min_elements = 1 << 11;  // of W; below this, register blocking is as fast
 constexpr std::int64_t lanes = 64;              // partial sums of a column that are computed in parallel
+// Weights usually come from memory, which is fastest when many lines are on their way. A processor fetches some lines ahead
+// in each stream of reads, within a page. Hence the several streams, and the prefetches.
+constexpr std::int64_t bytes_ahead = 2048;  // in a column that is dense in memory
+constexpr std::int64_t rows_ahead = 32;
+constexpr std::int64_t column_streams = 4;
 
 // Adds the lanes of x in pairs that are half the lanes apart, then a quarter, and so on.
 template <int half, class Vector, int... lane>
@@ -62,7 +67,10 @@ void along_rows(std::int64_t k, const T* x, Matrix<S> W, const T* bias, T* y, st
     add_to_columns([=](Vector& sum, std::int64_t j, auto count) {
       Vector w[streams];
 #pragma GCC unroll 8
-      for (std::int64_t i = 0; i < streams; ++i) w[i] = load_first<Vector>(row + j + i * stride, count);
+      for (std::int64_t i = 0; i < streams; ++i) {
+        __builtin_prefetch(row + j + (i + rows_ahead) * stride, 0, 2);  // into the second cache
+        w[i] = load_first<Vector>(row + j + i * stride, count);
+      }
       sum += ((x0 * w[0] + x1 * w[1]) + (x2 * w[2] + x3 * w[3])) + ((x4 * w[4] + x5 * w[5]) + (x6 * w[6] + x7 * w[7]));
     });
   }
@@ -75,38 +83,61 @@ void along_rows(std::int64_t k, const T* x, Matrix<S> W, const T* bias, T* y, st
   }
 }
 
-// Computes y[j] = b[j] + x . W[:, j] for columns that are dense in memory.
-template <class T, class S>
-void along_columns(std::int64_t k, const T* x, Matrix<S> W, const T* bias, T* y, std::int64_t begin, std::int64_t end) {
+// Calls store(j, x . W[:, j]) for j = 0, apart, ..., (streams - 1) * apart. Each column is dense in memory.
+template <std::int64_t streams, class T, class S, class Store>
+void dot_columns(std::int64_t k, const T* x, Matrix<S> W, std::int64_t apart, const Store& store) {
   using Vector = typename VectorOf<T>::type;
-  constexpr int width = sizeof(Vector) / sizeof(T), vectors = lanes / width;
+  constexpr std::int64_t width = sizeof(Vector) / sizeof(T), vectors = lanes / width;
+  constexpr std::int64_t size = sizeof(S), line = line_bytes / size, ahead = bytes_ahead / size;
   const std::int64_t rest = k % width;
-  const Vector last = load_first<Vector>(x + k - rest, rest);
-  for (std::int64_t j = begin; j < end; ++j) {
-    const S* column = W.data + j * W.column_stride;
-    Vector sums[vectors];
+  const S* columns[streams];
+  Vector sums[streams][vectors];
+#pragma GCC unroll 4
+  for (std::int64_t i = 0; i < streams; ++i) {
+    columns[i] = W.data + i * apart * W.column_stride;
 #pragma GCC unroll 16
-    for (Vector& sum : sums) sum = Vector{};
-    std::int64_t p = 0;
-    for (; p + lanes <= k; p += lanes) {
+    for (Vector& sum : sums[i]) sum = Vector{};
+  }
+  std::int64_t p = 0;
+  for (; p + lanes <= k; p += lanes) {
 #pragma GCC unroll 16
-      for (std::int64_t v = 0; v < vectors; ++v) {
-        sums[v] += load<Vector>(x + p + v * width) * load<Vector>(column + p + v * width);
+    for (std::int64_t v = 0; v < vectors; ++v) {
+      const Vector factor = load<Vector>(x + p + v * width);
+#pragma GCC unroll 4
+      for (std::int64_t i = 0; i < streams; ++i) {
+        if (v * width % line == 0) __builtin_prefetch(columns[i] + p + v * width + ahead);
+        sums[i][v] += factor * load<Vector>(columns[i] + p + v * width);
       }
     }
-    for (; p + width <= k; p += width) sums[0] += load<Vector>(x + p) * load<Vector>(column + p);
+  }
+#pragma GCC unroll 4
+  for (std::int64_t i = 0; i < streams; ++i) {
+    std::int64_t end = p;
+    for (; end + width <= k; end += width) sums[i][0] += load<Vector>(x + end) * load<Vector>(columns[i] + end);
     if (rest > 0) {
-      const Vector w = load_first<Vector>(column + p, rest);
-      sums[0] += last * w;
+      const Vector w = load_first<Vector>(columns[i] + end, rest);
+      sums[i][0] += load_first<Vector>(x + end, rest) * w;
     }
 #pragma GCC unroll 8
     for (std::int64_t half = vectors / 2; half > 0; half /= 2) {
 #pragma GCC unroll 8
-      for (std::int64_t v = 0; v < half; ++v) sums[v] += sums[v + half];
+      for (std::int64_t v = 0; v < half; ++v) sums[i][v] += sums[i][v + half];
     }
-    const T sum = sum_of_lanes<width / 2>(sums[0], std::make_integer_sequence<int, width>());
-    y[j] = bias ? bias[j] + sum : sum;
+    store(i * apart, sum_of_lanes<width / 2>(sums[i][0], std::make_integer_sequence<int, width>()));
   }
+}
+
+// Computes y[j] = b[j] + x . W[:, j] for columns that are dense in memory. It reads four columns at a time, one of each
+// quarter of the range, as four streams.
+template <class T, class S>
+void along_columns(std::int64_t k, const T* x, Matrix<S> W, const T* bias, T* y, std::int64_t begin, std::int64_t end) {
+  const std::int64_t apart = (end - begin) / column_streams;
+  const auto dot = [&](auto count, std::int64_t j) {
+    dot_columns<count>(k, x, Matrix<S>{W.data + j * W.column_stride, W.row_stride, W.column_stride}, apart,
+                       [=](std::int64_t column, T sum) { y[j + column] = bias ? bias[j + column] + sum : sum; });
+  };
+  for (std::int64_t j = begin; j < begin + apart; ++j) dot(std::integral_constant<std::int64_t, column_streams>{}, j);
+  for (std::int64_t j = begin + column_streams * apart; j < end; ++j) dot(std::integral_constant<std::int64_t, 1>{}, j);
 }
 
 // Computes columns [begin, end) of y = x W + bias.
@@ -115,7 +146,9 @@ void columns_of_product(std::int64_t k, const T* x, Matrix<S> W, const T* bias, 
                         std::int64_t end) {
   if constexpr (std::is_same_v<S, Blocks> || (std::is_same_v<T, double> && !std::is_same_v<S, double>)) {
     // A few columns at a time, which stay in the first cache. Each column's sums have the order of float32.
-    const std::int64_t step = W.column_stride == 1 ? end - begin : std::max<std::int64_t>(1, (1 << 12) / k);
+    const std::int64_t step =
+        W.column_stride == 1 ? end - begin
+                             : std::max<std::int64_t>(column_streams, (1 << 12) / k / column_streams * column_streams);
     for (std::int64_t j = begin; j < end; j += step) {
       const std::int64_t n = std::min(step, end - j);
       const Matrix<S> part{W.data + j * W.column_stride, W.row_stride, W.column_stride};

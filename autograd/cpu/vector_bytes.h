@@ -12,5 +12,6 @@ constexpr std::int64_t vector_bytes = 32;
 #else
 constexpr std::int64_t vector_bytes = 16;
 #endif
+constexpr std::int64_t line_bytes = 64;  // of the caches
 
 }  // namespace heed::cpu
