@@ -8,7 +8,8 @@ namespace heed {
 /// @file
 /// Describes and controls how heed computes on this machine.
 
-/// Returns the widest vector instructions that this library was compiled for: "AVX-512", "AVX2", "NEON" or "basic".
+/// Returns the widest vector instructions that this library was compiled for: "AVX-512", "AVX2", "NEON" or "basic"; "AVX-512
+/// and AMX" where large products of float use a processor's matrix unit as well.
 const char* vector_instructions();
 
 /// Returns the library that computes large matrix products, and its kernels: "OpenBLAS 0.3.21, Haswell kernels". The

@@ -2,6 +2,7 @@
 
 #include "autograd/cpu/blocked_gemm.h"
 #include "autograd/cpu/row_product.h"
+#include "autograd/cpu/split_gemm.h"
 
 #include <heed/autograd/error.h>
 #include <heed/autograd/machine.h>
@@ -140,6 +141,9 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const Matrix<
   count_flops(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
   if (m == 1 && beta == T{0} && is_row_product(k, n, B.row_stride, B.column_stride)) {
     return row_product(k, n, alpha, A.data, A.column_stride, B, static_cast<const T*>(nullptr), C);
+  }
+  if constexpr (sizeof(T) == 4) {
+    if (alpha == 1 && split_gemm(m, n, k, A, B, beta, C, ldc)) return;
   }
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
   // blocked_gemm() is faster for at least a few columns, unless all sizes are large.
