@@ -37,22 +37,28 @@ struct Lines {
   Lines at(std::int64_t line, std::int64_t p) const { return {data + line * stride + p * along, stride, along}; }
 };
 
-// What packing found in a block or panel.
+// Describes the numbers of a packed block or panel.
 struct Found {
   std::int64_t parts = 1;  // that are not all 0
   bool is_finite = true;
 };
 
-// Writes the parts of the 16 pairs (x[i], y[i]): the upper half of each number, then twice that of what remains.
-[[gnu::always_inline]] inline void split(__m512 x, __m512 y, Pairs* part) {
-  const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000U));
+// Writes the parts of the 16 pairs (x[i], y[i]): each number rounded, then what that leaves, twice. Returns 0 for each pair, or
+// NaN where a number is infinite or NaN, or would round to infinity.
+[[gnu::always_inline]] inline __m512 split(__m512 x, __m512 y, Pairs* part) {
+  const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000U)), half = _mm512_set1_epi32(0x8000);
+  const __m512 zero = _mm512_setzero_ps();
+  __m512 check = zero;
 #pragma GCC unroll 3
   for (std::int64_t i = 0; i < parts; ++i) {
-    const __m512i a = _mm512_castps_si512(x), b = _mm512_castps_si512(y);
+    const __m512i a = _mm512_add_epi32(_mm512_castps_si512(x), half),
+                  b = _mm512_add_epi32(_mm512_castps_si512(y), half);
     part[i] = reinterpret_cast<Pairs>(_mm512_mask_blend_epi16(0xaaaaaaaaU, _mm512_maskz_srli_epi32(0xffff, a, 16), b));
     x = _mm512_sub_ps(x, _mm512_castsi512_ps(_mm512_and_si512(a, upper)));
     y = _mm512_sub_ps(y, _mm512_castsi512_ps(_mm512_and_si512(b, upper)));
+    if (i == 0) check = _mm512_fmadd_ps(x, zero, _mm512_mul_ps(y, zero));
   }
+  return check;
 }
 
 void transpose(Pairs* x) {  // 16 x 16
@@ -93,9 +99,8 @@ void pack_tile(Lines from, std::int64_t lines, std::int64_t numbers, std::uint32
       if (i < numbers) x = _mm512_maskz_loadu_ps(first(lines), from.data + i * from.along);
       if (i + side < numbers) y = _mm512_maskz_loadu_ps(first(lines), from.data + (i + side) * from.along);
     }
-    zeros = _mm512_fmadd_ps(x, none, _mm512_fmadd_ps(y, none, zeros));
     Pairs of[parts];
-    split(x, y, of);
+    zeros = _mm512_add_ps(zeros, split(x, y, of));
     part[0][i] = of[0];
     part[1][i] = of[1];
     part[2][i] = of[2];
