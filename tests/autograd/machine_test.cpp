@@ -4,7 +4,8 @@ using namespace heed;
 
 TEST_CASE("vector_instructions, blas_description and threads describe the machine") {
   const std::string vectors = vector_instructions();
-  CHECK((vectors == "AVX-512 and AMX" || vectors == "AVX-512" || vectors == "AVX2" || vectors == "NEON" || vectors == "basic"));
+  CHECK((vectors == "AVX-512 and AMX" || vectors == "AVX-512" || vectors == "AVX2" || vectors == "NEON" ||
+         vectors == "basic"));
   CHECK(blas_description().find("OpenBLAS ") == 0);
   const int before = threads();
   {
