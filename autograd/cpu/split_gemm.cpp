@@ -25,7 +25,7 @@ namespace {
 constexpr std::int64_t side = 16, depth = 2 * side, panel_lines = 2 * side, parts = 3;
 constexpr std::int64_t tile_pairs = side * side, step_pairs = parts * 2 * tile_pairs;
 constexpr std::int64_t KC = 16 * depth, MC = 8 * panel_lines;  // of a block of A, which stays in the second cache
-// On a Granite Rapids the unit takes some 10 microseconds to start, so that smaller products lose.
+// The unit takes some 10 microseconds to start (measured on one Xeon), so that smaller products lose.
 constexpr std::int64_t min_products = 1 << 23, min_lines = 128, min_depth = 96;
 
 typedef std::uint32_t Pairs __attribute__((vector_size(64)));
