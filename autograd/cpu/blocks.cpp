@@ -18,7 +18,6 @@ using Byte = unsigned char;
 typedef Byte Bytes __attribute__((vector_size(16)));
 typedef signed char Numbers __attribute__((vector_size(16)));
 constexpr std::int64_t small = 32, large = 256;  // numbers in a block
-constexpr std::int64_t bytes_ahead = 2048;       // that are fetched while a block is widened
 
 [[gnu::always_inline]] inline Bytes load(const Byte* from) {
   Bytes bytes;

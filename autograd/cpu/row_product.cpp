@@ -15,7 +15,6 @@ constexpr std::int64_t min_elements = 1 << 11;  // of W; below this, register bl
 constexpr std::int64_t lanes = 64;              // partial sums of a column that are computed in parallel
 // Weights usually come from memory, which is fastest when many lines are on their way. A processor fetches some lines ahead
 // in each stream of reads, within a page. Hence the several streams, and the prefetches.
-constexpr std::int64_t bytes_ahead = 2048;  // in a column that is dense in memory
 constexpr std::int64_t rows_ahead = 32;
 constexpr std::int64_t column_streams = 4;
 
@@ -90,6 +89,7 @@ void dot_columns(std::int64_t k, const T* x, Matrix<S> W, std::int64_t apart, co
   constexpr std::int64_t width = sizeof(Vector) / sizeof(T), vectors = lanes / width;
   constexpr std::int64_t size = sizeof(S), line = line_bytes / size, ahead = bytes_ahead / size;
   const std::int64_t rest = k % width;
+  const Vector last = load_first<Vector>(x + k - rest, rest);
   const S* columns[streams];
   Vector sums[streams][vectors];
 #pragma GCC unroll 4
@@ -116,7 +116,7 @@ void dot_columns(std::int64_t k, const T* x, Matrix<S> W, std::int64_t apart, co
     for (; end + width <= k; end += width) sums[i][0] += load<Vector>(x + end) * load<Vector>(columns[i] + end);
     if (rest > 0) {
       const Vector w = load_first<Vector>(columns[i] + end, rest);
-      sums[i][0] += load_first<Vector>(x + end, rest) * w;
+      sums[i][0] += last * w;
     }
 #pragma GCC unroll 8
     for (std::int64_t half = vectors / 2; half > 0; half /= 2) {

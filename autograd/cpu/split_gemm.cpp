@@ -75,8 +75,11 @@ void transpose(Pairs* x) {  // 16 x 16
   exchange_all(std::integral_constant<int, 8>{});
 }
 
-__mmask16 first(std::int64_t count) {
-  return static_cast<__mmask16>((1U << std::clamp<std::int64_t>(count, 0, side)) - 1);
+// Returns the first `count` numbers, of up to 16, and zeros.
+__m512 some(const float* from, std::int64_t count) {
+  __m512 numbers;
+  load_first(from, numbers, std::clamp<std::int64_t>(count, 0, side));
+  return numbers;
 }
 
 // Packs up to 16 lines of up to 32 numbers as one tile in each part. `from` has dense numbers, or else dense lines.
@@ -88,16 +91,15 @@ void pack_tile(Lines from, std::int64_t lines, std::int64_t numbers, std::uint32
   Pairs second{}, third{};
 #pragma GCC unroll 4
   for (std::int64_t i = 0; i < side; ++i) {
-    __m512 x = _mm512_setzero_ps(), y = x;
+    __m512 x, y;
     if constexpr (dense_numbers) {
-      if (i < lines) {
-        const float* line = from.data + i * from.stride;
-        x = _mm512_maskz_loadu_ps(first(numbers), line);
-        y = _mm512_maskz_loadu_ps(first(numbers - side), line + side);
-      }
+      const float* const line = from.data + i * from.stride;
+      x = some(line, i < lines ? numbers : 0);
+      y = some(line + side, i < lines ? numbers - side : 0);
     } else {
-      if (i < numbers) x = _mm512_maskz_loadu_ps(first(lines), from.data + i * from.along);
-      if (i + side < numbers) y = _mm512_maskz_loadu_ps(first(lines), from.data + (i + side) * from.along);
+      const float* const number = from.data + i * from.along;  // of each line
+      x = some(number, i < numbers ? lines : 0);
+      y = some(number + side * from.along, i + side < numbers ? lines : 0);
     }
     Pairs of[parts];
     zeros = _mm512_add_ps(zeros, split(x, y, of));

@@ -13,5 +13,7 @@ constexpr std::int64_t vector_bytes = 32;
 constexpr std::int64_t vector_bytes = 16;
 #endif
 constexpr std::int64_t line_bytes = 64;  // of the caches
+// How far ahead of the place that is read dense weights are prefetched.
+constexpr std::int64_t bytes_ahead = 2048;
 
 }  // namespace heed::cpu

@@ -51,8 +51,7 @@ TEST_CASE("Fused attention with options equals the composition and the formulas"
   Random random(36);
   constexpr double hide = -std::numeric_limits<double>::infinity();
   for (const auto& [T_q, T_k] : {std::pair<std::int64_t, std::int64_t>{5, 9}, {1, 300}, {140, 700}, {9, 5}, {33, 20}}) {
-    // The largest size takes half of the test's time for one number of heads.
-    for (const std::int64_t kv_heads : T_k == 700 ? std::vector<std::int64_t>{2} : std::vector<std::int64_t>{4, 2, 1}) {
+    for (const std::int64_t kv_heads : {4, 2, 1}) {
       const Tensor Q = variable(uniform({2, 4, T_q, 3}, random, dtype)),
                    K = variable(uniform({2, kv_heads, T_k, 3}, random, dtype));
       const Tensor V = variable(uniform({2, kv_heads, T_k, 5}, random, dtype));
