@@ -96,11 +96,13 @@ Transformer::Transformer(Scope scope, const TransformerConfig& given, const Embe
   if (config.final_norm) final_norm.emplace(norm, config.d_model(), config.block.norm);
   for (int layer = 0; layer < config.layers; ++layer) {
     const BlockConfig block = config.block_at(layer);
-    std::optional<RotaryEmbedding> rotation = block.attention.window > 0 ? of_window : rotary;
-    if (std::ranges::count(config.unrotated_layers, layer) > 0) rotation.reset();
+    const bool is_rotated = std::ranges::count(config.unrotated_layers, layer) == 0;
     const Scope place = encoder / layer;
     blocks.emplace_back(config.shared_layers && layer > 0 ? place.sharing(encoder / 0) : place, block,
-                        layer + 1 < config.layers ? Residual::yes : config.last_residual, std::move(rotation));
+                        layer + 1 < config.layers ? Residual::yes : config.last_residual,
+                        !is_rotated                  ? std::nullopt
+                        : block.attention.window > 0 ? of_window
+                                                     : rotary);
   }
 }
 
