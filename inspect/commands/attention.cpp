@@ -4,6 +4,7 @@
 #include "run/program.h"
 #include "run/run_directory.h"
 
+#include <heed/files/file.h>
 #include <heed/models/reading.h>
 
 namespace heed {
