@@ -26,15 +26,6 @@ Tensor without(const char* operation, const Tensor& x, Hides hides) {
 
 }  // namespace
 
-Tensor Tensor::operator[](std::int64_t i) const {
-  check_defined("[]", {this});
-  if (rank() == 0 || i < -size(0) || i >= size(0)) {
-    fail("[]: index {} lies outside the first axis of shape {}", i, to_string(shape_));
-  }
-  const std::int64_t row = i < 0 ? i + size(0) : i;
-  return squeeze(slice(*this, 0, row, row + 1), 0);
-}
-
 Tensor stack(const std::vector<Tensor>& parts, int axis) {
   if (parts.empty()) fail("stack: expected at least one tensor");
   for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -52,6 +52,22 @@ Tensor computed(const char* operation, const Shape& shape, DType dtype, F f) {
   return y;
 }
 
+// Adds values to the chosen elements of y, in order.
+void add_chosen(Tensor& y, const Ids& indices, const Tensor& values, int axis) {
+  const Tensor dense = contiguous(values.detach());
+  dispatch(y.dtype(), [&]<class T>() {
+    const T* from = dense.data<T>();
+    T* to = y.mutable_data<T>();
+    for_chosen(indices, y.strides(), axis, [=](std::int64_t e, std::int64_t offset) { to[offset] += from[e]; });
+  });
+}
+
+// Returns the gradient of an operation's only input so far, or zeros, to which its backward adds.
+Tensor gradient_so_far(const NeedsInputGrad& needs_input_grad, const Shape& shape, DType dtype) {
+  const Tensor total = needs_input_grad.take_total();
+  return total.defined() ? total : zeros(shape, dtype);
+}
+
 Ids sample_indices() { return Ids({2, 3}, {0, 1, 1, 1, 0, 1}); }
 
 }  // namespace
@@ -74,9 +90,12 @@ Tensor gather(const Tensor& x, const Ids& indices, int axis) {
     T* to = y.mutable_data<T>();
     for_chosen(indices, x.strides(), a, [=](std::int64_t e, std::int64_t offset) { to[e] = from[offset]; });
   });
-  return record(gather_operation, {&x}, y, [indices, a, from = x.shape()](const Tensor& dy) {
-    return std::vector{scatter_add(zeros(from, dy.dtype()), indices, dy, a)};
-  });
+  return record(gather_operation, {&x}, y,
+                [indices, a, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+                  Tensor dx = gradient_so_far(needs_input_grad, from, dy.dtype());
+                  add_chosen(dx, indices, dy, a);
+                  return std::vector{dx};
+                });
 }
 
 // y = x, y[i, indices[i, j]] += values[i, j]            dx = dy, dvalues[i, j] = dy[i, indices[i, j]]
@@ -93,13 +112,8 @@ Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, in
     fail("scatter_add: expected values {} {}, as x and the indices, got {} {}", to_string(x.dtype()),
          to_string(indices.shape()), to_string(values.dtype()), to_string(values.shape()));
   }
-  const Tensor dense = contiguous(values.detach());
   Tensor y = x.clone();
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* from = dense.data<T>();
-    T* to = y.mutable_data<T>();
-    for_chosen(indices, y.strides(), a, [=](std::int64_t e, std::int64_t offset) { to[offset] += from[e]; });
-  });
+  add_chosen(y, indices, values, a);
   return record(scatter_add_operation, {&x, &values}, y, [indices, a](const Tensor& dy) {
     return std::vector{dy, gather(dy, indices, a)};
   });
@@ -113,17 +127,60 @@ void cpu::check_selection(const Shape& shape, const Ids& indices, int axis) {
   }
 }
 
-// Moves the axis to the front and copies rows.
+// y[:, i] = x[:, indices[i]]            dx[:, indices[i]] += dy[:, i], in the order of i
+static const Operation index_select_operation("index_select", [] {
+  const auto choose = [](int axis) {
+    return [axis](auto& x) { return index_select(x[0], Ids({4}, {2, 0, 2, 1}), axis); };
+  };
+  return std::vector<GradientSample>{
+      {"rows", {{{3, 2}}}, choose(0)},
+      {"columns", {{{2, 3}}}, choose(-1)},
+      {"middle axis", {{{2, 3, 2}}}, choose(1)},
+      {"no indices", {{{3, 2}}}, [](auto& x) { return index_select(x[0], Ids({0}, {})); }}};
+});
 Tensor index_select(const Tensor& x, const Ids& indices, int axis) {
   check_defined("index_select", {&x});
   const int a = checked_axis("index_select", axis, x.rank());
   cpu::check_selection(x.shape(), indices, a);
-  const Tensor front = transpose(x, 0, a);
-  Shape shape = front.shape();
-  shape[0] = indices.numel();
-  cpu::check_memory("index_select", shape, x.dtype());
-  const std::int64_t width = Shape(std::span(shape.begin() + 1, shape.end())).numel("index_select");
-  return transpose(reshape(embedding(reshape(front, {x.size(a), width}), indices), shape), 0, a);
+  Shape shape = x.shape();
+  const std::int64_t n = shape[a] = indices.numel();
+  Tensor y(shape, x.dtype(), "index_select");
+  const Tensor dense = contiguous(x.detach());
+  const std::int64_t size = x.size(a), inner = y.numel() ? y.strides()[a] : 0,
+                     outer = y.numel() ? y.numel() / (n * inner) : 0;
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* const from = dense.data<T>();
+    T* const to = y.mutable_data<T>();
+    cpu::parallel_for(outer * n, cpu::row_grain(outer * n, inner), [=, &indices](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) {
+        std::copy_n(from + (row / n * size + indices[row % n]) * inner, inner, to + row * inner);
+      }
+    });
+  });
+  return record(index_select_operation, {&x}, y,
+                [=, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+                  Tensor dx = gradient_so_far(needs_input_grad, from, dy.dtype());
+                  const Tensor source = contiguous(dy);
+                  dispatch(dy.dtype(), [&]<class T>() {
+                    const T* const g = source.data<T>();
+                    T* const sum = dx.mutable_data<T>();
+                    // Each task adds the rows of dy, in order, to its columns of dx, of which it is the only writer.
+                    const std::int64_t grain = std::max<std::int64_t>(cpu::row_grain(outer * inner, n), 64);
+                    cpu::parallel_for(outer * inner, grain, [&](std::int64_t begin, std::int64_t end) {
+                      while (begin < end) {
+                        const std::int64_t o = begin / inner, column = begin % inner;
+                        const std::int64_t width = std::min(inner - column, end - begin);
+                        for (std::int64_t i = 0; i < n; ++i) {
+                          const T* const row = g + (o * n + i) * inner + column;
+                          T* const to = sum + (o * size + indices[i]) * inner + column;
+                          for (std::int64_t j = 0; j < width; ++j) to[j] += row[j];
+                        }
+                        begin += width;
+                      }
+                    });
+                  });
+                  return std::vector{dx};
+                });
 }
 
 Tensor one_hot(const Ids& ids, std::int64_t classes, DType dtype) {

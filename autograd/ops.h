@@ -174,6 +174,8 @@ Tensor unsqueeze(const Tensor& x, int axis);                    ///< adds an axi
 Tensor flatten(const Tensor& x, int first = 0, int last = -1);  ///< joins the axes from first to last
 /// Cuts x along `axis` into parts of these sizes, which add up to its size.
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis);
+/// Cuts x along `axis` into its elements, without that axis: x[0], x[1], ... for axis 0.
+std::vector<Tensor> unbind(const Tensor& x, int axis = 0);
 /// Copies.
 Tensor concat(const std::vector<Tensor>& parts, int axis);     ///< along an axis that exists
 Tensor stack(const std::vector<Tensor>& parts, int axis = 0);  ///< along a new axis

@@ -165,16 +165,71 @@ Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
                 [a, b](const Tensor& dy) { return std::vector{transpose(dy, a, b)}; });
 }
 
-// y = x[begin : end : step] along one axis        dx[begin : end : step] = dy, 0 elsewhere
+// y = x[begin : end : step] along one axis, or x[i] without that axis        dx[begin : end : step] += dy
 static const Operation slice_operation("slice", [] {
   return std::vector<GradientSample>{
       {"(5, 2) rows 1 to 4", {{{5, 2}}}, [](auto& x) { return slice(x[0], 0, 1, 4); }},
       {"(2, 5) every second column", {{{2, 5}}}, [](auto& x) { return slice(x[0], -1, 0, 5, 2); }},
       {"(2, 3, 2) middle axis", {{{2, 3, 2}}}, [](auto& x) { return slice(x[0], 1, 2, 3); }},
+      {"(2, 5, 2) every second of the middle axis", {{{2, 5, 2}}}, [](auto& x) { return slice(x[0], 1, 1, 5, 2); }},
       {"(4, 2) the last three rows", {{{4, 2}}}, [](auto& x) { return slice(x[0], 0, -3); }},
+      {"two that overlap", {{{4, 2}}}, [](auto& x) { return 2 * slice(x[0], 0, 0, 3) + slice(x[0], 0, 1, 4); }},
+      {"(2, 3, 2) the parts of the middle axis",
+       {{{2, 3, 2}}},
+       [](auto& x) {
+         const std::vector<Tensor> parts = unbind(x[0], 1);
+         return parts[0] + 2 * parts[1] + 3 * parts[2];
+       }},
       {"(3) nothing", {{{3}}}, [](auto& x) { return slice(x[0], 0, 2, 2); }},
       {"(0, 2)", {{{0, 2}}}, [](auto& x) { return slice(x[0], 1, 0, 1); }}};
 });
+namespace {
+
+// The elements first, first + step, ... of one axis.
+struct Selection {
+  int axis;
+  std::int64_t first, step;
+};
+
+// Adds dy to the selected elements of x's gradient, in the memory of the gradients from other uses of x where there are any: many
+// slices of one tensor cost no more than the elements that they read.
+Tensor add_selected(Tensor dx, Selection selection, const Tensor& dy) {
+  if (dy.numel() == 0) return dx;
+  const Tensor source = contiguous(dy);
+  const std::int64_t inner = dx.strides()[selection.axis], size = dx.size(selection.axis),
+                     outer = dx.numel() / (size * inner), count = dy.numel() / (outer * inner);
+  const std::int64_t runs = selection.step == 1 ? 1 : count,
+                     n = count / runs * inner;  // per outer index; of n elements
+  dispatch(dy.dtype(), [&]<class T>() {
+    const T* const from = source.data<T>();
+    T* const to = dx.mutable_data<T>() + selection.first * inner;
+    cpu::parallel_for(outer * runs, cpu::row_grain(outer * runs, n), [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t run = begin; run < end; ++run) {
+        T* const sum = to + (run / runs * size + run % runs * selection.step) * inner;
+        for (std::int64_t i = 0; i < n; ++i) sum[i] += from[run * n + i];
+      }
+    });
+  });
+  return dx;
+}
+
+Tensor record_selection(const Tensor& x, Selection selection, const Tensor& y) {
+  return record(slice_operation, {&x}, y, [from = x.shape(), selection](const Tensor& dy, const NeedsInputGrad& needs) {
+    Tensor dx = needs.take_total();
+    if (!dx.defined()) dx = zeros(from, dy.dtype());
+    return std::vector{add_selected(std::move(dx), selection, dy)};
+  });
+}
+
+// Returns x[i] along an axis, without this axis.
+Tensor element(const Tensor& x, int axis, std::int64_t i) {
+  const Shape shape = cpu::without_axis(x.shape(), axis);
+  const Tensor y = x.view(shape, cpu::without_axis(x.strides(), axis), shape.numel() == 0 ? 0 : i * x.strides()[axis]);
+  return record_selection(x, {axis, i, 1}, y);
+}
+
+}  // namespace
+
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
   check_defined("slice", {&x});
   const int a = checked_axis("slice", axis, x.rank());
@@ -183,24 +238,24 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, st
   shape[a] = range.count;
   const bool is_empty = shape.numel() == 0;  // an empty result may have strides and sizes whose products overflow
   if (!is_empty && shape[a] > 1) strides[a] *= step;
-  return record(slice_operation, {&x}, x.view(shape, strides, is_empty ? 0 : range.begin * x.strides()[a]),
-                [from = x.shape(), a, first = range.begin, step](const Tensor& dy) {
-                  Tensor dx = zeros(from, dy.dtype());
-                  dispatch(dy.dtype(), [&]<class T>() {
-                    const std::int64_t inner = dx.strides()[a];
-                    const std::int64_t n = dy.size(a), outer = dy.numel() ? dy.numel() / (n * inner) : 0;
-                    const Tensor source = contiguous(dy);
-                    const T* from_data = source.data<T>();
-                    T* to = dx.mutable_data<T>();
-                    for (std::int64_t o = 0; o < outer; ++o) {
-                      for (std::int64_t i = 0; i < n; ++i) {
-                        std::copy_n(from_data + (o * n + i) * inner, inner,
-                                    to + (o * dx.size(a) + first + i * step) * inner);
-                      }
-                    }
-                  });
-                  return std::vector{dx};
-                });
+  const Tensor y = x.view(shape, strides, is_empty ? 0 : range.begin * x.strides()[a]);
+  return record_selection(x, {a, range.begin, step}, y);
+}
+
+std::vector<Tensor> unbind(const Tensor& x, int axis) {
+  check_defined("unbind", {&x});
+  const int a = checked_axis("unbind", axis, x.rank());
+  std::vector<Tensor> parts;
+  for (std::int64_t i = 0; i < x.size(a); ++i) parts.push_back(element(x, a, i));
+  return parts;
+}
+
+Tensor Tensor::operator[](std::int64_t i) const {
+  check_defined("[]", {this});
+  if (rank() == 0 || i < -size(0) || i >= size(0)) {
+    fail("[]: index {} lies outside the first axis of shape {}", i, to_string(shape_));
+  }
+  return element(*this, 0, i < 0 ? i + size(0) : i);
 }
 
 // y = x repeated along new axes and axes of size 1, with stride 0        dx = dy summed over them

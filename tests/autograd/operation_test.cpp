@@ -373,6 +373,7 @@ TEST_CASE("operations() contains every differentiable function") {
                                        "norm",
                                        "logsumexp",
                                        "gather",
+                                       "index_select",
                                        "scatter_add",
                                        "cumsum",
                                        "cast",
