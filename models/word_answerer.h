@@ -17,9 +17,9 @@ struct WordAnswererConfig {
   }
 };
 
-/// Answers a question about a text with a word of the vocabulary: logits from the state at the query. By convention the
-/// attention of its last layer lacks the residual, so the answer depends only on the tokens that the query attends to
-/// there.
+/// Answers a question about a text with a word of the vocabulary: logits from the state at the query. With
+/// `last_residual` no, which `train` sets unless the configuration says otherwise, the answer depends only on the tokens
+/// that the query attends to in the last layer.
 ///
 ///     const WordAnswerer model(Scope(parameters, 1), config);
 ///     const Tensor loss = cross_entropy(model.answer(questions, Compute::query).logits, right);

@@ -119,7 +119,6 @@ ModelConfig model_config(const Config& config, const Task& task) {
   // Token embeddings have length about 1 in the logits, and sqrt(d_model) times that at the input of the encoder
   // (Vaswani et al. 2017, section 3.4), so that a token outweighs the first values that layers add to it.
   transformer.embedding_scale = std::sqrt(transformer.d_model());
-  transformer.last_residual = Residual::no;
   if (config.answer != Answer::word) {
     return CandidateChooserConfig{transformer, config.answer == Answer::candidate_or_none};
   }

@@ -19,8 +19,8 @@ struct WarmStart {
 /// Initialises `model` with the weights of the model in `from`, a run directory or a model file. Both must have the
 /// same architecture. Rows of words are copied by word; rows of positions and sentence numbers are copied as far as
 /// both models have them. A language model may initialise a model that answers questions: each layer then starts with
-/// the same function, but of all tokens instead of the earlier ones, and the last layer lacks the residual. Throws
-/// Error that names every difference or missing part, and leaves `model` as it was.
+/// the same function, but of all tokens instead of the earlier ones, and the last layer lacks the residual unless
+/// model.last_residual adds it. Throws Error that names every difference or missing part, and leaves `model` as it was.
 ///
 /// A `model` that continues a pretrained one (continued_config()) gets each parameter that both have. The head of its task
 /// keeps its random values where the pretrained model has another head, or none; but W_C of candidates becomes 0.1 times the

@@ -49,7 +49,12 @@ TEST_CASE("The task determines the class of the model, and the configuration its
   CHECK((!word.logits.tied && word.logits.bias == Bias::yes && word.logits.soft_cap == 3));
   const auto either = std::get<CandidateChooserConfig>(made(sentences, "answer: candidate"));
   CHECK((either.transformer.embedding_scale == 4 && !either.or_none));
+  CHECK(either.transformer.last_residual == Residual::no);
   CHECK(std::get<CandidateChooserConfig>(made(sentences, "answer: candidate_or_none")).or_none);
+  for (const char* answer : {"word", "candidate"}) {
+    const ModelConfig model = made(sentences, "last_residual: true, answer: " + std::string(answer));
+    CHECK(transformer_of(model).last_residual == Residual::yes);
+  }
   const auto next = std::get<LanguageModelConfig>(
       made("{task: induction, context: 16, sentences: 40, held_out: 20}",
            "window: 5, norm_placement: both, soft_cap: 7, score_scale: 2, output_bias: false, normalised_heads: true, "

@@ -53,13 +53,13 @@ class SettingsReader {
   Config read(const std::vector<std::string>& overrides, bool opens_pretrained = false) {
     for (const std::string& setting : overrides) checked_utf8(setting, "--set");
     read_document(parse_yaml(text_, source_, mistakes_));
+    const auto is_given = [&](const std::string& key) { return given_.contains(key); };
     Config before = begun_with_.value_or(config_);
+    if (!begun_with_) fit_defaults(before, is_given);
     for (std::size_t i = 0; i < overrides.size(); ++i) read_override(overrides[i], i);
-    if (steps_taken_) {
-      shorten_warmup(before.schedule);
-      compare(before, *steps_taken_);
-    }
-    fit_defaults(config_, [&](const std::string& key) { return given_.contains(key); });
+    if (steps_taken_) shorten_warmup(before.schedule);
+    fit_defaults(config_, is_given);
+    if (steps_taken_) compare(before, *steps_taken_);
     if (opens_pretrained && mistakes_.empty()) take_pretrained();
     check_rules();
     fail_with(mistakes_, text_, source_);

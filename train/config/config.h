@@ -35,8 +35,8 @@ struct Config {
   std::uint64_t seed = 1;
 
   TaskOptions data;
-  TransformerConfig model{
-      .block = {.attention = {.d_model = 64, .heads = 2}}};  // the task sets its vocabulary and lengths
+  // the task sets its vocabulary and lengths
+  TransformerConfig model{.block = {.attention = {.d_model = 64, .heads = 2}}, .last_residual = Residual::no};
   Answer answer = Answer::word;
   Logits logits = Logits::tied;
   double logit_cap = 0;                                 // logits become cap tanh(logit / cap); 0: no cap

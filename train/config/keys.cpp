@@ -102,6 +102,9 @@ std::vector<Key> keys(Config& c) {
        {"norm_first"}},
       {"model.final_norm", flag(&c.model.final_norm),
        "norm after the last layer; unset: true, but false with norm_placement: after"},
+      {"model.last_residual", flag(&c.model.last_residual),
+       "whether the last layer adds its attention to its input; without it an answer depends only on the tokens that "
+       "the query attends to there; unset: false, but true for tasks that predict tokens"},
       {"model.embedding_norm", flag(&c.model.embedding_norm), "norm of the embeddings"},
       {"model.parallel", flag(&block.parallel), "attention and MLP read the same input"},
       {"model.normalised_heads", normalised_heads(attention), "RMSNorm of queries and keys, per head"},

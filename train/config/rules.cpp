@@ -20,6 +20,8 @@ void fit_defaults(Config& config, const std::function<bool(const std::string& ke
   BlockConfig& block = config.model.block;
   if (!is_written("model.epsilon")) block.norm.epsilon = block.norm.kind == NormKind::rms ? 1e-6 : 1e-5;
   if (!is_written("model.final_norm")) config.model.final_norm = block.placement != NormPlacement::after;
+  if (!is_written("model.last_residual"))
+    config.model.last_residual = predicts_tokens(config.data.kind) ? Residual::yes : Residual::no;
 
   AttentionConfig& a = block.attention;
   const bool d_k_is_free = !is_written("model.d_k"), d_v_is_free = !is_written("model.d_v");

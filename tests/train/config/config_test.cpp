@@ -142,6 +142,20 @@ TEST_CASE("read_resumed_config changes only the keys that resumable_keys() lists
         "--set train.steps=40: optim.warmup 60 must not exceed train.steps 40");
 }
 
+TEST_CASE("A run that was saved before a key existed resumes with the default that its task gives the key") {
+  const Scratch scratch;
+  const std::string file = (scratch / "config.yaml").string(), key = "  last_residual: true\n";
+  std::string saved = to_yaml(parse_config("data: {task: induction, context: 16}", "f"));
+  REQUIRE(saved.find(key) != saved.npos);
+  saved.erase(saved.find(key), key.size());
+  write_file(file, saved);
+  for (const std::string& begun_with : {std::string(), saved}) {
+    const ResumedConfig resumed = read_resumed_config(file, {}, 10, begun_with);
+    CHECK(resumed.changes.empty());
+    CHECK(resumed.config.model.last_residual == Residual::yes);
+  }
+}
+
 TEST_CASE("toy.yaml sets the coreference task and watches the sentence of the tired animal") {
   const Config c = read_config("toy.yaml");
   CHECK(c.name == "toy");

@@ -86,7 +86,7 @@ TEST_CASE("Task candidates has its own defaults, and keys that do not suit a tas
         "f:1:44: task candidates has sentences of words: data.tokens bytes is for text and masked_text");
 }
 
-TEST_CASE("The defaults of warmup, d_k, d_v, epsilon and final_norm depend on the keys that are set") {
+TEST_CASE("The defaults of warmup, d_k, d_v, epsilon, final_norm and last_residual depend on the keys that are set") {
   const auto warmup = [](const std::string& text) { return parse_config(text, "f").schedule.warmup; };
   CHECK(warmup("train: {steps: 20}") == 10);
   CHECK(warmup("train: {steps: 1}") == 0);
@@ -119,6 +119,13 @@ TEST_CASE("The defaults of warmup, d_k, d_v, epsilon and final_norm depend on th
   CHECK(model("norm_placement: output").final_norm);
   CHECK_FALSE(model("norm_placement: after").final_norm);
   CHECK(model("norm_placement: after, final_norm: true").final_norm);
+
+  const auto residual = [](const std::string& text) { return parse_config(text, "f").model.last_residual; };
+  CHECK(residual("seed: 1") == Residual::no);
+  CHECK(residual("model: {answer: candidate}") == Residual::no);
+  CHECK(residual("model: {last_residual: true}") == Residual::yes);
+  CHECK(residual("data: {task: induction, context: 16}") == Residual::yes);
+  CHECK(residual("data: {task: induction, context: 16}\nmodel: {last_residual: false}") == Residual::no);
 }
 
 TEST_CASE("The query and the antecedent of a probe must each occur once in its text") {

@@ -35,6 +35,7 @@ model:
   epsilon: 0.001
   norm_placement: both
   final_norm: false
+  last_residual: true
   embedding_norm: true
   parallel: false
   normalised_heads: true
