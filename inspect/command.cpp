@@ -60,36 +60,6 @@ std::string help(const Terminal& terminal) {
   return text;
 }
 
-// Throws UsageError for a former option, and names the command that replaced it; and for an option of train.
-void refuse_known_option(std::span<const char* const> words) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 14> commands{
-      {{"--causes", "causes RUN"},
-       {"--why-attends", "why RUN"},
-       {"--when", "history RUN"},
-       {"--match", "match RUN RUN"},
-       {"--card", "report RUN [FILE...]"},
-       {"--continue", "generate RUN --prompt TEXT"},
-       {"--weights", "weights RUN"},
-       {"--steps", "steps RUN --sentence TEXT"},
-       {"--induction", "induction RUN"},
-       {"--page", "page RUN --out FILE"},
-       {"--svg", "export RUN --svg FILE"},
-       {"--csv", "export RUN --csv FILE"},
-       {"--npy", "export RUN --npy FILE"},
-       {"--verify", "verify RUN"}}};
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string_view word = words[i], next = i + 1 < words.size() ? words[i + 1] : "";
-    if (word.starts_with("--threads")) {
-      const bool has_count = word == "--threads" && !next.empty() && next.find_first_not_of("0123456789") == next.npos;
-      misused("--threads is an option of train; OMP_NUM_THREADS={} inspect ... sets the number of threads",
-              has_count ? next : "N");
-    }
-    for (const auto& [option, command] : commands) {
-      if (word.substr(0, word.find('=')) == option) misused("{} is now a command: inspect {}", option, command);
-    }
-  }
-}
-
 cxxopts::Options options_of(const Command& command, const Terminal& terminal) {
   cxxopts::Options options(fmt::format("inspect{}{}", *command.name ? " " : "", command.name),
                            wrapped(fmt::format("{}.", command.summary), std::min(80, terminal.width)) + "\n");
@@ -102,6 +72,37 @@ cxxopts::Options options_of(const Command& command, const Terminal& terminal) {
   add("help", "Print this help")("word", "", cxxopts::value<std::vector<std::string>>());
   options.parse_positional({"word"});
   return options;
+}
+
+bool has_option(const cxxopts::Options& options, const std::string& name) {
+  return std::ranges::any_of(options.group_help("").options,
+                             [&](const auto& option) { return std::ranges::find(option.l, name) != option.l.end(); });
+}
+
+// Throws UsageError for an option of train, and for an option that only other commands have.
+void refuse_option_of_others(std::span<const char* const> words, const cxxopts::Options& own,
+                             const Terminal& terminal) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i], next = i + 1 < words.size() ? words[i + 1] : "";
+    if (!word.starts_with("--") || word.size() < 3) continue;
+    const std::string name(word.substr(2, word.find('=') - 2));
+    if (has_option(own, name)) continue;
+    if (name == "threads") {
+      const bool has_count = word == "--threads" && !next.empty() && next.find_first_not_of("0123456789") == next.npos;
+      misused("--threads is an option of train; OMP_NUM_THREADS={} inspect ... sets the number of threads",
+              has_count ? next : "N");
+    }
+    std::vector<std::string> others;
+    for (const Group& group : groups()) {
+      for (const Command* command : group.commands) {
+        if (has_option(options_of(*command, terminal), name)) {
+          others.push_back(fmt::format("inspect {}", *command->name ? command->name : "RUN"));
+        }
+      }
+    }
+    if (!others.empty()) misused("--{} is an option of {}", name, listed(others));
+    return;
+  }
 }
 
 // Splits the positional arguments into runs and files.
@@ -141,7 +142,9 @@ std::string answer(const Command& command, std::span<const char* const> words, c
   try {
     arguments = options.parse(count, words.data());
   } catch (const cxxopts::exceptions::exception& error) {
-    refuse_known_option(words);
+    if (std::string_view(error.what()).find("does not exist") != std::string_view::npos) {
+      refuse_option_of_others(words, options, terminal);
+    }
     misused("{}", command_line_error(count, words.data(), error.what(), options.help(), {"--temperature", "--top-p"}));
   }
   if (arguments.count("help")) return fmt::format("{}\nExample: {}\n", options.help(), command.example);
@@ -169,8 +172,8 @@ void refuse_unknown_command(std::string_view word) {
     }
   }
   const std::string near = did_you_mean(word, names);
-  misused("'{}' is not a command or an existing run{}", excerpt(word),
-          near.empty() ? fmt::format("; inspect RUN shows attention, and the commands are {}", listed(names)) : near);
+  if (!near.empty()) misused("'{}' is not a command or an existing run{}", excerpt(word), near);
+  misused("{}", no_such_run(excerpt(word), "run, model or command"));
 }
 
 }  // namespace

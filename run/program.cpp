@@ -110,6 +110,15 @@ std::vector<std::string> options_in(std::string_view help) {
   return options;
 }
 
+// Returns what a help text shows after an option: "FILE" for "  --svg FILE  Draw one sentence"; "VALUE" where it shows nothing.
+std::string value_of_option(std::string_view help, std::string_view option) {
+  const std::size_t at = help.find(fmt::format("{} ", option));
+  if (at == help.npos) return "VALUE";
+  const std::string_view rest = help.substr(at + option.size() + 1);
+  const std::string value(rest.substr(0, rest.find_first_of(" \n")));
+  return value.empty() ? "VALUE" : value;
+}
+
 }  // namespace
 
 std::string command_line_error(int argc, const char* const* argv, std::string_view message, std::string_view help,
@@ -121,6 +130,13 @@ std::string command_line_error(int argc, const char* const* argv, std::string_vi
       if (!word.starts_with("--") || message.find(word.substr(2)) == std::string_view::npos) continue;
       if (!word.starts_with("--h")) std::erase(known, "--help");  // near to --step and others
       return fmt::format("unknown option {}{}", excerpt(word), did_you_mean(word, known));
+    }
+  }
+  if (message.find("missing an argument") != std::string_view::npos) {
+    for (int i = 1; i < argc; ++i) {
+      const std::string_view word = argv[i];
+      if (!word.starts_with("--") || message.find(fmt::format("‘{}’", word.substr(2))) == message.npos) continue;
+      return fmt::format("{0} needs a value: {0} {1}", word, value_of_option(help, word));
     }
   }
   if (message.find("failed to parse") == std::string_view::npos) return std::string(message);

@@ -40,14 +40,19 @@ std::string last_part(const fs::path& path) {
   return (fs::absolute(path) / "").lexically_normal().parent_path().filename().string();
 }
 
+std::string no_such_run(std::string_view name, std::string_view kinds) {
+  return fmt::format(
+      "{}: there is no such {}; {} --config FILE makes a run, and hf download OWNER/NAME --local-dir DIR fetches a "
+      "model of "
+      "Hugging Face",
+      name, kinds, command_of("train"));
+}
+
 void check_run(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) {
     if (error) fail("{}: cannot be read: {}", path.string(), error.message());
-    fail(
-        "{}: there is no such run or model; {} --config FILE makes a run, and hf download NAME --local-dir DIR "
-        "fetches a model of Hugging Face",
-        path.string(), command_of("train"));
+    fail("{}", no_such_run(path.string()));
   }
   if (path.extension() == ".yaml" || path.extension() == ".yml") {
     fail("{0}: is a configuration, not a run; {1} --config {0} trains it and makes a run", path.string(),

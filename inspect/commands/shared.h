@@ -20,6 +20,9 @@ void add_shared(cxxopts::OptionAdder& options, std::string_view names);
 /// Returns the last part of a path; of "." and "a/..", that of the directory that it is.
 std::string last_part(const std::filesystem::path& path);
 
+/// Returns the message for a path that does not exist, with how to make a run and where to download a model.
+std::string no_such_run(std::string_view name, std::string_view kinds = "run or model");
+
 /// Throws an error unless `path` is a run; the message says what `path` is.
 void check_run(const std::filesystem::path& path);
 

@@ -50,22 +50,21 @@ TEST_CASE("inspect throws a UsageError for wrong usage and says what it expects"
   CHECK(run.is_usage_error({"verify", "RUN", "--json"}, "--json needs --against (see inspect verify --help)"));
 }
 
-TEST_CASE("The message for a former option names the command that replaces it") {
+TEST_CASE("The message for an option of another command names that command") {
   const InspectedRun run;
-  const auto names = [&](const std::vector<std::string>& arguments, const std::string& text) {
-    return run.is_usage_error(arguments, text + " (see inspect --help)");
-  };
-  CHECK(names({"RUN", "--causes"}, "--causes is now a command: inspect causes RUN"));
-  CHECK(names({"RUN", "--why-attends", "--probe", "1"}, "--why-attends is now a command: inspect why RUN"));
-  CHECK(names({"RUN", "--when"}, "--when is now a command: inspect history RUN"));
-  CHECK(names({"RUN", "RUN", "--match"}, "--match is now a command: inspect match RUN RUN"));
-  CHECK(names({"RUN", "--card", "a.jsonl"}, "--card is now a command: inspect report RUN [FILE...]"));
-  CHECK(names({"RUN", "--continue", "-x"}, "--continue is now a command: inspect generate RUN --prompt TEXT"));
-  CHECK(names({"RUN", "--page=a.html"}, "--page is now a command: inspect page RUN --out FILE"));
-  CHECK(names({"--sentence", "x", "RUN", "--svg", "a"}, "--svg is now a command: inspect export RUN --svg FILE"));
-  CHECK(names({"RUN", "--verify"}, "--verify is now a command: inspect verify RUN"));
-  CHECK(run.is_usage_error({"causes", "RUN", "--page", "a.html"},
-                           "--page is now a command: inspect page RUN --out FILE (see inspect causes --help)"));
+  CHECK(run.is_usage_error({"RUN", "--svg", "a.svg"}, "--svg is an option of inspect export (see inspect --help)"));
+  CHECK(run.is_usage_error({"causes", "RUN", "--matrix"},
+                           "--matrix is an option of inspect RUN (see inspect causes --help)"));
+  CHECK(run.is_usage_error({"verify", "RUN", "--temperature=1"},
+                           "--temperature is an option of inspect generate (see inspect verify --help)"));
+}
+
+TEST_CASE("The message for an option without its value shows the value as the help does") {
+  const InspectedRun run;
+  CHECK(run.is_usage_error({"export", "RUN", "--svg"}, "--svg needs a value: --svg FILE (see inspect export --help)"));
+  CHECK(run.is_usage_error({"RUN", "--sentence"}, "--sentence needs a value: --sentence TEXT (see inspect --help)"));
+  CHECK(
+      run.is_usage_error({"causes", "RUN", "--limit"}, "--limit needs a value: --limit N (see inspect causes --help)"));
 }
 
 TEST_CASE("The message for a mistyped command suggests the nearest one") {
@@ -73,9 +72,8 @@ TEST_CASE("The message for a mistyped command suggests the nearest one") {
   CHECK(run.is_usage_error(
       {"cuases", "RUN"}, "'cuases' is not a command or an existing run (did you mean 'causes'?) (see inspect --help)"));
   CHECK(run.is_usage_error({"shwo", "RUN"},
-                           "'shwo' is not a command or an existing run; inspect RUN shows attention, and the commands "
-                           "are compare, steps, weights, induction, causes, why, history, match, report, heads, "
-                           "generate, page, serve, export, verify (see inspect --help)"));
+                           "shwo: there is no such run, model or command; train --config FILE makes a run, and hf "
+                           "download OWNER/NAME --local-dir DIR fetches a model of Hugging Face (see inspect --help)"));
   CHECK(run.is_usage_error({"RUN", "--threads", "2"},
                            "--threads is an option of train; OMP_NUM_THREADS=2 inspect ... sets the number of threads "
                            "(see inspect --help)"));

@@ -286,9 +286,8 @@ layer 2 head 2      animal   1.00 ██████◂ animal   1.00 ███�
 TEST_CASE("inspect names the missing run, snapshot, model or sentence") {
   const InspectedRun run;
   CHECK(run.error({"RUN/nowhere"}) ==
-        "RUN/nowhere: there is no such run or model; train --config FILE makes a run, and hf download NAME --local-dir "
-        "DIR "
-        "fetches a model of Hugging Face");
+        "RUN/nowhere: there is no such run or model; train --config FILE makes a run, and hf download OWNER/NAME "
+        "--local-dir DIR fetches a model of Hugging Face");
   CHECK(run.error({"RUN", "--step", "7"}) == "RUN: lacks a snapshot of step 7; there are 0, 400");
   CHECK(run.error({"weights", "RUN/attention"}) ==
         "RUN/attention: is not a run or a model: expected the config.yaml of a run or the config.json of a model");

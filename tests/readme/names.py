@@ -12,8 +12,8 @@ sys.path.append(str(ROOT / "docs"))
 from generate import GENERATED  # noqa: E402  pages that exist in the built site alone
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
-OF_A_USER = re.compile(r"(runs|RUN|DIR|(?:\./)?build[a-z0-9-]*|mine|heed|attention|models|en)/|[/~$<]|\./heed_")  # not files of the tree
-OF_CMAKE = {"--workflow", "--preset", "--install", "--prefix", "--build"}
+OF_A_USER = re.compile(r"(sentence-transformers|OWNER|runs|RUN|DIR|(?:\./)?build[a-z0-9-]*|mine|heed|attention|models|en)/|[/~$<]|\./heed_")  # not files of the tree
+OF_CMAKE = {"--workflow", "--preset", "--install", "--prefix", "--build", "--target"}
 INVENTED = re.compile(r"NAME|colours|softsign|stop_at_loss|entropy|lion")  # names that CONTRIBUTING.md invents as examples
 NO_KEYS = re.compile(r"\.(safetensors|jsonl|json|yaml|js|h|cpp|py|tsv)\b|^data\.split$")  # files, and an old name of a key
 
@@ -101,7 +101,12 @@ def check_links(path):
 
 
 def check_translation(chinese):
-    """Checks that the English page has each line of output, and each number with a point or at least three digits."""
+    """Checks that the English page has each line of output, and each number with a point or at least three digits, and that the
+    Chinese page uses the words that the other pages use."""
+    for line, text in paragraphs(chinese):
+        for other, word in {"正确率": "准确率", "印出": "打印", "品质": "性质", "丢弃": "dropout", "片段": "子词"}.items():
+            if other in text:
+                wrong(f"{chinese}:{line}", f"expected {word}, found {other}")
     english = chinese.replace(".zh-CN", "")
     theirs = plain(read(english))
     for line, text in blocks(chinese, ""):
