@@ -140,9 +140,9 @@ class Training {
       const std::string source = reads_files(data.kind) ? fmt::format("{} '{}'", is_test ? "data.test" : "data.train",
                                                                       is_test ? data.test : data.train)
                                                         : fmt::format("task {}", name_of(data.kind));
-      fail("{}: {} has changed since this run began: {}. {}, or begin a new run with --set model.from={}",
+      fail("{}: {} differs from the data of this run: {}. {}, or begin a new run with --set model.from={}",
            run_->path().string(), source, what,
-           reads_files(data.kind) ? "Put the file back as it was" : "Resume with the version of heed that began it",
+           reads_files(data.kind) ? "Resume with the same data" : "Resume with the version of heed that began it",
            run_->path().string());
     };
     if (const std::optional<Origin> origin = done_by(*run_).origin) {

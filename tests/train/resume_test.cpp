@@ -1,6 +1,8 @@
 #include "files/json.h"
 #include "tests/catch.h"
+#include "tests/message.h"
 #include "tests/train/train_scratch.h"
+#include "train/config/keys.h"
 
 #include <heed/files/safetensors.h>
 
@@ -56,17 +58,17 @@ TEST_CASE("train refuses to resume a run on changed data and leaves its files un
     write_file(place / "text.txt", other);
     const std::string said = place.error(longer);
     CHECK(
-        said.starts_with("1: train: r: data.train 'text.txt' has changed since this run began: expected sentences or "
+        said.starts_with("1: train: r: data.train 'text.txt' differs from the data of this run: expected sentences or "
                          "text of digest "));
-    CHECK(said.ends_with(". Put the file back as it was, or begin a new run with --set model.from=r\n"));
+    CHECK(said.ends_with(". Resume with the same data, or begin a new run with --set model.from=r\n"));
   }
   CHECK((place.run() == before));
   place.forget_origin();
   write_file(place / "text.txt", swapped);
   CHECK(
       place.error(longer) ==
-      "1: train: r: data.train 'text.txt' has changed since this run began: expected 14 characters, of which number 1 "
-      "is 'a'; got 14, of which number 1 is 't'. Put the file back as it was, or begin a new run with --set "
+      "1: train: r: data.train 'text.txt' differs from the data of this run: expected 14 characters, of which number 1 "
+      "is 'a'; got 14, of which number 1 is 't'. Resume with the same data, or begin a new run with --set "
       "model.from=r\n");
   write_file(place / "text.txt", text);
   CHECK(place.error(longer) == "0: ");
@@ -86,7 +88,7 @@ TEST_CASE("train refuses to resume if sentences of the training or test file cha
     write_file(place / file, dog + "\n" + cat + "\n");
     CHECK(place.error("train --quiet --resume r")
               .starts_with("1: train: r: data." + std::string(file == "a.jsonl" ? "train" : "test") + " '" + file +
-                           "' has changed since this run began: "));
+                           "' differs from the data of this run: "));
     write_file(place / file, cat + "\n" + dog + "\n");
   }
   CHECK(place.error("train --quiet --resume r") == "0: ");
@@ -97,9 +99,51 @@ TEST_CASE("train refuses to resume if sentences of the training or test file cha
   CHECK(place.error("train --quiet --resume r" + there + "d/b.jsonl --set data.test=d/a.jsonl") == "0: ");
   write_file(place / "d/c.jsonl", dog + "\n");
   CHECK(place.error("train --quiet --resume s" + there + "d/c.jsonl --set data.test=d/b.jsonl")
-            .starts_with("1: train: s: data.train 'd/c.jsonl' has changed since this run began: "));
+            .starts_with("1: train: s: data.train 'd/c.jsonl' differs from the data of this run: "));
   CHECK(read_file(place / "s/config.yaml") == before);
   CHECK(read_file(place / "r/config.yaml").find("d/b.jsonl") != std::string::npos);
+}
+
+TEST_CASE("train resumes with another value of every key that it lists, and refuses every other key") {
+  const ResumeScratch place;
+  const std::map<std::string, std::string> others{{"optim.lr", "0.01"},
+                                                  {"optim.weight_decay", "0.1"},
+                                                  {"optim.schedule", "linear"},
+                                                  {"optim.min_lr", "0.0001"},
+                                                  {"optim.warmup", "3"},
+                                                  {"optim.clip", "2"},
+                                                  {"train.steps", "25"},
+                                                  {"train.shard_optimizer", "true"},
+                                                  {"train.patience", "2"},
+                                                  {"train.evaluate_every", "5"},
+                                                  {"train.checkpoint_every", "5"},
+                                                  {"dump.every", "5"},
+                                                  {"dump.weights", "true"},
+                                                  {"data.train", "moved.txt"},
+                                                  {"data.test", "moved_test.txt"}};
+  REQUIRE(place.error("cp text.txt test.txt && cp text.txt moved.txt && cp text.txt moved_test.txt && "
+                      "train --quiet --config small.yaml --set data.test=test.txt --out began") == "0: ");
+  Config config = read_config((place / "began/config.yaml").string());
+  for (const Key& key : keys(config)) {
+    INFO(key.name);
+    const bool is_listed = resumable_keys().find(key.name) != std::string::npos;
+    CHECK(is_listed == others.contains(key.name));
+    if (is_listed) {
+      const std::string longer = key.name == "train.steps" ? "" : " --set train.steps=30";
+      CHECK(place.error("rm -rf r && cp -r began r && train --quiet --resume r" + longer + " --set " + key.name + "=" +
+                        others.at(key.name)) == "0: ");
+      continue;
+    }
+    std::vector<std::string> values{"true", "false", "2", "3", "0.5", "512"};
+    if (const auto* choice = std::get_if<Choice>(&key.slot)) values = choice->names;
+    const std::string before = written(key);
+    const auto other = std::ranges::find_if(
+        values, [&](const std::string& value) { return assign(key, value, false) && written(key) != before; });
+    REQUIRE(other != values.end());
+    CHECK(message([&] {
+            read_resumed_config(place / "began/config.yaml", {key.name + "=" + *other});
+          }).find(key.name + " cannot change when a run is resumed") != std::string::npos);
+  }
 }
 
 TEST_CASE("train refuses to restart a trained run whose checkpoint is missing") {

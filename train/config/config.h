@@ -91,7 +91,8 @@ struct ResumedConfig {
 ResumedConfig read_resumed_config(const std::filesystem::path& path, const std::vector<std::string>& overrides,
                                   std::int64_t steps_taken = 0, const std::string& begun_with = "");
 
-/// Returns the keys that may change when a run is resumed: "optim.lr, ..., train.steps, ...".
+/// Returns the keys that may change when a run is resumed, and those that may name the same files elsewhere:
+/// "optim.lr, ..., dump.weights, and the paths, not the content, of data.train, data.test".
 std::string resumable_keys();
 
 /// Returns the whole configuration as YAML with every key. parse_config() of it gives the same configuration.

@@ -59,8 +59,12 @@ std::vector<Key> keys(Config& c) {
        Text{&c.data.train},
        "training files, divided by commas, for tasks that read files",
        {},
-       may_change},
-      {"data.test", Text{&c.data.test}, "files to evaluate on; \"\": a tenth of data.train", {}, may_change},
+       Key::OnResume::may_move},
+      {"data.test",
+       Text{&c.data.test},
+       "files to evaluate on; \"\": a tenth of data.train",
+       {},
+       Key::OnResume::may_move},
       {"data.tokens", choice(&c.data.split), "what a text is split into", {}, Key::OnResume::fixed, "data.split"},
       {"data.context",
        Integer{&c.data.context, 1, 65536},
@@ -216,11 +220,13 @@ std::vector<Key> keys(Config& c) {
 
 std::string resumable_keys() {
   Config config;
-  std::string names;
+  std::string changed, moved;
   for (const Key& key : keys(config)) {
-    if (key.on_resume == Key::OnResume::may_change) names += (names.empty() ? "" : ", ") + key.name;
+    if (key.on_resume == Key::OnResume::fixed) continue;
+    std::string& names = key.on_resume == Key::OnResume::may_move ? moved : changed;
+    names += (names.empty() ? "" : ", ") + key.name;
   }
-  return names;
+  return fmt::format("{}, and the paths, not the content, of {}", changed, moved);
 }
 
 std::string range(const Key& key) {

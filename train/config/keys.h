@@ -67,8 +67,8 @@ struct Key {
   std::string meaning;
   std::vector<std::string> aliases{};  // names of this setting in other programs
   // Whether a resumed run may change the key. Keys that decide the moments, the order of the data or the dumps are
-  // fixed.
-  enum class OnResume { fixed, may_change } on_resume = OnResume::fixed;
+  // fixed. `may_move` is a path: it may change, the content of the files may not.
+  enum class OnResume { fixed, may_change, may_move } on_resume = OnResume::fixed;
   std::string old_name{};       // former name, which is still accepted
   std::string section() const;  // "optim", or "" at the top
   std::string word() const;     // "lr"
