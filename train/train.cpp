@@ -54,7 +54,7 @@ cxxopts::Options options() {
       ("dry-run", "Print the size of the model and the run, and the resolved configuration; write nothing")       //
       ("check-gradients", "Check the gradient of every parameter of the configured model; write nothing")         //
       ("profile", "Print where the time went, and write RUN/trace.json for chrome://tracing or ui.perfetto.dev")  //
-      ("quiet", "Print errors only")                                                                              //
+      ("quiet", "Print only errors; with --check-gradients or --dry-run the exit code tells the result")          //
       ("help-config", "Print every key of a configuration with its default, range and meaning")                   //
       ("help", "Print this")("version", "Print the version");
   return result;
@@ -175,9 +175,11 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
                                  : ResumedConfig{read_config(text("config"), overrides), {}};
   if (resumed) read = share_config(std::move(read), directory ? &*directory : nullptr, processes);
   const Config& config = read.config;
+  const bool is_quiet = !is_first || arguments.count("quiet") > 0;
   if (arguments.count("check-gradients")) {
     const ModelCheck check = check_model_gradients(config);
-    fmt::print("{}", check.table);
+    if (!is_quiet) fmt::print("{}", check.table);
+    if (is_quiet && !check.passed) fail("some gradients are wrong; without --quiet the table shows which");
     return check.passed ? 0 : 1;
   }
   const bool is_dry = arguments.count("dry-run") > 0;
@@ -195,28 +197,27 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
     }
   }();
   if (is_dry) {
-    fmt::print("{}", dry_run(experiment));
+    if (!is_quiet) fmt::print("{}", dry_run(experiment));
     check_memory(experiment);
     return 0;
   }
   check_memory(experiment, processes.size(), processes.size_on_host());
   check_same(experiment, processes);
   if (is_first && !directory) directory.emplace(RunDirectory::create(config.name, to_yaml(config), text("out")));
-  const bool quiet = !is_first || arguments.count("quiet") > 0;
-  if (!quiet) fmt::print("{}", opening(experiment, directory->path(), terminal_of(STDOUT_FILENO)));
+  if (!is_quiet) fmt::print("{}", opening(experiment, directory->path(), terminal_of(STDOUT_FILENO)));
   ProgressLine progress(config.schedule.steps, isatty(STDOUT_FILENO), tokens_a_step(experiment));
   handle_signal(SIGINT, ask_to_stop);
   handle_signal(SIGTERM, ask_to_stop);
   handle_signal(SIGUSR1, ask_to_stop);  // mpirun forwards it without a time limit
   const Listener silent{[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}};
-  Listener listener = quiet ? silent : progress.listener();
+  Listener listener = is_quiet ? silent : progress.listener();
   if (resumed && is_first) {
     listener.on_begin = [&](std::int64_t step) {
       if (step == config.schedule.steps && !read.changes.empty()) {
         fail("{}: all of its {} steps are done, so these settings would change nothing: {}; also raise train.steps",
              directory->path().string(), step, fmt::join(read.changes, ", "));
       }
-      if (!quiet) fmt::print("{}", resumption(step, config, read.changes, terminal_of(STDOUT_FILENO)));
+      if (!is_quiet) fmt::print("{}", resumption(step, config, read.changes, terminal_of(STDOUT_FILENO)));
     };
   }
   std::optional<Limits> limits;
@@ -229,7 +230,7 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
   steps < config.schedule.steps ? progress.erase() : progress.finish();
   if (profile) {
     write_trace(directory->path() / "trace.json", *profile);
-    if (!quiet) fmt::print("{}", profile_table(*profile, *limits));
+    if (!is_quiet) fmt::print("{}", profile_table(*profile, *limits));
     profile.reset();
   }
   const int signal = stop ? stop : SIGTERM;  // another process may have received the signal
@@ -241,7 +242,7 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
     std::fputs(told.c_str(), stderr);
     return 128 + signal;
   }
-  if (!quiet) fmt::print("{}", closing(experiment, *directory, terminal_of(STDOUT_FILENO)));
+  if (!is_quiet) fmt::print("{}", closing(experiment, *directory, terminal_of(STDOUT_FILENO)));
   return 0;
 }
 

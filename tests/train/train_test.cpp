@@ -40,6 +40,18 @@ TEST_CASE("train refuses a command line or file that it does not understand, and
   CHECK(place.files() == 3);  // small.yaml, out.txt, err.txt
 }
 
+TEST_CASE("With --quiet train prints nothing, whatever it is asked to do, and the exit code tells the result") {
+  const TrainScratch place;
+  for (const char* command : {"--config small.yaml --out r", "--resume r --set train.steps=70",
+                              "--config small.yaml --seeds 1-2 --out s", "--config small.yaml --profile --out p",
+                              "--config small.yaml --dry-run", "--config small.yaml --check-gradients"}) {
+    INFO(command);
+    const Ended ended = run_program(place, std::string("train --quiet ") + command);
+    CHECK((ended.code == 0 && ended.out.empty() && ended.err.empty()));
+  }
+  CHECK(run_program(place, "train --quiet --config none.yaml --dry-run").code == 1);
+}
+
 TEST_CASE("train never overwrites a run or a user's files, and refuses a truncated checkpoint") {
   const TrainScratch place;
   const Ended run = run_program(place, "train --quiet --config small.yaml --out r --threads 1");
