@@ -35,6 +35,7 @@ add_custom_target(heed_run_toy COMMAND heed_train --config toy.yaml DEPENDS heed
 
 if(HEED_BUILD_EXAMPLES)
   file(GLOB sources CONFIGURE_DEPENDS examples/*.cpp)
+  add_custom_target(examples)
   foreach(source ${sources})
     cmake_path(GET source STEM name)
     add_executable(example_${name} ${source})
@@ -42,6 +43,7 @@ if(HEED_BUILD_EXAMPLES)
     target_link_libraries(example_${name} PRIVATE heed_programs)
     heed_reuse_headers(example_${name} heed_programs)
     set_target_properties(example_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
+    add_dependencies(examples example_${name})
   endforeach()
 endif()
 

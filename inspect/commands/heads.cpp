@@ -113,7 +113,7 @@ const Command heads_command{
     .name = "heads",
     .words = "RUN [FILE...]",
     .summary = "Counts how often each head points at the right candidate",
-    .example = "inspect heads MODEL winograd.tsv#en/wsc_naive.train",
+    .example = "inspect heads all-MiniLM-L6-v2 winograd.tsv#en/wsc_naive.train",
     .shared = "json",
     .is_shared = true,
     .answer = [](const Request& request) {
