@@ -1,6 +1,6 @@
 # The target "docs": the documentation site, docs/html/index.html in the build directory. Doxygen reads the installed headers and
 # fails for a public class, function or enumeration without a comment; fields may speak for themselves. docs/generate.py copies the
-# pages and makes those that the programs' help texts fill. Sphinx fails at the first warning.
+# pages and makes those that the programs' help texts fill. Sphinx fails at the first warning, docs/check.py at a broken link.
 find_program(HEED_DOXYGEN doxygen)
 find_program(HEED_SPHINX sphinx-build)
 find_program(HEED_PYTHON python3)
@@ -21,6 +21,7 @@ if(HEED_DOXYGEN AND HEED_SPHINX AND HEED_PYTHON AND TARGET heed_train)
                     COMMAND ${HEED_PYTHON} -B ${PROJECT_SOURCE_DIR}/docs/generate.py ${PROJECT_BINARY_DIR} ${output}/source
                     COMMAND ${CMAKE_COMMAND} -E env HEED_VERSION=${PROJECT_VERSION} HEED_DOXYGEN_XML=${output}/xml
                             ${HEED_SPHINX} -q -W --keep-going -b html -d ${output}/doctrees -c source/docs source html
+                    COMMAND ${HEED_PYTHON} -B ${PROJECT_SOURCE_DIR}/docs/check.py html
                     COMMAND ${CMAKE_COMMAND} -E echo "docs: ${output}/html/index.html"
                     WORKING_DIRECTORY ${output} VERBATIM)
   add_dependencies(docs heed_train heed_inspect)

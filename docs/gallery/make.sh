@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # make.sh PROGRAMS OUT: trains the models of the gallery with PROGRAMS/train and writes their pages into OUT. The target
-# "gallery" runs it. Two pages need files that are not part of heed: $SHAKESPEARE, the text "tiny Shakespeare", and $MINILM,
+# "gallery" runs it. OUT/index.html, the page docs/gallery/index.md of the site, then links to them. Two pages need files that are not part of heed: $SHAKESPEARE, the text "tiny Shakespeare", and $MINILM,
 # the directory of all-MiniLM-L6-v2. Without them these pages are left out, with a message. Chromium takes a picture of each
 # page for the index; with $SITE, the address at which OUT will be found, links to the pages show it (Open Graph).
 set -euo pipefail
@@ -45,3 +45,11 @@ if [ -n "${MINILM:-}" ]; then
 else
   echo "gallery: minilm is left out: set MINILM to the directory of all-MiniLM-L6-v2"
 fi
+
+for made in "$out"/*.html; do  # the site's list of pages names them as <code>; a list without pages stays as it is
+  name=$(basename "$made" .html)
+  picture=
+  [ ! -e "$out/$name.png" ] || picture="<img src=\"$name.png\" alt=\"\" width=\"400\"><br>"
+  [ ! -e "$out/index.html" ] ||
+    sed -i -E "s|<code[^>]*><span class=\"pre\">$name\.html</span></code>|<a href=\"$name.html\">$picture$name</a>|" "$out/index.html"
+done
