@@ -61,6 +61,10 @@ fact(source("files/text_file.h", r"_listed = (\d+)"), r"the first (\d+), and how
 fact((1 << int(source("train/config/yaml.cpp", r"max_bytes = 1 << (\d+)"))) >> 10, r"YAML of at most (\d+) KiB")
 fact(source("train/config/yaml.cpp", r"deepest = (\d+)"), r"KiB and (\d+) levels")
 
+# Families of pretrained models.
+fact(len(re.findall(r"\w+_family\(\)", source("models/formats/hugging_face/family.cpp", r"(?s)all\{(.*?)\};"))),
+     r"pretrained models of \[(\d+) families\]")
+
 # How the library computes.
 fact(source("autograd/cpu/thread_pool.cpp", r"microseconds\((\d+)\)"), r"looks for work for (\d+) microseconds")
 fact(source("autograd/cpu/memory.cpp", r"if \(bytes <= (\d+)\)"), r"from (\d+) bytes on")
