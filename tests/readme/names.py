@@ -44,6 +44,8 @@ PRESETS = set(re.findall(r'"name": "([a-z0-9]+)"', read("CMakePresets.json")))
 OF_SETUP = set(re.findall(r"[a-z]+", " ".join(re.findall(r"^  ([a-z| ]+)\)", read("setup.sh"), re.M))))
 ALL = {p.relative_to(ROOT).as_posix() for folder in SOURCES + ["cmake", "docs"] for p in (ROOT / folder).rglob("*")}
 ALL |= {p.name for p in ROOT.iterdir()} | {".ci/run", *GENERATED}
+STRINGS = re.sub(r'"\s*\n\s*"', "", "".join(read(p) for p in ALL if re.search(r"^(setup\.sh|(?!tests|bench).*\.cpp)$", p)))
+OF_GLIBC = "CPU ISA level is lower than required"
 WORDS = set(re.findall(r"\w+", " ".join(read(p) for p in ALL if re.search(r"\.(h|cpp|py|sh)$", p))))
 
 
@@ -79,6 +81,16 @@ def check_code(place, piece):
     function = re.fullmatch(r"(?:\w+(?:::|\.))?([a-z_]+)\([^)]*\)", piece)
     if function and function[1] not in WORDS:
         wrong(place, f"expected a function of the sources, found '{function[1]}'")
+
+
+def check_messages(path):
+    """Checks that the sources have the messages that a page quotes: in the first column of a table, or at the start of an item."""
+    for line, text in paragraphs(path):
+        column = text.split("|")[1] if "troubleshoot" in path and text.startswith("|") else ""
+        for message in re.findall(r"`([^`]+)`", column) + re.findall(r"^- \*\*[`\"]([^`\"]+)[`\"]\*\*", text):
+            for part in re.split(r"\d[\d.]*|\b(?:N|DIR)\b|\.\.\.|: ", message):
+                if len(part) > 10 and part.strip() not in STRINGS + OF_GLIBC:
+                    wrong(f"{path}:{line}", f"no program prints '{part.strip()}'")
 
 
 def slugs(path):
@@ -120,6 +132,7 @@ def check_translation(chinese):
 
 for document in DOCUMENTS:
     check_links(document)
+    check_messages(document)
     for line, piece in code(document) if document != "CHANGELOG.md" else []:  # it names former files
         if not INVENTED.search(piece):
             check_code(f"{document}:{line}", piece)
