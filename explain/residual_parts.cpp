@@ -114,13 +114,13 @@ Tensor ResidualParts::of(std::int64_t token) const {
     const TransformerBlock& block = transformer_.blocks[l];
     Tensor added = head_parts(l, token);
     if (block.attention_norms.output) added = normalised(*block.attention_norms.output, added);
-    added = added * block.config.residual_scale;
+    added = block.added_linearised().linear(added);
     parts = block.residual == Residual::yes ? concat({parts, added}, 0) : added;
     if (block.attention_norms.sum) parts = normalised(*block.attention_norms.sum, parts);
     if (!block.mlp) continue;
     Tensor from_mlp = row_of(seen_.layers[l].mlp_output, token);
     if (block.mlp_norms->output) from_mlp = (*block.mlp_norms->output)(from_mlp);
-    parts = concat({parts, from_mlp * block.config.residual_scale}, 0);
+    parts = concat({parts, block.added_linearised().linear(from_mlp)}, 0);
     if (block.mlp_norms->sum) parts = normalised(*block.mlp_norms->sum, parts);
   }
   return parts;

@@ -45,7 +45,7 @@ TokenCircuits token_circuits(const SavedModel& model, const Ids& tokens, int lay
 
   const Unembedding* unembedding = unembedding_of(*model.network);
   if (!unembedding) return result;
-  Tensor written = exactly(block.attention.value_linearised(head), x) * block.config.residual_scale;
+  Tensor written = exactly(block.attention.value_linearised(head).then(block.added_linearised()), x);
   if (const auto& norm = transformer.final_norm) {
     // The norm without its division: linearised where the deviation is 1.
     std::vector<double> at(static_cast<std::size_t>(x.size(1)), 1);

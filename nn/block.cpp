@@ -9,11 +9,12 @@ std::optional<Norm> norm_if(bool wanted, Scope scope, const BlockConfig& config)
   return wanted ? std::optional<Norm>(std::in_place, scope, config.attention.d_model, config.norm) : std::nullopt;
 }
 
+Tensor scaled(double scale, const Tensor& x) { return scale != 1 ? x * scale : x; }
+
 // Returns x + scale f(x), with the norms after part f.
 Tensor added(const TransformerBlock::Norms& norms, double scale, const Tensor& x, const Tensor& part,
              const Dropout& drop) {
-  Tensor y = drop(norms.output ? (*norms.output)(part) : part);
-  if (scale != 1) y = y * scale;
+  Tensor y = scaled(scale, drop(norms.output ? (*norms.output)(part) : part));
   if (x.defined()) y = x + y;
   return norms.sum ? (*norms.sum)(y) : y;
 }
@@ -51,6 +52,10 @@ TransformerBlock::TransformerBlock(Scope scope, const BlockConfig& given, Residu
     mlp_norms.emplace(scope / "mlp", "norm", config);
   }
   mlp.emplace(scope / "mlp", config.attention.d_model, config.mlp);
+}
+
+Linearised TransformerBlock::added_linearised() const {
+  return {[scale = config.residual_scale](const Tensor& parts) { return scaled(scale, parts); }};
 }
 
 Mask TransformerBlock::narrowed(const Mask& mask) const {

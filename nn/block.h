@@ -87,6 +87,10 @@ struct TransformerBlock {
   /// Appends the tokens x (B, T, d_model) to those of `cache`, causally: (B, T, d_model). Not recorded.
   Tensor append(const Tensor& x, KeyValueCache& cache) const;
 
+  /// Returns the map from the output of the attention or of the MLP, behind its output norm, to what it adds to the residual
+  /// stream: residual_scale.
+  Linearised added_linearised() const;
+
   /// Returns `mask`, narrowed to the configuration's window, if any.
   Mask narrowed(const Mask& mask) const;
 

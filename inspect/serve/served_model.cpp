@@ -121,14 +121,15 @@ Tensor direct_contributions(const LanguageModel& network, const Trace& seen, con
       const Tensor& all = seen.layers[l].head_output;  // (1, H, T, d_v)
       const std::int64_t H = all.size(1), d_v = all.size(3);
       const Tensor output = reshape(contiguous(slice(all, 2, t, t + 1)), {H, 1, d_v});
-      heads.push_back(reshape(matmul(output, reshape(W_O, {H, d_v, W_O.size(1)})), {H, W_O.size(1)}));
+      const Tensor attended = reshape(matmul(output, reshape(W_O, {H, d_v, W_O.size(1)})), {H, W_O.size(1)});
+      heads.push_back(transformer.blocks[l].added_linearised().linear(attended));
     }
     const std::span<const float> p = row_of(probabilities, t);
     const auto first = static_cast<int>(std::ranges::max_element(p) - p.begin());
     const Tensor at = reshape(contiguous(slice(seen.layers.back().residual_out, 1, t, t + 1)), {-1});
     const Linearised to_logit = network.unembedding.linearised(first);
     const Linearised whole = transformer.final_norm ? transformer.final_norm->linearised(at).then(to_logit) : to_logit;
-    rows.push_back(reshape(whole.linear(concat(heads, 0) * transformer.config.block.residual_scale), {1, -1}));
+    rows.push_back(reshape(whole.linear(concat(heads, 0)), {1, -1}));
   }
   return concat(rows, 0);
 }

@@ -29,6 +29,7 @@ TEST_CASE("The OV circuits of all heads sum to the logits of a model that reads 
   config.final_norm = false;
   config.block.mlp.width = 0;
   config.block.attention.output_bias = Bias::no;
+  config.block.residual_scale = 0.5;
   const SavedModel model = in_float64(small_model(answerer_of(config)));
   shake_all(model.parameters);
   const Questions asked{.texts = {.tokens = Ids({1, 1}, {5}), .lengths = {1}}, .query = Ids({1}, {0})};

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-from documents import CONFIGURATIONS, DOCUMENTS, blocks, comments, finish, output_of, paragraphs, plain, read, wrong
+from documents import CONFIGURATIONS, DOCUMENTS, ROOT, blocks, comments, finish, output_of, paragraphs, plain, read, wrong
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 TEXTS = [(f"{path}:{line}", plain(text)) for path in DOCUMENTS for line, text in paragraphs(path) + blocks(path)]
@@ -161,6 +161,11 @@ for line, row in paragraphs("docs/explanation/decoder.md"):
             usual = said == "" and keys[key] in (toy[key], "0")
             if not (fewer or usual or keys[key] == said):
                 wrong(f"docs/explanation/decoder.md:{line}", f"{key} of {name}: expected '{keys[key]}' as in examples/, found '{said}'")
+
+# CONTRIBUTING.md: the analyses contain no arithmetic of a block.
+for path in sorted(p for folder in ("explain", "inspect/serve") for p in (ROOT / folder).rglob("*.cpp")):
+    if "residual_scale" in path.read_text(encoding="utf-8"):
+        wrong(path.relative_to(ROOT), "expected TransformerBlock::added_linearised(), found residual_scale")
 
 # The list of tasks; the operation that is shown; exit codes; how far two ways of computing attention are apart.
 tasks = re.search(r"task: [^(]*\(([^)]*)\)", re.sub(r"\n +# ", " ", output_of(BUILD / "train", "--help-config")))[1]
