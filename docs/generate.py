@@ -89,7 +89,7 @@ def program_page(name, program):
             option_table(text)]
     for command in ["RUN", *commands_of(text)] if commands_of(text) else []:
         own = help_of(program, command, "--help")
-        page += [f"## {name} {command}", usage_block(own), option_table(own)]
+        page += [f"## {name} {command}", usage_block(own), option_table(own), *(f"Example: `{e}`" for e in re.findall(r"^Example: (.*)", own, re.M))]
     return "\n\n".join(part for part in [*page, ANSWERS[name] + ENVIRONMENT] if part) + "\n"
 
 
