@@ -54,6 +54,17 @@ const Edge& edge_in(const std::vector<Edge>& edges, std::size_t text, const Head
 template <class T>
 constexpr T unseen = -std::numeric_limits<T>::infinity();
 
+// Replaces the value of each edge by `number`.
+Intervention filling(Heads heads, Intervention::Value which, std::span<const Edge> edges, double number) {
+  return editing(heads, which,
+                 [number, edges = std::vector(edges.begin(), edges.end())]<class T>(HeadRows<T> rows, std::int64_t,
+                                                                                    std::size_t text) {
+                   const Edge& edge = edge_in(edges, text, rows);
+                   if (!edge.exists()) return;
+                   std::fill(rows[edge.from] + edge.to.begin, rows[edge.from] + edge.to.end, static_cast<T>(number));
+                 });
+}
+
 }  // namespace
 
 Intervention::Intervention(Heads heads, Value value, Change change)
@@ -83,15 +94,16 @@ Intervention ablate(Heads heads, const MeanOutput& mean, const std::vector<int>&
 }
 
 Intervention cut(Heads heads, std::span<const Edge> edges) {
-  return editing(
-      heads, Intervention::Value::scores,
-      [edges = std::vector(edges.begin(), edges.end())]<class T>(HeadRows<T> rows, std::int64_t, std::size_t text) {
-        const Edge& edge = edge_in(edges, text, rows);
-        if (edge.exists()) std::fill(rows[edge.from] + edge.to.begin, rows[edge.from] + edge.to.end, unseen<T>);
-      });
+  return filling(heads, Intervention::Value::scores, edges, -std::numeric_limits<double>::infinity());
 }
 
 Intervention cut(Heads heads, const Edge& edge) { return cut(heads, std::span(&edge, 1)); }
+
+Intervention zero_weight(Heads heads, std::span<const Edge> edges) {
+  return filling(heads, Intervention::Value::weights, edges, 0);
+}
+
+Intervention zero_weight(Heads heads, const Edge& edge) { return zero_weight(heads, std::span(&edge, 1)); }
 
 Intervention keep_only(Heads heads, std::span<const Edge> edges) {
   return editing(
@@ -162,7 +174,9 @@ auto with_interventions(const Model& model, const std::vector<Intervention>& int
     if (layer >= layers || head >= heads) {
       no_such_head("Intervention", layer, head, layers, heads);
     }
-    const char* const value = one.value() == Intervention::Value::scores ? "scores" : "heads";
+    const char* const value = one.value() == Intervention::Value::scores    ? "scores"
+                              : one.value() == Intervention::Value::weights ? "weights"
+                                                                            : "heads";
     for (int l = std::max(layer, 0); l < (layer < 0 ? layers : layer + 1); ++l) {
       places.push_back({hook_name(transformer, l, value), l, &one});
     }

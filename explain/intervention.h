@@ -40,8 +40,8 @@ class Intervention {
  public:
   /// Replaces a value (B, heads, T, n) of one layer.
   using Change = std::function<void(int layer, Tensor& value)>;
-  /// The value of attention that changes.
-  enum class Value { scores, head_output };
+  /// The value of attention that changes: before the softmax, after it, or after the product with the values.
+  enum class Value { scores, weights, head_output };
 
   Intervention(Heads heads, Value value, Change change);  ///< changes `value` in `heads`
 
@@ -68,6 +68,11 @@ Intervention ablate(Heads heads, const MeanOutput& mean, const std::vector<int>&
 /// their weight. Takes one edge per text, or one for all.
 Intervention cut(Heads heads, std::span<const Edge> edges);
 Intervention cut(Heads heads, const Edge& edge);  ///< of one edge for all texts
+
+/// Sets the weight of the edge to 0 after the softmax. The other keys keep their weights, so those of the query add up to less
+/// than 1, and the head's output lacks what these keys bring. Takes one edge per text, or one for all.
+Intervention zero_weight(Heads heads, std::span<const Edge> edges);
+Intervention zero_weight(Heads heads, const Edge& edge);  ///< of one edge for all texts
 
 /// The query of the edge sees its keys alone.
 Intervention keep_only(Heads heads, std::span<const Edge> edges);

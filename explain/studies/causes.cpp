@@ -51,6 +51,11 @@ Span keys_from(const Example& e, int first) {
 
 bool is_patch(Cause::What what) { return what == Cause::What::patch_head || what == Cause::What::patch_layer; }
 
+bool changes_weight(Cause::What what) {
+  return what == Cause::What::zero_weight || what == Cause::What::zero_weight_all_heads ||
+         what == Cause::What::zero_weight_everywhere;
+}
+
 // A row while it is gathered from the sentences to which it applies.
 struct Gathered {
   std::vector<double> weights, changes, before, right, lost, flipped;
@@ -66,13 +71,13 @@ struct EdgesOfQuery {
 constexpr std::string_view key_names[] = {"antecedent", "other", "decider", "itself", "rest"};
 
 // Returns how often the sentences, the longest of which has T tokens, are read. Per head: its outputs, each key of the
-// query, that of the antecedent alone, and 9 edges between the other roles. Per layer: all its heads at once. Once
-// each: all heads of all layers, and the unchanged model.
+// query, that of the antecedent alone and with weight 0, and 9 edges between the other roles. Per layer: all its heads at
+// once. Once each: all heads of all layers, cut and with weight 0, and the unchanged model.
 double passes(const TransformerConfig& config, Heads among, std::size_t T) {
   const auto keys = static_cast<double>(T);
   const int layers = among.layer < 0 ? config.layers : 2,
             heads = among.head < 0 ? config.heads() : 2;  // one that points
-  return layers * (heads * (keys + 13) + keys + 1) + 2;
+  return layers * (heads * (keys + 14) + keys + 2) + 3;
 }
 
 class Study {
@@ -97,10 +102,14 @@ class Study {
       }
       if (held_out_.heads() == 1 || !is_measured({layer, -1})) continue;
       plan_edges_of_query(Cause::What::edge_all_heads, {layer, -1});
+      plan_edge(Cause::What::zero_weight_all_heads, {layer, -1}, Role::query, Role::antecedent);
       plan_outputs(Cause::What::patch_layer, {layer, -1}, patch_from_counterparts({layer, -1}));
       carry_out();
     }
-    if (held_out_.layers() > 1) plan_edge(Cause::What::edge_everywhere, {-1, -1}, Role::query, Role::antecedent);
+    if (held_out_.layers() > 1) {
+      plan_edge(Cause::What::edge_everywhere, {-1, -1}, Role::query, Role::antecedent);
+      plan_edge(Cause::What::zero_weight_everywhere, {-1, -1}, Role::query, Role::antecedent);
+    }
     carry_out();
     say_what_is_left_out();
     causes_.rank_correlation_last = rank_correlation(last_.weights, last_.changes);
@@ -148,6 +157,7 @@ class Study {
     plan_outputs(Cause::What::zero_ablation, heads, [=](auto) { return ablate(heads); });
     plan_outputs(Cause::What::mean_ablation, heads, mean_ablation(heads));
     plan_edges_of_query(Cause::What::edge, heads);
+    plan_edge(Cause::What::zero_weight, heads, Role::query, Role::antecedent);
     if (weight_on_antecedent(heads) >= kept_weight) {
       plan_edge(Cause::What::only_edge, heads, Role::query, Role::antecedent);
     }
@@ -269,7 +279,6 @@ class Study {
   void plan_edge(Cause::What what, Heads heads, Role from, Role to) {
     const EdgeOf edge_of = [=](const Example& e) { return Edge{token_of(e, from), span_of(e, to)}; };
     if (std::ranges::none_of(sentences_, [&](const Example& e) { return edge_of(e).exists(); })) return;
-    const bool only = what == Cause::What::only_edge;
     const auto use = [=, this](const Answers& after) {
       Gathered row;
       for (std::size_t i = 0; i < sentences_.size(); ++i) {
@@ -278,7 +287,10 @@ class Study {
       }
       add({.what = what, .from = to_string(from), .to = from == to ? "itself" : to_string(to)}, heads, row);
     };
-    planned_.push_back({only ? keep_only_in_each(heads, edge_of) : cut_in_each(heads, edge_of), use});
+    planned_.push_back({changes_weight(what)             ? zero_weight_in_each(heads, edge_of)
+                        : what == Cause::What::only_edge ? keep_only_in_each(heads, edge_of)
+                                                         : cut_in_each(heads, edge_of),
+                        use});
   }
 
   void plan_edges_between_roles(Heads heads) {

@@ -18,11 +18,14 @@ struct Cause {
     edge,           ///< the score of one key for one query is -infinity, so that the others share its weight (attention
                     ///< knockout; Geva et al. 2023, arXiv:2304.14767)
     only_edge,      ///< the scores of all other keys are -infinity
-    edge_all_heads,   ///< `edge` in every head of the layer at once
-    edge_everywhere,  ///< `edge` in every head of every layer at once
-    patch_head,       ///< the head's output is that of the twin sentence (activation patching; Meng et al. 2022,
-                      ///< arXiv:2202.05262)
-    patch_layer       ///< the output of every head of the layer is that of the twin sentence
+    edge_all_heads,          ///< `edge` in every head of the layer at once
+    edge_everywhere,         ///< `edge` in every head of every layer at once
+    zero_weight,             ///< the weight of one key for one query is 0 after the softmax; the others keep theirs
+    zero_weight_all_heads,   ///< `zero_weight` in every head of the layer at once
+    zero_weight_everywhere,  ///< `zero_weight` in every head of every layer at once
+    patch_head,              ///< the head's output is that of the twin sentence (activation patching; Meng et al. 2022,
+                             ///< arXiv:2202.05262)
+    patch_layer              ///< the output of every head of the layer is that of the twin sentence
   } what = What::zero_ablation;
   int layer = 0;  ///< -1: all
   int head = -1;  ///< -1: all

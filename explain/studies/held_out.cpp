@@ -149,6 +149,12 @@ InterventionOf cut_in_each(Heads heads, EdgeOf edge_of) {
   };
 }
 
+InterventionOf zero_weight_in_each(Heads heads, EdgeOf edge_of) {
+  return [heads, edge_of = std::move(edge_of)](std::span<const Example> batch) {
+    return zero_weight(heads, edges_of(batch, edge_of));
+  };
+}
+
 InterventionOf keep_only_in_each(Heads heads, EdgeOf edge_of) {
   return [heads, edge_of = std::move(edge_of)](std::span<const Example> batch) {
     return keep_only(heads, edges_of(batch, edge_of));

@@ -74,10 +74,11 @@ class HeldOut {
   Communicator processes_;
 };
 
-/// Interventions on every sentence: cut() and keep_only() of its edge, patch() from its counterpart.
+/// Interventions on every sentence: cut(), zero_weight() and keep_only() of its edge, patch() from its counterpart.
 InterventionOf cut_in_each(Heads heads, EdgeOf edge_of);
-InterventionOf keep_only_in_each(Heads heads, EdgeOf edge_of);  ///< keep_only() of each edge
-InterventionOf patch_from_counterparts(Heads heads);            ///< patch() from each counterpart
+InterventionOf zero_weight_in_each(Heads heads, EdgeOf edge_of);  ///< zero_weight() of each edge
+InterventionOf keep_only_in_each(Heads heads, EdgeOf edge_of);    ///< keep_only() of each edge
+InterventionOf patch_from_counterparts(Heads heads);              ///< patch() from each counterpart
 
 /// Returns whether the interval of `accuracy` lies above `chance` (NaN, unknown: above 0). Otherwise the cause of right
 /// answers cannot be found.

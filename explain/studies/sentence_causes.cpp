@@ -56,6 +56,8 @@ double weight_of(const ReadText& text, Heads at, int key) {
   return text.seen.layers[static_cast<std::size_t>(at.layer)].weights.at({0, at.head, text.example.query, key});
 }
 
+bool is_cut(double weight) { return weight >= least_cut_weight; }
+
 void check_counterpart(const Example& text, const Example& counterpart) {
   if (counterpart.tokens.size() != text.tokens.size()) {
     fail("the pair: expected {} tokens as in the sentence, so that heads can be patched token by token, got {}{}",
@@ -119,10 +121,11 @@ SentenceCauses sentence_causes(const SavedModel& model, const Example& example, 
     for (int head = 0; head < model.heads(); ++head) {
       if ((among.layer >= 0 && layer != among.layer) || (among.head >= 0 && head != among.head)) continue;
       SentenceCauses::Head& one = result.heads.emplace_back();
-      one.layer = layer, one.head = head, one.restored = no_figure;
+      one.layer = layer, one.head = head, one.zero_weight = one.restored = no_figure;
       for (int key = 0; key < T; ++key) one.weights.push_back(weight_of(text, {layer, head}, key));
       passes += counterpart ? 3 : 2;
-      passes += static_cast<double>(std::ranges::count_if(one.weights, [](double w) { return w >= least_cut_weight; }));
+      passes += std::ranges::any_of(one.weights, is_cut);
+      passes += static_cast<double>(std::ranges::count_if(one.weights, is_cut));
     }
   }
   Passes pass("causes", passes, progress);
@@ -139,8 +142,11 @@ SentenceCauses sentence_causes(const SavedModel& model, const Example& example, 
     const Tensor& output = text.seen.layers[static_cast<std::size_t>(at.layer)].head_output;
     one.mean = changed(ablate(at, mean_over_tokens(output), {example.query}));
     for (int key = 0; key < T; ++key) {
-      const bool is_cut = one.weights[static_cast<std::size_t>(key)] >= least_cut_weight;
-      one.cuts.push_back(is_cut ? changed(cut(at, Edge{example.query, {key, key + 1}})) : no_figure);
+      const Edge edge{example.query, {key, key + 1}};
+      one.cuts.push_back(is_cut(one.weights[static_cast<std::size_t>(key)]) ? changed(cut(at, edge)) : no_figure);
+    }
+    if (const int key = one.largest_cut(); key >= 0) {
+      one.zero_weight = changed(zero_weight(at, Edge{example.query, {key, key + 1}}));
     }
     if (!counterpart) continue;
     pass.next();

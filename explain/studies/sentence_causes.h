@@ -30,6 +30,7 @@ struct SentenceCauses {
     std::string answer_without = {};  ///< the most probable answer while its output is 0
     std::vector<double> weights{};    ///< per token: the weight of the edge from the query
     std::vector<double> cuts{};       ///< per token: the edge is cut; NaN where the weight is below least_cut_weight
+    double zero_weight = 0;           ///< that of largest_cut() gets the weight 0 after the softmax; NaN without one
     /// Share of the difference between the text and its counterpart that the counterpart gains when the head's output
     /// is patched from the text: 0 of nothing, 1 of all; NaN without a counterpart
     double restored = 0;

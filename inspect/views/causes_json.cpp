@@ -9,8 +9,17 @@ namespace heed {
 namespace {
 
 Json row_json(const Cause& row) {
-  constexpr std::array names{"head zero",      "head mean",       "edge",       "only edge",
-                             "edge all heads", "edge everywhere", "patch head", "patch layer"};
+  constexpr std::array names{"head zero",
+                             "head mean",
+                             "edge",
+                             "only edge",
+                             "edge all heads",
+                             "edge everywhere",
+                             "zero weight",
+                             "zero weight all heads",
+                             "zero weight everywhere",
+                             "patch head",
+                             "patch layer"};
   Json json = {{"what", names.at(static_cast<std::size_t>(row.what))},
                {"layer", row.layer < 0 ? Json() : Json(row.layer)},
                {"head", row.head < 0 ? Json() : Json(row.head)}};

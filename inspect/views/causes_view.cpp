@@ -37,6 +37,10 @@ std::string label(const Cause& row) {
       return "  mean-ablated";
     case Cause::What::only_edge:
       return "  keep only " + edge;
+    case Cause::What::zero_weight:
+    case Cause::What::zero_weight_all_heads:
+    case Cause::What::zero_weight_everywhere:
+      return "  zero weight " + edge;
     case Cause::What::patch_head:
     case Cause::What::patch_layer:
       return "  patched from the minimal pair";

@@ -68,6 +68,9 @@ std::vector<std::string> verdict(const SentenceCauses& causes, bool is_whole_mod
                                 token_label(causes.tokens, causes.query), token_label(causes.tokens, causes.query),
                                 token_label(causes.tokens, token), head_name(cut), measure_text(causes),
                                 signed_figure(largest_cut_of(cut))));
+    lines.push_back(fmt::format(
+        "With the weight of that edge set to 0 instead, so that no other token receives it, the change is {}.",
+        signed_figure(cut.zero_weight)));
   }
   lines.emplace_back(
       "One sentence is an anecdote: the next one may depend on other heads. Ask several before you conclude.");
@@ -138,7 +141,8 @@ Json sentence_causes_json(const SentenceCauses& causes) {
                      {"answer_without", head.answer_without},
                      {"restored", number_or_null(head.restored)},
                      {"weights", head.weights},
-                     {"cuts", std::move(cuts)}});
+                     {"cuts", std::move(cuts)},
+                     {"zero_weight", number_or_null(head.zero_weight)}});
   }
   const bool is_pair = causes.has_rival();
   return {{"tokens", causes.tokens},

@@ -28,6 +28,59 @@ TEST_CASE("Cutting an edge sets its weight to 0 and keeps the proportions of the
   check_equal(held_out.answers(cut_in_each({layer, 1}, [](const Example&) { return Edge{}; })), held_out.answers());
 }
 
+TEST_CASE("zero_weight takes one edge away and keeps the other weights") {
+  const SavedModel model = small_model();
+  const HeldOut held_out(model, sentences(), any_number);
+  const int layer = GENERATE(0, 1);
+  const auto edge_of = [](const Example&) { return Edge{2, {1, 2}}; };
+  const auto zeroed = held_out.answers(zero_weight_in_each({layer, 1}, edge_of));
+  check_equal(zeroed, by_hand(held_out, model, layer, [](std::vector<double>& w, std::int64_t T) {
+                for (std::size_t b = 0; b < 5; ++b)
+                  w[((b * 2 + 1) * static_cast<std::size_t>(T) + 2) * static_cast<std::size_t>(T) + 1] = 0;
+              }));
+  CHECK(differ(zeroed, held_out.answers(cut_in_each({layer, 1}, edge_of))));
+  check_equal(held_out.answers(zero_weight_in_each({layer, 1}, [](const Example&) { return Edge{}; })),
+              held_out.answers());
+
+  // The head loses weight x value; the other heads, queries and weights stay. Layer -1: in every layer.
+  const Questions asked = questions(*model.network, model.vocabulary, sentences()[0]);
+  const Trace seen = trace(*model.network, asked),
+              changed = trace(*model.network, asked, {zero_weight({-1, 1}, Edge{2, {1, 2}})});
+  const auto row = [](const Tensor& x, std::int64_t head, std::int64_t t) {
+    return slice(slice(x, 1, head, head + 1), 2, t, t + 1).to_vector();
+  };
+  const LayerTrace &before = seen.layers[0], &after = changed.layers[0];
+  const double weight = before.weights.at({0, 1, 2, 1});
+  std::vector<double> weights = row(before.weights, 1, 2), output = row(before.head_output, 1, 2);
+  weights[1] = 0;
+  for (std::size_t c = 0; c < output.size(); ++c) output[c] -= weight * row(before.v, 1, 1)[c];
+  CHECK(row(after.weights, 1, 2) == weights);
+  for (std::size_t c = 0; c < output.size(); ++c)
+    CHECK(row(after.head_output, 1, 2)[c] == Approx(output[c]).margin(1e-6));
+  CHECK(row(after.head_output, 0, 2) == row(before.head_output, 0, 2));
+  CHECK(row(after.head_output, 1, 3) == row(before.head_output, 1, 3));
+  CHECK(changed.layers[1].weights.at({0, 1, 2, 1}) == 0);
+
+  // A row that is fully masked already stays at 0.
+  const Trace masked =
+      trace(*model.network, asked, {cut({1, -1}, Edge{2, {0, 5}}), zero_weight({1, -1}, Edge{2, {1, 3}})});
+  CHECK(row(masked.layers[1].weights, 0, 2) == std::vector<double>(5, 0.0));
+  CHECK(is_finite(masked.logits));
+}
+
+TEST_CASE("zero_weight of an edge that the window hides gives the answer of the model without hooks") {
+  TransformerConfig config = small_config();
+  config.block.attention.window = 2;
+  const SavedModel model = small_model(answerer_of(config));
+  const Questions asked = questions(*model.network, model.vocabulary, sentences()[0]);
+  const auto logits = [&](const Edge& edge) {
+    return answer(*model.network, asked, {zero_weight({-1, -1}, edge)}).logits;
+  };
+  const Tensor without_hooks = answer(*model.network, asked).logits;
+  CHECK(max(abs(logits({2, {0, 1}}) - without_hooks)).item() < 1e-5);
+  CHECK(max(abs(logits({2, {1, 2}}) - without_hooks)).item() > 1e-3);
+}
+
 TEST_CASE("A head's output can be zeroed, replaced by its mean, or patched from the counterpart") {
   const SavedModel model = small_model();
   const HeldOut held_out(model, sentences(), any_number);

@@ -3,7 +3,8 @@ with hooks: run `python3 tests/golden/make_causes.py` with torch, transformers a
 tests/golden/causes/NAME.safetensors, which is part of the tree.
 
 A head is changed where its output enters the output projection. When an edge is cut, the other tokens share its weight, so the
-head's output at the query becomes (z - a v) / (1 - a) with the edge's weight a and the value v of its key.
+head's output at the query becomes (z - a v) / (1 - a) with the edge's weight a and the value v of its key. With weight 0
+instead, the other tokens keep theirs, and it becomes z - a v.
 """
 
 import pathlib
@@ -96,7 +97,8 @@ def causes(model, query, other):
               "restored": torch.zeros(L, H), "answer_without": torch.zeros(L, H)}
     for name in ["probability", "difference"]:
         result.update({f"{name}_zero": torch.zeros(L, H), f"{name}_mean": torch.zeros(L, H),
-                       f"{name}_cuts": torch.full((L, H, T), float("nan"))})
+                       f"{name}_cuts": torch.full((L, H, T), float("nan")),
+                       f"{name}_zero_weights": torch.full((L, H, T), float("nan"))})
     for layer in range(L):
         width = outputs[layer].shape[-1] // H
         for head in range(H):
@@ -108,10 +110,12 @@ def causes(model, query, other):
                     return z
                 return change
 
-            def cut(key):
+            def lose(key, shares_weight):
                 def change(z):
                     a = weights[layer][head, query, key]
-                    z[0, query, part] = (z[0, query, part] - a * values[layer][head, key]) / (1 - a)
+                    z[0, query, part] -= a * values[layer][head, key]
+                    if shares_weight:
+                        z[0, query, part] /= 1 - a
                     return z
                 return change
 
@@ -126,7 +130,8 @@ def causes(model, query, other):
             record("mean", (layer, head), put(output.mean(0)))
             for key in range(T):
                 if weights[layer][head, query, key] >= least_cut_weight:
-                    record("cuts", (layer, head, key), cut(key))
+                    record("cuts", (layer, head, key), lose(key, shares_weight=True))
+                    record("zero_weights", (layer, head, key), lose(key, shares_weight=False))
             patched = difference(reader.logits(counterpart, layer, put(output)))
             result["restored"][layer, head] = ((patched - result["pair_difference"]) /
                                                (result["difference"] - result["pair_difference"]))

@@ -34,6 +34,9 @@ TEST_CASE("causes has a row for each intervention, with the accuracy before it")
                                             {Cause::What::only_edge, 4},
                                             {Cause::What::edge_all_heads, 2 * 5},
                                             {Cause::What::edge_everywhere, 1},
+                                            {Cause::What::zero_weight, 4},
+                                            {Cause::What::zero_weight_all_heads, 2},
+                                            {Cause::What::zero_weight_everywhere, 1},
                                             {Cause::What::patch_head, 4},
                                             {Cause::What::patch_layer, 2}});
   // Compares one row with the answers.
@@ -100,12 +103,15 @@ TEST_CASE("causes accepts sentences of one token") {
   CHECK(std::isfinite(found.accuracy.share));
 }
 
-TEST_CASE("causes also cuts the edge to the antecedent in all heads of all layers") {
+TEST_CASE("causes also removes the edge to the antecedent in all heads of all layers") {
+  using What = Cause::What;
+  const auto [what, in_each] = GENERATE(std::pair(What::edge_everywhere, &cut_in_each),
+                                        std::pair(What::zero_weight_everywhere, &zero_weight_in_each));
   const SavedModel model = small_model();
   const Causes found = causes(model, sentences(), {});
   const HeldOut held_out(model, sentences(), any_number);
   const auto before = held_out.answers();
-  const auto after = held_out.answers(cut_in_each({-1, -1}, [](const Example& e) {
+  const auto after = held_out.answers(in_each({-1, -1}, [](const Example& e) {
     return Edge{e.query, {e.antecedent, e.antecedent + 1}};
   }));
   double change = 0, weight = 0;
@@ -116,7 +122,7 @@ TEST_CASE("causes also cuts the edge to the antecedent in all heads of all layer
       for (const int head : {0, 1}) weight += layer.at({head, e.query, e.antecedent}) / 20;
     }
   }
-  const Cause* row = found.find(Cause::What::edge_everywhere, -1, -1, "antecedent");
+  const Cause* row = found.find(what, -1, -1, "antecedent");
   REQUIRE(row);
   CHECK(row->probability == Approx(change));
   CHECK(row->weight == Approx(weight));

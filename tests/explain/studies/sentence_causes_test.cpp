@@ -53,6 +53,7 @@ double golden_difference(const SavedModel& model, const SafeTensors& golden, boo
     for (std::size_t key = 0; key < head.cuts.size(); ++key) {
       compared(head.cuts[key], golden[kind + "cuts"].at({head.layer, head.head, static_cast<std::int64_t>(key)}));
     }
+    compared(head.zero_weight, golden[kind + "zero_weights"].at({head.layer, head.head, head.largest_cut()}));
   }
   CHECK(compared.figures > 8 * 11);
   return compared.largest;

@@ -11,7 +11,7 @@ TEST_CASE("causes_json names interventions and counts layers and heads from 0") 
   const Json json = causes_json(found);
   CHECK(json["pointing"]["layer"] == found.pointing->layer);
   CHECK(json["rows"][0]["what"] == "head zero");
-  CHECK(json["rows"].back()["what"] == "edge everywhere");
+  CHECK(json["rows"].back()["what"] == "zero weight everywhere");
   CHECK((json["rows"].back()["head"].is_null() && json["rows"].back()["layer"].is_null()));
   CHECK(json["rows"][0]["accuracy_error"] == found.rows[0].accuracy.error());
   CHECK(json["rows"][0]["before"] == found.rows[0].before.share);

@@ -26,6 +26,7 @@ SentenceCauses found() {
                      .answer_without = "lyon",
                      .weights = {0.005, 0.25, 0.125, 0.5, 0.0625, 0.025, 0.0325},
                      .cuts = {none, 0.125, 0, -0.25, 0, 0, 0},
+                     .zero_weight = -0.125,
                      .restored = none},
                     {.layer = 11,
                      .head = 11,
@@ -57,6 +58,8 @@ instead of 0.750, and the answer is lyon.
 Zero ablation of one head changes the answer for 1 of 2 heads.
 Of all edges from [MASK], [MASK] -> france in layer 1 head 2 matters most: cut,
 it changes the probability of paris by -0.250.
+With the weight of that edge set to 0 instead, so that no other token receives
+it, the change is -0.125.
 One sentence is an anecdote: the next one may depend on other heads. Ask several
 before you conclude.
 
@@ -105,5 +108,6 @@ TEST_CASE("sentence_causes_json writes null for undefined values") {
   CHECK(head.at("answer_without") == "lyon");
   CHECK(head.at("weights")[3] == 0.5);
   CHECK((head.at("cuts")[0].is_null() && head.at("cuts")[3] == -0.25));
+  CHECK(head.at("zero_weight") == -0.125);
   CHECK(sentence_causes_json(with_pair()).at("heads")[0].at("restored") == 0.625);
 }
