@@ -107,6 +107,28 @@ fact(source("toy.yaml", r"\nseed: (\d+)"), r"with seed (\d+) of `toy\.yaml`")
 fact(re.search(r"(\d+) parameters", size)[1], r"2 heads each, d_model 64: (\d+) parameters")
 fact(re.search(r"learn from, (.*? words)", size)[1], r"coreference: 4000 examples to learn from, (.*? words)")
 fact(len(read("examples/mine.jsonl").splitlines()), r"its (\d+) sentences, `examples/mine", r"里的 (\d+) 个句子", r"(\d+) such sentences, a tenth")
+# Seeds with and without the residual of the last layer: the table of causal-methods has Wilson's intervals, and others repeat its counts.
+seeds = re.search(r"`toy\.yaml` with seeds 1 to (\d+)", read("docs/explanation/causal-methods.md"))[1]
+counts = {}
+for line, text in paragraphs("docs/explanation/causal-methods.md"):
+    for column, (count, share, low, high) in enumerate(re.findall(r"(\d+): (\S+) % \((\S+) to (\S+)\) \|", text)):
+        counts.setdefault(column, []).append(int(count))
+        k, n, z2 = int(count), int(seeds), 1.959964 ** 2
+        centre, half = (k + z2 / 2) / (n + z2), (z2 * (k * (n - k) / n + z2 / 4)) ** 0.5 / (n + z2)
+        expected = tuple(f"{100 * x:.1f}" for x in (k / n, centre - half, centre + half))
+        if (share, low, high) != expected:
+            wrong(f"docs/explanation/causal-methods.md:{line}", f"{k} of {n}: expected {expected}, found {(share, low, high)}")
+(points, alone, _, everywhere), (points_with, alone_with, _, everywhere_with) = counts[0], counts[1]
+fact(points_with, rf"a head points in (\d+) of {seeds} seeds instead of \d+", rf"{seeds} 个种子里有头指向先行词的从 \d+ 个变为 (\d+) 个")
+fact(points, rf"a head points in \d+ of {seeds} seeds instead of (\d+)", rf"{seeds} 个种子里有头指向先行词的从 (\d+) 个变为 \d+ 个")
+fact(alone_with, r"its edge alone is the cause(?: of the answers)? in (\d+) instead of \d+", r"独自是答案原因的从 \d+ 个变为 (\d+) 个",
+     rf"its only cause in (\d+) of {seeds} seeds", r"it is in (\d+) of \d+; the edge in every head")
+fact(alone, r"its edge alone is the cause(?: of the answers)? in \d+ instead of (\d+)", r"独自是答案原因的从 (\d+) 个变为 \d+ 个",
+     rf"its only cause in \d+ of {seeds} seeds, without in (\d+)", rf"pointing head alone is the cause in (\d+) of {seeds} seeds")
+fact(everywhere_with, r"the edge is the cause in (\d+) seeds instead of \d+", rf"every head of every layer is in (\d+) of {seeds}")
+fact(everywhere, r"the edge is the cause in \d+ seeds instead of (\d+)")
+
+# The example programs.
 programs = re.findall(r"`(\w+)\.cpp`", "".join(row for _, row in paragraphs("docs/tutorial/self-attention.md") if row[0] == "|"))
 lengths = [read(f"examples/{name}.cpp").count("\n") for name in programs]
 fact(min(lengths) // 5 * 5, r"programs are (\d+) to \d+ lines each", r"每个程序 (\d+) 到 \d+ 行")
