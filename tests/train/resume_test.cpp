@@ -263,7 +263,7 @@ TEST_CASE("train --resume extends a finished run, and an interruption on the way
         "also raise train.steps\n");
   CHECK(place.error("train --resume c --set model.heads=4")
             .starts_with("1: train: --set model.heads=4: model.heads cannot change when a run is resumed; these keys "
-                         "can: data.train, "));
+                         "can: optim.lr, "));
   CHECK(read_file(place / "c/config.yaml") == before);
   CHECK(run_program(place, "train --resume c")
             .out.find("from   step 60 of 60: nothing is left to train; --set train.steps=N extends it\n") !=
@@ -287,7 +287,8 @@ TEST_CASE("A resumed run keeps the subwords that it has learned") {
   CHECK(place.error("train --quiet --resume r --set train.steps=20") == "0: ");
   CHECK(read_safetensors(place / "r/model.safetensors").metadata.at("heed.subwords") == learned);
   write_file(place / "text.txt", later + text);
-  CHECK(place.error("train --quiet --resume r").find("'text.txt' has changed") != std::string::npos);
+  CHECK(place.error("train --quiet --resume r").find("'text.txt' differs from the data of this run") !=
+        std::string::npos);
   REQUIRE(place.error("train --quiet --config small.yaml --out s " + settings) == "0: ");
   CHECK(read_safetensors(place / "s/model.safetensors").metadata.at("heed.subwords") != learned);
 }
