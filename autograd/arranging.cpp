@@ -5,21 +5,23 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
 // All these are compositions of other operations, whose gradients they use.
 namespace heed {
 namespace {
 
-// Sets elements with hides(j - i) to 0.
-template <class Hides>
-Tensor without(const char* operation, const Tensor& x, Hides hides) {
+// Sets the elements of row i from column i + `diagonal` on to 0, or those before it.
+Tensor without(const char* operation, const Tensor& x, std::int64_t diagonal, bool hides_later) {
   check_defined(operation, {&x});
   if (x.rank() < 2) fail("{}: expected matrices (..., n, m), got {}", operation, to_string(x.shape()));
   cpu::check_memory(operation, x.shape(), x.dtype());
   const std::int64_t n = x.numel() > 0 ? x.size(-2) : 0, m = x.size(-1);
   std::vector<std::uint8_t> values = cpu::new_values<std::uint8_t>(operation, {n, m});
   for (std::int64_t i = 0; i < n; ++i) {
-    for (std::int64_t j = 0; j < m; ++j) values[static_cast<std::size_t>(i * m + j)] = hides(j - i);
+    const std::int64_t first = diagonal < -i ? 0 : diagonal >= m - i ? m : diagonal + i;
+    const auto row = values.begin() + i * m;
+    hides_later ? std::fill(row + first, row + m, 1) : std::fill(row, row + first, 1);
   }
   return masked_fill(x, x.numel() > 0 ? Booleans({n, m}, std::move(values)) : Booleans({}, {0}), 0);
 }
@@ -139,11 +141,10 @@ Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& times) {
 }
 
 Tensor tril(const Tensor& x, std::int64_t diagonal) {
-  return without("tril", x, [=](std::int64_t k) { return k > diagonal; });
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() - 1;
+  return without("tril", x, std::min(diagonal, most) + 1, true);
 }
 
-Tensor triu(const Tensor& x, std::int64_t diagonal) {
-  return without("triu", x, [=](std::int64_t k) { return k < diagonal; });
-}
+Tensor triu(const Tensor& x, std::int64_t diagonal) { return without("triu", x, diagonal, false); }
 
 }  // namespace heed

@@ -1,4 +1,6 @@
+#include "autograd/cpu/extreme_row.h"
 #include "autograd/cpu/kernels.h"
+#include "autograd/cpu/sort_row.h"
 
 #include <heed/autograd/ops.h>
 
@@ -25,7 +27,7 @@ Booleans compared(const char* operation, const Tensor& a, const Tensor& b, Compa
 
 Tensor constant_like(const Tensor& a, double b) { return full({}, b, a.dtype()); }
 
-// Returns the indices of the first k elements of each row along the axis, in order. `last` reverses the order of equal
+// Returns the indices of the first k elements of each row along the axis, in order. With k = 1, `last` chooses the last of equal
 // elements.
 Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_t k, bool largest, bool last) {
   check_defined(operation, {&x});
@@ -44,22 +46,20 @@ Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_
     const T* data = rows.data<T>();
     const std::int64_t count = n ? x.numel() / n : 0;
     cpu::parallel_for(count, cpu::row_grain(count, 8 * n), [&](std::int64_t begin, std::int64_t end) {
-      std::vector<std::int32_t> order(static_cast<std::size_t>(n));
+      cpu::RowSorter<T> sorter;
       for (std::int64_t r = begin; r < end; ++r) {
-        const T* row = data + r * n;
-        const auto before = [&](std::int32_t i, std::int32_t j) {
-          const T u = row[i], v = row[j];
-          const bool greater = u > v || (std::isnan(u) && !std::isnan(v)),
-                     less = u < v || (std::isnan(v) && !std::isnan(u));
-          if (greater || less) return largest ? greater : less;
-          return last ? i > j : i < j;
-        };
-        std::iota(order.begin(), order.end(), 0);
-        std::partial_sort(order.begin(), order.begin() + k, order.end(), before);
-        std::copy_n(order.begin(), k, chosen.begin() + r * k);
+        const T* const row = data + r * n;
+        if (k == 1) {
+          chosen[static_cast<std::size_t>(r)] = static_cast<std::int32_t>(
+              largest ? cpu::find_extreme<true>(row, n, cpu::extreme_of_row<true>(row, n), true, last)
+                      : cpu::find_extreme<false>(row, n, cpu::extreme_of_row<false>(row, n), false, last));
+        } else {
+          sorter.first(row, n, k, largest, chosen.data() + r * k);
+        }
       }
     });
   });
+  if (a == shape.rank() - 1) return Ids(shape, std::move(chosen));
   Shape strides = shape;  // of the rows, with the axis in its own position
   std::int64_t stride = 1;
   for (int i = shape.rank() - 1; i >= 0; stride *= shape[i], --i) strides[i] = stride;

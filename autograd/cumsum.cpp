@@ -3,6 +3,8 @@
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
 
+#include <array>
+
 namespace heed {
 
 // y_j = sum of x_i for i <= j          dx_i = sum of dy_j for j >= i
@@ -31,17 +33,28 @@ Tensor cumsum(const Tensor& x, int axis, const CumsumOptions& options) {
   dispatch(x.dtype(), [&]<class T>() {
     const T* from = dense.data<T>();
     T* to = y.mutable_data<T>();
-    cpu::parallel_for(outer * inner, cpu::row_grain(outer * inner, n), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row) {
-        const std::int64_t first = row / inner * n * inner + row % inner;
-        double total = 0;
-        for (std::int64_t k = 0; k < n; ++k) {
-          const std::int64_t i = first + (options.reversed ? n - 1 - k : k) * inner;
-          const double before = total;
-          total += static_cast<double>(from[i]);
-          to[i] = static_cast<T>(options.exclusive ? before : total);
+    const std::int64_t step = options.reversed ? -inner : inner;
+    // several rows at a time, so that their additions overlap
+    const auto sum_rows = [=]<std::size_t rows>(std::int64_t row) {
+      std::array<std::int64_t, rows> at;
+      std::array<double, rows> total{};
+      for (std::size_t l = 0; l < rows; ++l) {
+        const std::int64_t r = row + static_cast<std::int64_t>(l);
+        at[l] = r / inner * n * inner + r % inner + (options.reversed ? n - 1 : 0) * inner;
+      }
+      for (std::int64_t k = 0; k < n; ++k) {
+        for (std::size_t l = 0; l < rows; ++l) {
+          const std::int64_t i = at[l] + k * step;
+          const double before = total[l];
+          total[l] += static_cast<double>(from[i]);
+          to[i] = static_cast<T>(options.exclusive ? before : total[l]);
         }
       }
+    };
+    cpu::parallel_for(outer * inner, cpu::row_grain(outer * inner, n), [&](std::int64_t begin, std::int64_t end) {
+      std::int64_t row = begin;
+      for (; row + 8 <= end; row += 8) sum_rows.template operator()<8>(row);
+      for (; row < end; ++row) sum_rows.template operator()<1>(row);
     });
   });
   return record(cumsum_operation, {&x}, y, [a, options](const Tensor& dy) {

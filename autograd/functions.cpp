@@ -11,10 +11,16 @@
 namespace heed {
 namespace {
 
+using cpu::on_lanes;
+
 // Returns dy f(v) in one pass; v is the saved input or output.
 template <class F>
 Tensor times(const Tensor& dy, const Tensor& v, F f) {
   return cpu::map("backward", dy, v, [f](auto g, auto u) { return g * f(u); });
+}
+template <class F, class... Ts>
+Tensor times(const Tensor& dy, const Tensor& v, cpu::OnLanes<F, Ts...> f) {
+  return cpu::map("backward", dy, v, on_lanes<Ts...>([f](auto g, auto u) { return g * f(u); }));
 }
 
 // Returns y = f(x), recorded with dx = dy df(x).
@@ -54,14 +60,14 @@ Tensor choice(const Operation& operation, const Tensor& a, const Tensor& b, Wins
 // y = e^x          dx = dy y
 static const Operation exp_operation("exp", [] { return unary_samples(exp); });
 Tensor exp(const Tensor& x) {
-  const Tensor y = cpu::map("exp", x, [](auto v) { return cpu::exp(v); });
+  const Tensor y = cpu::map("exp", x, on_lanes<double>([](auto v) { return cpu::exp(v); }));
   return record(exp_operation, {&x}, y, [y](const Tensor& dy) { return std::vector{dy * y}; });
 }
 
 // y = ln x         dx = dy / x
 static const Operation log_operation("log", [] { return unary_samples(log, Argument::Values::positive); });
 Tensor log(const Tensor& x) {
-  const Tensor y = cpu::map("log", x, [](auto v) { return std::log(v); });
+  const Tensor y = cpu::map("log", x, on_lanes([](auto v) { return cpu::log(v); }));
   return record(log_operation, {&x}, y, [x](const Tensor& dy) { return std::vector{dy / x}; });
 }
 
@@ -69,7 +75,9 @@ Tensor log(const Tensor& x) {
 static const Operation sqrt_operation("sqrt", [] { return unary_samples(sqrt, Argument::Values::positive); });
 Tensor sqrt(const Tensor& x) {
   const Tensor y = cpu::map("sqrt", x, [](auto v) { return std::sqrt(v); });
-  return record(sqrt_operation, {&x}, y, [y](const Tensor& dy) { return std::vector{dy / (y * 2)}; });
+  return record(sqrt_operation, {&x}, y, [y](const Tensor& dy) {
+    return std::vector{cpu::map("sqrt", dy, y, [](auto g, auto v) { return g / (v * 2); })};
+  });
 }
 
 // y = x^2          dx = 2 x dy
@@ -82,7 +90,7 @@ Tensor square(const Tensor& x) {
 // y = tanh(x)      dx = dy (1 - y^2)
 static const Operation tanh_operation("tanh", [] { return unary_samples(tanh); });
 Tensor tanh(const Tensor& x) {
-  const Tensor y = cpu::map("tanh", x, [](auto v) { return cpu::tanh(v); });
+  const Tensor y = cpu::map("tanh", x, on_lanes<double>([](auto v) { return cpu::tanh(v); }));
   return record(tanh_operation, {&x}, y,
                 [y](const Tensor& dy) { return std::vector{times(dy, y, [](auto v) { return 1 - v * v; })}; });
 }
@@ -90,7 +98,7 @@ Tensor tanh(const Tensor& x) {
 // y = 1 / (1 + e^-x)           dx = dy y (1 - y)
 static const Operation sigmoid_operation("sigmoid", [] { return unary_samples(sigmoid); });
 Tensor sigmoid(const Tensor& x) {
-  const Tensor y = cpu::map("sigmoid", x, [](auto v) { return cpu::sigmoid(v); });
+  const Tensor y = cpu::map("sigmoid", x, on_lanes<double>([](auto v) { return cpu::sigmoid(v); }));
   return record(sigmoid_operation, {&x}, y,
                 [y](const Tensor& dy) { return std::vector{times(dy, y, [](auto v) { return v * (1 - v); })}; });
 }
@@ -107,12 +115,11 @@ Tensor relu(const Tensor& x) {
 // y = x Phi(x), Phi the normal distribution          dx = dy (Phi(x) + x phi(x)), phi its density
 static const Operation gelu_operation("gelu", [] { return unary_samples(gelu); });
 Tensor gelu(const Tensor& x) {
-  return function(
-      gelu_operation, x, [](auto v) { return v * cpu::normal(v).distribution; },
-      [](auto v) {
-        const auto [distribution, density] = cpu::normal(v);
-        return distribution + v * density;
-      });
+  return function(gelu_operation, x, on_lanes<double>([](auto v) { return v * cpu::normal(v).distribution; }),
+                  on_lanes<double>([](auto v) {
+                    const auto [distribution, density] = cpu::normal(v);
+                    return distribution + v * density;
+                  }));
 }
 
 namespace {
@@ -124,17 +131,19 @@ constexpr double gelu_c = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, gelu_a
 static const Operation gelu_tanh_operation("gelu_tanh", [] { return unary_samples(gelu_tanh); });
 Tensor gelu_tanh(const Tensor& x) {
   const auto t = [](auto v) {
-    using T = decltype(v);
+    using T = cpu::Element<decltype(v)>;
     return cpu::tanh(static_cast<T>(gelu_c) * (v + static_cast<T>(gelu_a) * v * v * v));
   };
   return function(
-      gelu_tanh_operation, x, [t](auto v) { return v * ((1 + t(v)) / 2); },
-      [t](auto v) {
-        using T = decltype(v);
+      gelu_tanh_operation, x, on_lanes<double>([t](auto v) { return v * ((1 + t(v)) / 2); }),
+      on_lanes<double>([t](auto v) {
+        using V = decltype(v);
+        using T = cpu::Element<V>;
         // beyond the bounds 1 - t^2 is 0; clamping keeps w^3 finite
-        const T u = t(v), w = v < -10 ? T{-10} : v > 10 ? T{10} : v;
+        const V low = cpu::splat<V>(-10), high = cpu::splat<V>(10);
+        const V u = t(v), above = v < low ? low : v, w = above > high ? high : above;
         return ((1 + u) + w * (1 - u * u) * static_cast<T>(gelu_c) * (1 + static_cast<T>(3 * gelu_a) * w * w)) / 2;
-      });
+      }));
 }
 
 // dx = dy sign(x)
@@ -148,56 +157,57 @@ Tensor abs(const Tensor& x) {
 // dx = dy cos(x)
 static const Operation sin_operation("sin", [] { return unary_samples(sin); });
 Tensor sin(const Tensor& x) {
-  return function(
-      sin_operation, x, [](auto v) { return std::sin(v); }, [](auto v) { return std::cos(v); });
+  return function(sin_operation, x, on_lanes([](auto v) { return cpu::sin(v); }),
+                  on_lanes([](auto v) { return cpu::cos(v); }));
 }
 
 // dx = -dy sin(x)
 static const Operation cos_operation("cos", [] { return unary_samples(cos); });
 Tensor cos(const Tensor& x) {
-  return function(
-      cos_operation, x, [](auto v) { return std::cos(v); }, [](auto v) { return -std::sin(v); });
+  return function(cos_operation, x, on_lanes([](auto v) { return cpu::cos(v); }),
+                  on_lanes([](auto v) { return -cpu::sin(v); }));
 }
 
 // dx = dy 2 / sqrt(pi) e^(-x^2)
 static const Operation erf_operation("erf", [] { return unary_samples(erf); });
 Tensor erf(const Tensor& x) {
-  return function(
-      erf_operation, x, [](auto v) { return std::erf(v); },
-      [](auto v) { return static_cast<decltype(v)>(2 * std::numbers::inv_sqrtpi) * std::exp(-v * v); });
+  return function(erf_operation, x, on_lanes([](auto v) { return cpu::erf(v); }), on_lanes<double>([](auto v) {
+                    return static_cast<cpu::Element<decltype(v)>>(2 * std::numbers::inv_sqrtpi) * cpu::exp(-v * v);
+                  }));
 }
 
 // dx = dy / (1 + x)
 static const Operation log1p_operation("log1p", [] { return unary_samples(log1p, Argument::Values::positive); });
 Tensor log1p(const Tensor& x) {
-  return function(
-      log1p_operation, x, [](auto v) { return std::log1p(v); }, [](auto v) { return 1 / (1 + v); });
+  return function(log1p_operation, x, on_lanes([](auto v) { return cpu::log1p(v); }),
+                  [](auto v) { return 1 / (1 + v); });
 }
 
 // dx = dy e^x
 static const Operation expm1_operation("expm1", [] { return unary_samples(expm1); });
 Tensor expm1(const Tensor& x) {
-  return function(
-      expm1_operation, x, [](auto v) { return std::expm1(v); }, [](auto v) { return cpu::exp(v); });
+  return function(expm1_operation, x, on_lanes([](auto v) { return cpu::expm1(v); }),
+                  on_lanes<double>([](auto v) { return cpu::exp(v); }));
 }
 
 // y = max(x, 0) + ln(1 + e^-|x|)       dx = dy sigmoid(x)
 static const Operation softplus_operation("softplus", [] { return unary_samples(softplus); });
 Tensor softplus(const Tensor& x) {
-  return function(
-      softplus_operation, x, [](auto v) { return (v > 0 ? v : 0) + std::log1p(cpu::exp(v > 0 ? -v : v)); },
-      [](auto v) { return cpu::sigmoid(v); });
+  return function(softplus_operation, x, on_lanes([](auto v) {
+                    const decltype(v) zero{};
+                    return (v > zero ? v : zero) + cpu::log1p(cpu::exp(v > zero ? -v : v));
+                  }),
+                  on_lanes<double>([](auto v) { return cpu::sigmoid(v); }));
 }
 
 // y = x s, s = sigmoid(x)              dx = dy s (1 + x (1 - s))
 static const Operation silu_operation("silu", [] { return unary_samples(silu); });
 Tensor silu(const Tensor& x) {
-  return function(
-      silu_operation, x, [](auto v) { return v * cpu::sigmoid(v); },
-      [](auto v) {
-        const auto s = cpu::sigmoid(v);
-        return s * (1 + v * (1 - s));
-      });
+  return function(silu_operation, x, on_lanes<double>([](auto v) { return v * cpu::sigmoid(v); }),
+                  on_lanes<double>([](auto v) {
+                    const auto s = cpu::sigmoid(v);
+                    return s * (1 + v * (1 - s));
+                  }));
 }
 
 // y = u s v, s = sigmoid(u)            du = dy v s (1 + u (1 - s)), dv = dy u s
@@ -240,8 +250,10 @@ static const Operation leaky_relu_operation("leaky_relu", [] {
 });
 Tensor leaky_relu(const Tensor& x, double slope) {
   return function(
-      leaky_relu_operation, x, [slope](auto v) { return v > 0 ? v : v * static_cast<decltype(v)>(slope); },
-      [slope](auto v) { return static_cast<decltype(v)>(v > 0 ? 1 : slope); });
+      // a product with one of two numbers vectorises; a choice between the products does not
+      leaky_relu_operation, x,
+      [slope](auto v) { return v * (v > 0 ? decltype(v){1} : static_cast<decltype(v)>(slope)); },
+      [slope](auto v) { return v > 0 ? decltype(v){1} : static_cast<decltype(v)>(slope); });
 }
 
 // dx = low <= x <= high ? dy : 0
@@ -263,31 +275,60 @@ Tensor clamp(const Tensor& x, double low, double high) {
       });
 }
 
+// Calls use(f) with a function f(v) = factor v^p. Small integers p need no logarithm.
+template <class Use>
+static Tensor with_power(double p, double factor, Use use) {
+  const auto number = [](auto v, double s) { return static_cast<cpu::Element<decltype(v)>>(s); };
+  if (p == 0) return use([=](auto v) { return number(v, factor); });
+  if (p == 1) return use([=](auto v) { return number(v, factor) * v; });
+  if (p == 2) return use([=](auto v) { return number(v, factor) * (v * v); });
+  if (p == 3) return use([=](auto v) { return number(v, factor) * (v * v * v); });
+  if (p == 4) return use([=](auto v) { return number(v, factor) * ((v * v) * (v * v)); });
+  if (p == -1) return use([=](auto v) { return number(v, factor) / v; });
+  return use(on_lanes([=](auto v) { return number(v, factor) * cpu::pow(v, cpu::splat<decltype(v)>(number(v, p))); }));
+}
+
 // dx = dy p x^(p - 1), 0 for p = 0
 static const Operation power_operation("power", [] {
-  return unary_samples([](const Tensor& x) { return pow(x, 2.5); }, Argument::Values::positive);
+  std::vector<GradientSample> samples;
+  using Power = Tensor (*)(const Tensor&);
+  for (const Power f :
+       {Power([](const Tensor& x) { return pow(x, 2.5); }), Power([](const Tensor& x) { return pow(x, 5); }),
+        Power([](const Tensor& x) { return pow(x, 3); }), Power([](const Tensor& x) { return pow(x, -1); })}) {
+    for (GradientSample& sample : unary_samples(f, Argument::Values::positive)) samples.push_back(std::move(sample));
+  }
+  return samples;
 });
 Tensor pow(const Tensor& x, double exponent) {
   check_defined("pow", {&x});
-  return function(
-      power_operation, x, [p = exponent](auto v) { return std::pow(v, static_cast<decltype(v)>(p)); },
-      [p = exponent](auto v) {
-        using T = decltype(v);
-        return p == 0 ? T{0} : static_cast<T>(p) * std::pow(v, static_cast<T>(p - 1));
-      });
+  const Tensor y = with_power(exponent, 1, [&x](auto f) { return cpu::map("power", x, f); });
+  return record(power_operation, {&x}, y, [x, p = exponent](const Tensor& dy) {
+    if (p == 0) return std::vector{zeros(x.shape(), x.dtype())};
+    return std::vector{with_power(p - 1, p, [&](auto f) { return times(dy, x, f); })};
+  });
 }
 
-// y = a^b          da = dy b a^(b - 1), db = dy y ln a
+// y = a^b          da = dy b a^(b - 1), 0 for b = 0; db = dy y ln a, 0 for a = 0
 static const Operation pow_operation(
     "pow", [] { return broadcast_samples([](auto& a, auto& b) { return pow(a, b); }, Argument::Values::positive); },
     Broadcasting::yes);
 Tensor pow(const Tensor& a, const Tensor& b) {
-  const Tensor y = cpu::map("pow", a, b, [](auto u, auto v) { return std::pow(u, v); });
-  return record(pow_operation, {&a, &b}, y, [a, b, y](const Tensor& dy) {
-    const Tensor da = cpu::map("pow", a, b, [](auto u, auto v) { return v == 0 ? v : v * std::pow(u, v - 1); });
-    const Tensor db =
-        cpu::map("pow", a, y, [](auto u, auto w) { return u == 0 && !std::isnan(w) ? u : w * std::log(u); });
-    return std::vector{dy * da, dy * db};
+  const Tensor y = cpu::map("pow", a, b, on_lanes([](auto u, auto v) { return cpu::pow(u, v); }));
+  return record(pow_operation, {&a, &b}, y, [a, b, y](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+    Tensor da, db;
+    if (needs_input_grad[0]) {
+      da = cpu::map("pow", dy, a, b, on_lanes([](auto g, auto u, auto v) {
+                      const decltype(v) zero{};
+                      return g * (v == zero ? v : v * cpu::pow(u, v - 1));
+                    }));
+    }
+    if (needs_input_grad[1]) {
+      db = cpu::map("pow", dy, a, y, on_lanes([](auto g, auto u, auto w) {
+                      const decltype(u) zero{}, slope = w * cpu::log(u);
+                      return g * (u == zero ? (w == w ? zero : slope) : slope);
+                    }));
+    }
+    return std::vector{da, db};
   });
 }
 

@@ -1,11 +1,14 @@
 #include "autograd/cpu/kernels.h"
+#include "autograd/cpu/lanes.h"
 
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <span>
 
@@ -41,6 +44,15 @@ void for_chosen(const Ids& indices, const Shape& strides, int axis, F f) {
   });
 }
 
+// y[i, j] = x[i, indices[i, j]]
+void gather_into(Tensor& y, const Tensor& x, const Ids& indices, int axis) {
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* from = x.data<T>();
+    T* to = y.mutable_data<T>();
+    for_chosen(indices, x.strides(), axis, [=](std::int64_t e, std::int64_t offset) { to[e] = from[offset]; });
+  });
+}
+
 // Returns a new tensor whose element i, in row-major order, is f(i).
 template <class F>
 Tensor computed(const char* operation, const Shape& shape, DType dtype, F f) {
@@ -68,6 +80,20 @@ Tensor gradient_so_far(const NeedsInputGrad& needs_input_grad, const Shape& shap
   return total.defined() ? total : zeros(shape, dtype);
 }
 
+constexpr std::int64_t drawn_together = 256;  // uniform numbers
+
+// Draws `each` uniform numbers in [0, 1) for each of n elements. use(first, numbers) gets up to drawn_together of them at a time:
+// those for the elements from `first` on.
+template <class Use>
+void draw_uniform(std::int64_t n, std::int64_t each, Random& random, Use use) {
+  std::array<double, drawn_together> numbers;
+  for (std::int64_t i = 0; i < n; i += drawn_together / each) {
+    const std::int64_t count = std::min(drawn_together, each * (n - i));
+    for (std::int64_t j = 0; j < count; ++j) numbers[static_cast<std::size_t>(j)] = random.uniform();
+    use(i, std::span<const double>(numbers).first(static_cast<std::size_t>(count)));
+  }
+}
+
 Ids sample_indices() { return Ids({2, 3}, {0, 1, 1, 1, 0, 1}); }
 
 }  // namespace
@@ -85,11 +111,7 @@ Tensor gather(const Tensor& x, const Ids& indices, int axis) {
   const int a = checked_axis("gather", axis, x.rank());
   check_indices("gather", x.shape(), indices, a);
   Tensor y(indices.shape(), x.dtype(), "gather");
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* from = x.data<T>();
-    T* to = y.mutable_data<T>();
-    for_chosen(indices, x.strides(), a, [=](std::int64_t e, std::int64_t offset) { to[e] = from[offset]; });
-  });
+  gather_into(y, x, indices, a);
   return record(gather_operation, {&x}, y,
                 [indices, a, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
                   Tensor dx = gradient_so_far(needs_input_grad, from, dy.dtype());
@@ -115,7 +137,9 @@ Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, in
   Tensor y = x.clone();
   add_chosen(y, indices, values, a);
   return record(scatter_add_operation, {&x, &values}, y, [indices, a](const Tensor& dy) {
-    return std::vector{dy, gather(dy, indices, a)};
+    Tensor dvalues(indices.shape(), dy.dtype());
+    gather_into(dvalues, dy, indices, a);
+    return std::vector{dy, dvalues};
   });
 }
 
@@ -222,14 +246,59 @@ Tensor random_uniform(const Shape& shape, Random& random, double low, double hig
   if (!(low <= high && std::isfinite(high - low))) {
     fail("random_uniform: expected finite bounds, low at most high, got {} and {}", low, high);
   }
-  return computed("random_uniform", shape, dtype, [&](std::int64_t) { return random.uniform(low, high); });
+  Tensor y(shape, dtype, "random_uniform");
+  dispatch(dtype, [&]<class T>() {
+    // rounding may reach the bound
+    const T bound = static_cast<T>(high), least = static_cast<T>(low);
+    const T below = bound > least ? std::nextafter(bound, least) : bound;
+    draw_uniform(y.numel(), 1, random, [=, to = y.mutable_data<T>()](std::int64_t first, std::span<const double> u) {
+      for (std::size_t j = 0; j < u.size(); ++j) {
+        const T value = static_cast<T>(low + (high - low) * u[j]);
+        to[first + static_cast<std::int64_t>(j)] = value < bound ? value : below;
+      }
+    });
+  });
+  return y;
 }
 
+// Box & Muller (1958), as in Random::normal().
 Tensor random_normal(const Shape& shape, Random& random, double mean, double deviation, DType dtype) {
   if (!(deviation >= 0 && std::isfinite(deviation) && std::isfinite(mean))) {
     fail("random_normal: expected a finite mean and a finite deviation of at least 0, got {} and {}", mean, deviation);
   }
-  return computed("random_normal", shape, dtype, [&](std::int64_t) { return mean + deviation * random.normal(); });
+  if (dtype != DType::float32) {
+    return computed("random_normal", shape, dtype, [&](std::int64_t) { return mean + deviation * random.normal(); });
+  }
+  Tensor y(shape, dtype, "random_normal");
+  draw_uniform(y.numel(), 2, random, [=, to = y.mutable_data<float>()](std::int64_t first, std::span<const double> u) {
+    constexpr double two_pi = 2 * std::numbers::pi;
+    constexpr std::int64_t width = cpu::lane_count<double>;
+    std::array<double, drawn_together / 2> logarithms, cosines;
+    const std::int64_t n = std::ssize(u) / 2;
+    for (std::int64_t j = 0; j < n; j += width) {
+      const std::int64_t count = std::min(width, n - j);
+      const auto logarithm = cpu::log(1.0 - cpu::load_lanes(u.data() + 2 * j, 2, count));
+      const auto cosine = cpu::cos(two_pi * cpu::load_lanes(u.data() + 2 * j + 1, 2, count));
+      std::memcpy(&logarithms[static_cast<std::size_t>(j)], &logarithm, sizeof logarithm);
+      std::memcpy(&cosines[static_cast<std::size_t>(j)], &cosine, sizeof cosine);
+    }
+    // The C library's functions of single numbers are more exact. A float differs only where a number lies between two floats.
+    constexpr double least = 1 - 0x1p-48, most = 1 + 0x1p-48;
+    int unsure = 0;
+    for (std::int64_t j = 0; j < n; ++j) {
+      const double z = std::sqrt(-2 * logarithms[static_cast<std::size_t>(j)]) * cosines[static_cast<std::size_t>(j)];
+      const float a = static_cast<float>(mean + deviation * (z * least)),
+                  b = static_cast<float>(mean + deviation * (z * most));
+      to[first + j] = a;
+      unsure |= a != b;
+    }
+    for (std::int64_t j = 0; j < n && unsure; ++j) {
+      const double radius = std::sqrt(-2 * std::log(1 - u[static_cast<std::size_t>(2 * j)]));
+      const double z = radius * std::cos(two_pi * u[static_cast<std::size_t>(2 * j + 1)]);
+      to[first + j] = static_cast<float>(mean + deviation * z);
+    }
+  });
+  return y;
 }
 
 Ids random_ids(const Shape& shape, Random& random, std::int32_t end) {

@@ -1,5 +1,6 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/softmax_row.h"
+#include "autograd/cpu/vector_math.h"
 
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
@@ -172,10 +173,35 @@ Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
   return reduced(square(x - target), reduction);
 }
 
-// t softplus(-x) + (1 - t) softplus(x)
+// y = max(x, 0) - t x + ln(1 + e^-|x|)         dx = dy (sigmoid(x) - t), dt = -dy x
+static const Operation bce_operation("bce_with_logits", [] {
+  std::vector<GradientSample> samples;
+  for (const Reduction reduction : {Reduction::none, Reduction::mean, Reduction::sum}) {
+    samples.push_back({fmt::format("(2, 3) {}", static_cast<int>(reduction)),
+                       {{{2, 3}}, {{2, 3}}},
+                       [reduction](auto& x) { return bce_with_logits(x[0], x[1], reduction); }});
+  }
+  return samples;
+});
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reduction) {
   check_target("bce_with_logits", x, target);
-  return reduced(target * softplus(-x) + (1 - target) * softplus(x), reduction);
+  const Tensor each = cpu::map("bce_with_logits", x, target, cpu::on_lanes([](auto v, auto t) {
+                                 const decltype(v) zero{};
+                                 const auto rest = cpu::log1p(cpu::exp(v > zero ? -v : v));
+                                 return (v > zero ? (1 - t) * v : -t * v) + rest;
+                               }));
+  return reduced(
+      record(bce_operation, {&x, &target}, each,
+             [x, target](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+               Tensor dx, dt;
+               if (needs_input_grad[0]) {
+                 dx = cpu::map("bce_with_logits", dy, x, target,
+                               cpu::on_lanes<double>([](auto g, auto v, auto t) { return g * (cpu::sigmoid(v) - t); }));
+               }
+               if (needs_input_grad[1]) dt = -(dy * x);
+               return std::vector{dx, dt};
+             }),
+      reduction);
 }
 
 double accuracy(const Tensor& logits, const Ids& labels, std::int32_t ignored_label) {

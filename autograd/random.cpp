@@ -19,44 +19,63 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Four numbers of 32 bits in 64-bit lanes, whose upper halves are ignored.
-typedef std::uint64_t Four __attribute__((vector_size(32)));
+// Numbers of 32 bits in 64-bit lanes, whose upper halves are ignored.
+#if defined(__AVX512F__)
+constexpr std::uint64_t philox_lanes = 8;
+typedef std::uint64_t Numbers __attribute__((vector_size(64)));
+constexpr Numbers first_lanes{0, 1, 2, 3, 4, 5, 6, 7};
+#else
+constexpr std::uint64_t philox_lanes = 4;
+typedef std::uint64_t Numbers __attribute__((vector_size(32)));
+constexpr Numbers first_lanes{0, 1, 2, 3};
+#endif
 
 // Returns the 64-bit products with m.
-Four times(Four x, std::uint32_t m) {
-#if defined(__AVX2__)
-  return reinterpret_cast<Four>(_mm256_mul_epu32(reinterpret_cast<__m256i>(x), _mm256_set1_epi64x(m)));
+Numbers times(Numbers x, std::uint32_t m) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Numbers>(_mm512_maskz_mul_epu32(0xFF, reinterpret_cast<__m512i>(x), _mm512_set1_epi64(m)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Numbers>(_mm256_mul_epu32(reinterpret_cast<__m256i>(x), _mm256_set1_epi64x(m)));
 #else
   return (x & 0xFFFFFFFFU) * m;
 #endif
 }
 
-// Returns the numbers of eight consecutive blocks of four, from `block` on. The blocks are computed in parallel lanes.
-std::array<std::uint32_t, 32> eight_blocks(std::uint64_t seed, std::uint64_t stream, std::uint64_t block) {
-  Four c[4][2];
-  for (std::uint64_t h = 0; h < 2; ++h) {
-    c[0][h] = block + 4 * h + Four{0, 1, 2, 3};
+constexpr std::size_t philox_vectors = 2;                               // computed together
+constexpr std::uint64_t philox_blocks = philox_vectors * philox_lanes;  // blocks
+using Blocks = std::array<std::uint32_t, 4 * philox_blocks>;
+
+// Returns the numbers of consecutive blocks of four, from `block` on. The blocks are computed in parallel lanes.
+Blocks blocks_from(std::uint64_t seed, std::uint64_t stream, std::uint64_t block) {
+  Numbers c[4][philox_vectors];
+  for (std::uint64_t h = 0; h < philox_vectors; ++h) {
+    c[0][h] = block + philox_lanes * h + first_lanes;
     c[1][h] = c[0][h] >> 32;
-    c[2][h] = Four{} + stream;
+    c[2][h] = Numbers{} + stream;
     c[3][h] = c[2][h] >> 32;
   }
   std::uint32_t k0 = static_cast<std::uint32_t>(seed), k1 = static_cast<std::uint32_t>(seed >> 32);
   for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9U, k1 += 0xBB67AE85U) {
-    for (std::size_t h = 0; h < 2; ++h) {
-      const Four p0 = times(c[0][h], 0xD2511F53U), p1 = times(c[2][h], 0xCD9E8D57U);
+    for (std::size_t h = 0; h < philox_vectors; ++h) {
+      const Numbers p0 = times(c[0][h], 0xD2511F53U), p1 = times(c[2][h], 0xCD9E8D57U);
       c[0][h] = (p1 >> 32) ^ c[1][h] ^ k0;
       c[1][h] = p1;
       c[2][h] = (p0 >> 32) ^ c[3][h] ^ k1;
       c[3][h] = p0;
     }
   }
-  std::array<std::uint32_t, 32> numbers;
-  for (std::size_t h = 0; h < 2; ++h) {
-    const Four first = (c[0][h] & 0xFFFFFFFFU) | c[1][h] << 32, second = (c[2][h] & 0xFFFFFFFFU) | c[3][h] << 32;
-    const Four low = __builtin_shufflevector(first, second, 0, 4, 1, 5);
-    const Four high = __builtin_shufflevector(first, second, 2, 6, 3, 7);
-    std::memcpy(&numbers[16 * h], &low, sizeof low);
-    std::memcpy(&numbers[16 * h + 8], &high, sizeof high);
+  Blocks numbers;
+  for (std::size_t h = 0; h < philox_vectors; ++h) {
+    const Numbers first = (c[0][h] & 0xFFFFFFFFU) | c[1][h] << 32, second = (c[2][h] & 0xFFFFFFFFU) | c[3][h] << 32;
+#if defined(__AVX512F__)
+    const Numbers low = __builtin_shufflevector(first, second, 0, 8, 1, 9, 2, 10, 3, 11);
+    const Numbers high = __builtin_shufflevector(first, second, 4, 12, 5, 13, 6, 14, 7, 15);
+#else
+    const Numbers low = __builtin_shufflevector(first, second, 0, 4, 1, 5);
+    const Numbers high = __builtin_shufflevector(first, second, 2, 6, 3, 7);
+#endif
+    std::memcpy(&numbers[4 * philox_lanes * h], &low, sizeof low);
+    std::memcpy(&numbers[4 * philox_lanes * h + 2 * philox_lanes], &high, sizeof high);
   }
   return numbers;
 }
@@ -76,9 +95,9 @@ Random Random::stream(std::uint64_t number) const {
 
 void Random::bits_at(std::uint64_t first, std::span<std::uint32_t> bits) const {
   std::uint64_t skipped = first % 4;
-  for (std::uint64_t block = first / 4; !bits.empty(); block += 8, skipped = 0) {
-    const std::array<std::uint32_t, 32> numbers = eight_blocks(seed_, stream_, block);
-    const std::size_t count = std::min<std::size_t>(bits.size(), 32 - skipped);
+  for (std::uint64_t block = first / 4; !bits.empty(); block += philox_blocks, skipped = 0) {
+    const Blocks numbers = blocks_from(seed_, stream_, block);
+    const std::size_t count = std::min<std::size_t>(bits.size(), numbers.size() - skipped);
     std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(skipped), count, bits.begin());
     bits = bits.subspan(count);
   }
@@ -107,7 +126,8 @@ double Random::uniform() {
 double Random::uniform(double low, double high) {
   if (!(low <= high)) [[unlikely]]
     fail("Random::uniform: low must be at most high, got {} and {}", low, high);
-  return low + (high - low) * uniform();
+  const double value = low + (high - low) * uniform();
+  return value < high || low == high ? value : std::nextafter(high, low);  // the sum may be rounded up to the bound
 }
 
 double Random::normal() {
@@ -119,11 +139,12 @@ std::int64_t Random::below(std::int64_t n) {
   if (n < 1) [[unlikely]]
     fail("Random::below: expected a number above 0, got {}", n);
   const std::uint64_t range = static_cast<std::uint64_t>(n);
-  const std::uint64_t limit = ~std::uint64_t{0} - ~std::uint64_t{0} % range;
+  constexpr std::uint64_t most = ~std::uint64_t{0};
   for (;;) {
     const std::uint64_t high = bits(), low = bits();
     const std::uint64_t draw = (high << 32) | low;
-    if (draw < limit) return static_cast<std::int64_t>(draw % range);
+    // the second condition alone would do; the first one saves a division
+    if (draw < most - range || draw < most - most % range) return static_cast<std::int64_t>(draw % range);
   }
 }
 

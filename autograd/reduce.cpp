@@ -1,5 +1,5 @@
 #include "autograd/cpu/kernels.h"
-#include "autograd/cpu/sums.h"
+#include "autograd/cpu/reductions.h"
 
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
@@ -7,36 +7,16 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <vector>
 
 namespace heed {
 namespace {
 
-// The axes of x, split into kept and reduced ones; each group is traversed as one list.
-struct Split {
-  Shape output, output_keepdim;
-  Shape kept, kept_strides, reduced, reduced_strides;
-};
-
-Split split_axes(const char* operation, const Tensor& x, const std::vector<int>& axes) {
-  const std::vector<bool> is_reduced = cpu::chosen_axes(operation, x, axes);
-  Split s;
-  for (int axis = 0; axis < x.rank(); ++axis) {
-    const bool reduce = is_reduced[static_cast<std::size_t>(axis)];
-    (reduce ? s.reduced : s.kept).append(x.size(axis));
-    (reduce ? s.reduced_strides : s.kept_strides).append(x.strides()[axis]);
-    s.output_keepdim.append(reduce ? 1 : x.size(axis));
-    if (!reduce) s.output.append(x.size(axis));
-  }
-  return s;
-}
-
 // Sums the columns of x (rows, columns), with element strides (row_stride, 1), into totals in double. It adds a fixed
 // number of rows at a time, so the order of additions does not depend on the number of threads.
-template <class T>
-void sum_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t row_stride, T* y) {
+template <cpu::Of of, class T, class Finish>
+void sum_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t row_stride, Finish finish) {
   constexpr std::int64_t most_rows = 512, columns_a_tile = 512;
   const std::int64_t rows_a_part = cpu::equal_grain(rows, most_rows);
   const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
@@ -49,32 +29,35 @@ void sum_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64
     double* total = totals + part * columns;
     std::fill(total + first, total + last, 0.0);
     for (std::int64_t r = part * rows_a_part; r < std::min(rows, (part + 1) * rows_a_part); ++r) {
-      for (std::int64_t c = first; c < last; ++c) total[c] += static_cast<double>(x[r * row_stride + c]);
+      for (std::int64_t c = first; c < last; ++c) {
+        const double value = static_cast<double>(x[r * row_stride + c]);
+        total[c] += of == cpu::Of::elements ? value : value * value;
+      }
     }
   });
   for (std::int64_t c = 0; c < columns; ++c) {
     double total = 0;
     for (std::int64_t part = 0; part < parts; ++part) total += totals[part * columns + c];
-    y[c] = static_cast<T>(total);
+    finish(c, total);
   }
 }
 
-template <class T>
-void sum_into(const Tensor& x, const Split& s, T* y) {
+// Calls finish(i, total) with the sum in double for each output i.
+template <cpu::Of of, class T, class Finish>
+void sum_each(const Tensor& x, const cpu::Split& s, Finish finish) {
   const std::int64_t outputs = s.kept.numel(), n = s.reduced.numel("sum");
   const T* data = x.data<T>();
   if (outputs == 0) return;
   if (n == 0) {
-    std::fill_n(y, outputs, T{0});
+    for (std::int64_t i = 0; i < outputs; ++i) finish(i, 0.0);
     return;
   }
   const cpu::Walk<1> kept(s.kept, {&s.kept_strides}), reduced(s.reduced, {&s.reduced_strides});
   if (kept.size[0] == outputs && reduced.size[0] == n && kept.stride[0][0] == 1 && n > 1) {
-    return sum_columns(data, n, outputs, reduced.stride[0][0], y);
+    return sum_columns<of>(data, n, outputs, reduced.stride[0][0], finish);
   }
   if (outputs == 1 && reduced.size[0] == n && reduced.stride[0][0] == 1) {
-    y[0] = static_cast<T>(cpu::sum_long(data, n));
-    return;
+    return finish(0, cpu::total_of_long_row<of>(data, n));
   }
   const std::int64_t inner = reduced.size[0], step = reduced.stride[0][0];
   cpu::parallel_for(outputs / kept.size[0], 1, [&](std::int64_t begin, std::int64_t end) {
@@ -83,16 +66,31 @@ void sum_into(const Tensor& x, const Split& s, T* y) {
         const T* from = data + start[0] + k * kept.stride[0][0];
         double total = 0;
         reduced.rows(0, n / inner, [&](std::int64_t, const std::array<std::int64_t, 1>& offset) {
-          total += step == 1 ? cpu::sum_row(from + offset[0], inner) : cpu::sum_row(from + offset[0], inner, step);
+          total += cpu::total_of_row<of>(from + offset[0], inner, step);
         });
-        y[first + k] = static_cast<T>(total);
+        finish(first + k, total);
       }
     });
   });
 }
 
-std::vector<GradientSample> reduction_samples(Tensor (*f)(const Tensor&, const std::vector<int>&, bool),
-                                              Argument::Values values, bool empty_allowed) {
+}  // namespace
+
+cpu::Split cpu::split_axes(const char* operation, const Tensor& x, const std::vector<int>& axes, const Shape& strides) {
+  const std::vector<bool> is_reduced = chosen_axes(operation, x, axes);
+  Split s;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const bool reduce = is_reduced[static_cast<std::size_t>(axis)];
+    (reduce ? s.reduced : s.kept).append(x.size(axis));
+    (reduce ? s.reduced_strides : s.kept_strides).append(strides[axis]);
+    s.output_keepdim.append(reduce ? 1 : x.size(axis));
+    if (!reduce) s.output.append(x.size(axis));
+  }
+  return s;
+}
+
+std::vector<GradientSample> cpu::reduction_samples(Tensor (*f)(const Tensor&, const std::vector<int>&, bool),
+                                                   Argument::Values values, bool empty_allowed) {
   std::vector<GradientSample> samples;
   const auto add = [&](const Shape& shape, const std::vector<int>& axes, bool keepdim) {
     samples.push_back({fmt::format("{} over ({}){}", to_string(shape), fmt::join(axes, ", "), keepdim ? " kept" : ""),
@@ -114,96 +112,51 @@ std::vector<GradientSample> reduction_samples(Tensor (*f)(const Tensor&, const s
   return samples;
 }
 
-}  // namespace
-
 // y = sum of x over axes        dx = dy, broadcast
 static const Operation sum_operation("sum", [] {
-  std::vector<GradientSample> samples = reduction_samples(sum, Argument::Values::any, true);
-  for (GradientSample& sample : reduction_samples(mean, Argument::Values::any, false)) {
+  std::vector<GradientSample> samples = cpu::reduction_samples(sum, Argument::Values::any, true);
+  for (GradientSample& sample : cpu::reduction_samples(mean, Argument::Values::any, false)) {
     sample.name = "mean of " + sample.name;
     samples.push_back(std::move(sample));
   }
   return samples;
 });
-static Tensor sum(const char* name, const Tensor& x, const std::vector<int>& axes, bool keepdim) {
-  const Split s = split_axes(name, x, axes);
-  Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype(), name);
-  dispatch(x.dtype(), [&]<class T>() { sum_into(x, s, y.mutable_data<T>()); });
+Tensor sum(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+  const cpu::Split s = cpu::split_axes("sum", x, axes, x.strides());
+  Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype(), "sum");
+  dispatch(x.dtype(), [&]<class T>() {
+    sum_each<cpu::Of::elements, T>(
+        x, s, [to = y.mutable_data<T>()](std::int64_t i, double total) { to[i] = static_cast<T>(total); });
+  });
   return record(sum_operation, {&x}, y, [from = x.shape(), kept = s.output_keepdim](const Tensor& dy) {
     return std::vector{broadcast_to(reshape(dy, kept), from)};
   });
 }
 
-Tensor sum(const Tensor& x, const std::vector<int>& axes, bool keepdim) { return sum("sum", x, axes, keepdim); }
-
-// y = sum(x) / n
+// y = sum(x) / n               dx = dy / n, broadcast
 Tensor mean(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
-  const std::int64_t n = split_axes("mean", x, axes).reduced.numel("mean");
-  return sum("mean", x, axes, keepdim) / static_cast<double>(n);
-}
-
-// y = x[i], i the index of the first maximum of sign x        dx[i] = dy, 0 elsewhere
-static Tensor extreme(const Operation& operation, const Tensor& x, const std::vector<int>& axes, bool keepdim,
-                      int sign) {
-  const Split s = split_axes(operation.name(), x, axes);
-  if (s.reduced.numel(operation.name()) == 0 && s.kept.numel(operation.name()) > 0) {
-    fail("{}: expected at least one element to reduce, got shape {}", operation.name(), to_string(x.shape()));
-  }
-  Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype(), operation.name());
-  // positions in a contiguous x
-  std::vector<std::int64_t> winners = cpu::new_values<std::int64_t>(operation.name(), y.shape());
-  const Tensor dense(x.shape(), x.dtype(), operation.name());
-  Split numbers = split_axes(operation.name(), dense, axes);
+  const cpu::Split s = cpu::split_axes("mean", x, axes, x.strides());
+  const double n = static_cast<double>(s.reduced.numel("mean"));
+  Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype(), "mean");
   dispatch(x.dtype(), [&]<class T>() {
-    if (y.numel() == 0) return;  // its other sizes may be huge
-    const T* data = x.data<T>();
-    T* out = y.mutable_data<T>();
-    const cpu::Walk<2> kept(s.kept, {&s.kept_strides, &numbers.kept_strides});
-    const cpu::Walk<2> reduced(s.reduced, {&s.reduced_strides, &numbers.reduced_strides});
-    const std::int64_t n = s.reduced.numel();
-    const auto pick = [&](std::int64_t output, std::int64_t from, std::int64_t number) {
-      T best = -std::numeric_limits<T>::infinity();
-      std::int64_t winner = -1;
-      reduced.rows(0, n / reduced.size[0], [&](std::int64_t, const std::array<std::int64_t, 2>& offset) {
-        for (std::int64_t i = 0; i < reduced.size[0]; ++i) {
-          const T value = static_cast<T>(sign) * data[from + offset[0] + i * reduced.stride[0][0]];
-          if (winner < 0 || value > best || (std::isnan(value) && !std::isnan(best))) {
-            best = value;
-            winner = number + offset[1] + i * reduced.stride[1][0];
-          }
-        }
-      });
-      out[output] = static_cast<T>(sign) * best;
-      winners[static_cast<std::size_t>(output)] = winner;
-    };
-    cpu::parallel_for(y.numel() / std::max<std::int64_t>(1, kept.size[0]), 64,
-                      [&](std::int64_t begin, std::int64_t end) {
-                        kept.rows(begin, end, [&](std::int64_t first, const std::array<std::int64_t, 2>& start) {
-                          for (std::int64_t k = 0; k < kept.size[0]; ++k) {
-                            pick(first + k, start[0] + k * kept.stride[0][0], start[1] + k * kept.stride[1][0]);
-                          }
-                        });
-                      });
-  });
-  return record(operation, {&x}, y, [from = x.shape(), winners](const Tensor& dy) {
-    Tensor dx = zeros(from, dy.dtype());
-    const Tensor dense_dy = contiguous(dy);
-    dispatch(dy.dtype(), [&]<class T>() {
-      T* to = dx.mutable_data<T>();
-      for (std::size_t i = 0; i < winners.size(); ++i) to[winners[i]] = dense_dy.data<T>()[i];
+    sum_each<cpu::Of::elements, T>(x, s, [n, to = y.mutable_data<T>()](std::int64_t i, double total) {
+      const T sum = static_cast<T>(total);  // may overflow where the mean does not
+      to[i] = std::isinf(sum) ? static_cast<T>(total / n) : sum / static_cast<T>(n);
     });
-    return std::vector{dx};
+  });
+  return record(sum_operation, {&x}, y, [from = x.shape(), kept = s.output_keepdim, n](const Tensor& dy) {
+    return std::vector{broadcast_to(reshape(dy / n, kept), from)};
   });
 }
 
-static const Operation max_operation("max", [] { return reduction_samples(max, Argument::Values::distinct, false); });
-Tensor max(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
-  return extreme(max_operation, x, axes, keepdim, 1);
-}
-
-static const Operation min_operation("min", [] { return reduction_samples(min, Argument::Values::distinct, false); });
-Tensor min(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
-  return extreme(min_operation, x, axes, keepdim, -1);
+Tensor cpu::norm_in_double(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+  const Split s = split_axes("norm", x, axes, x.strides());
+  Tensor y(keepdim ? s.output_keepdim : s.output, DType::float64, "norm");
+  dispatch(x.dtype(), [&]<class T>() {
+    sum_each<Of::squares, T>(
+        x, s, [to = y.mutable_data<double>()](std::int64_t i, double total) { to[i] = std::sqrt(total); });
+  });
+  return y;
 }
 
 void add_in_place(Tensor& total, const Tensor& x) {

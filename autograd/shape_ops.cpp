@@ -1,3 +1,4 @@
+#include "autograd/cpu/copy.h"
 #include "autograd/cpu/kernels.h"
 #include "autograd/half.h"
 
@@ -110,10 +111,8 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
              : copies   ? Tensor(target, x.dtype(), "reshape")
                         : x.view(target, strides);
   if (copies && !is_widened) {
-    dispatch_stored(x.dtype(), [&]<class T>() {
-      cpu::map(
-          x.shape(), y.mutable_data<T>(), [](T v) { return v; }, cpu::operand<T>(x, x.shape()));
-    });
+    dispatch_stored(x.dtype(),
+                    [&]<class T>() { cpu::copy(x.shape(), y.mutable_data<T>(), cpu::operand<T>(x, x.shape())); });
   }
   return record(reshape_operation, {&x}, y,
                 [from = x.shape()](const Tensor& dy) { return std::vector{reshape(dy, from)}; });

@@ -1,4 +1,7 @@
+#include "autograd/cpu/extreme_row.h"
 #include "autograd/cpu/kernels.h"
+#include "autograd/cpu/reductions.h"
+#include "autograd/cpu/vector_math.h"
 
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
@@ -6,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace heed {
@@ -40,8 +44,153 @@ Shape kept_shape(const char* operation, const Tensor& x, const std::vector<int>&
   return kept;
 }
 
+// Returns g / v, rounded to a float where float arithmetic can represent the operands and the quotient.
+double float_quotient(double g, double v) {
+  constexpr float least = std::numeric_limits<float>::min();
+  const float length = static_cast<float>(v), quotient = static_cast<float>(g) / length, size = std::abs(quotient);
+  return length >= least && size >= least && size <= std::numeric_limits<float>::max() ? static_cast<double>(quotient)
+                                                                                       : g / v;
+}
+
+constexpr std::int64_t most_columns = 512;  // per tile
+constexpr std::int64_t long_row = 65536;    // elements per task
+
+// Computes value and position of the extreme of a long row in parallel.
+template <bool largest, class T>
+cpu::Extreme<T> extreme_of_long_row(const T* x, std::int64_t n) {
+  std::vector<cpu::Extreme<T>> parts(static_cast<std::size_t>((n + long_row - 1) / long_row));
+  cpu::parallel_for(n, long_row, [&](std::int64_t begin, std::int64_t end) {
+    parts[static_cast<std::size_t>(begin / long_row)] = cpu::extreme_of_row<largest>(x + begin, end - begin);
+  });
+  cpu::Extreme<T> all = parts[0];
+  for (const cpu::Extreme<T>& part : parts) {
+    if (largest ? part.value > all.value : part.value < all.value) all.value = part.value;
+    all.has_nan = all.has_nan || part.has_nan;
+  }
+  return all;
+}
+
+// Sets y[c] to the extreme of column c of x (rows, columns), with element strides (row_stride, 1), and rows_of[c] to its first
+// row unless null.
+template <bool largest, class T>
+void extremes_of_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t row_stride, T* y,
+                         std::int32_t* rows_of) {
+  const auto tile = [=]<bool with_rows>(std::int64_t first, std::int64_t last) {
+    std::copy(x + first, x + last, y + first);
+    if constexpr (with_rows) std::fill(rows_of + first, rows_of + last, 0);
+    for (std::int64_t r = 1; r < rows; ++r) {
+      const T* const row = x + r * row_stride;
+#pragma omp simd
+      for (std::int64_t c = first; c < last; ++c) {
+        const T v = row[c], best = y[c];
+        const bool wins = !(largest ? v <= best : v >= best) && best == best;  // the first NaN wins
+        y[c] = wins ? v : best;
+        if constexpr (with_rows) rows_of[c] = wins ? static_cast<std::int32_t>(r) : rows_of[c];
+      }
+    }
+  };
+  cpu::parallel_for((columns + most_columns - 1) / most_columns, 1, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t first = begin * most_columns, last = std::min(columns, end * most_columns);
+    rows_of ? tile.template operator()<true>(first, last) : tile.template operator()<false>(first, last);
+  });
+}
+
+// Sets y to the extremes of x over the axes, and winners, unless empty, to their positions in a contiguous x.
+template <bool largest, class T>
+void find_extremes(const char* operation, const Tensor& x, const std::vector<int>& axes, T* y,
+                   std::vector<std::int64_t>& winners) {
+  const cpu::Split s = cpu::split_axes(operation, x, axes, x.strides());
+  const cpu::Split numbers = cpu::split_axes(operation, x, axes, row_major_strides(x.shape()));
+  const T* const data = x.data<T>();
+  const cpu::Walk<2> kept(s.kept, {&s.kept_strides, &numbers.kept_strides});
+  const cpu::Walk<2> reduced(s.reduced, {&s.reduced_strides, &numbers.reduced_strides});
+  const std::int64_t n = s.reduced.numel(), outputs = s.kept.numel(), inner = reduced.size[0];
+  const std::int64_t step = reduced.stride[0][0], number_step = reduced.stride[1][0];
+  if (inner == n && step != 1 && kept.size[0] == outputs && kept.stride[0][0] == 1 && n <= INT32_MAX) {
+    std::vector<std::int32_t> rows_of(winners.size());
+    extremes_of_columns<largest>(data, n, outputs, step, y, winners.empty() ? nullptr : rows_of.data());
+    for (std::size_t i = 0; i < winners.size(); ++i) {
+      winners[i] = static_cast<std::int64_t>(i) * kept.stride[1][0] + rows_of[i] * number_step;
+    }
+    return;
+  }
+  const auto pick = [&](std::int64_t output, std::int64_t from, std::int64_t number) {
+    bool is_first = true;
+    T best{};
+    std::int64_t winner = 0;
+    const auto offer = [&](T value, std::int64_t at) {
+      if (!is_first && (best != best || (largest ? value <= best : value >= best))) return;
+      is_first = false;
+      best = value;
+      winner = at;
+    };
+    reduced.rows(0, n / inner, [&](std::int64_t, const std::array<std::int64_t, 2>& offset) {
+      const T* const row = data + from + offset[0];
+      const std::int64_t first = number + offset[1];
+      if (step != 1) {
+        for (std::int64_t i = 0; i < inner; ++i) offer(row[i * step], first + i * number_step);
+        return;
+      }
+      const cpu::Extreme<T> extreme =
+          inner > long_row ? extreme_of_long_row<largest>(row, inner) : cpu::extreme_of_row<largest>(row, inner);
+      // 0 may be -0, whose position decides
+      const bool needs_position = !winners.empty() || extreme.has_nan || extreme.value == 0;
+      const std::int64_t at = needs_position ? cpu::find_extreme<largest>(row, inner, extreme, true) : 0;
+      offer(needs_position ? row[at] : extreme.value, first + at * number_step);
+    });
+    y[output] = best;
+    if (!winners.empty()) winners[static_cast<std::size_t>(output)] = winner;
+  };
+  cpu::parallel_for(outputs / kept.size[0], 1, [&](std::int64_t begin, std::int64_t end) {
+    kept.rows(begin, end, [&](std::int64_t first, const std::array<std::int64_t, 2>& start) {
+      for (std::int64_t k = 0; k < kept.size[0]; ++k) {
+        pick(first + k, start[0] + k * kept.stride[0][0], start[1] + k * kept.stride[1][0]);
+      }
+    });
+  });
+}
+
+// y = x[i], i the index of the first extreme        dx[i] = dy, 0 elsewhere
+template <bool largest>
+Tensor reduced_extreme(const Operation& operation, const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+  const char* const name = operation.name();
+  const cpu::Split s = cpu::split_axes(name, x, axes, x.strides());
+  if (s.reduced.numel(name) == 0 && s.kept.numel(name) > 0) {
+    fail("{}: expected at least one element to reduce, got shape {}", name, to_string(x.shape()));
+  }
+  Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype(), name);
+  const Tensor* const inputs[] = {&x};
+  std::vector<std::int64_t> winners;
+  if (Recorder::depends_on_variable(operation, inputs)) winners = cpu::new_values<std::int64_t>(name, y.shape());
+  if (y.numel() > 0) {  // otherwise its other sizes may be huge
+    dispatch(x.dtype(), [&]<class T>() { find_extremes<largest>(name, x, axes, y.mutable_data<T>(), winners); });
+  }
+  return record(operation, inputs, y, [from = x.shape(), winners](const Tensor& dy) {
+    Tensor dx = zeros(from, dy.dtype());
+    const Tensor dense_dy = contiguous(dy);
+    dispatch(dy.dtype(), [&]<class T>() {
+      T* to = dx.mutable_data<T>();
+      for (std::size_t i = 0; i < winners.size(); ++i) to[winners[i]] = dense_dy.data<T>()[i];
+    });
+    return std::vector{dx};
+  });
+}
+
 }  // namespace
 
+static const Operation max_operation("max",
+                                     [] { return cpu::reduction_samples(max, Argument::Values::distinct, false); });
+Tensor max(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+  return reduced_extreme<true>(max_operation, x, axes, keepdim);
+}
+
+static const Operation min_operation("min",
+                                     [] { return cpu::reduction_samples(min, Argument::Values::distinct, false); });
+Tensor min(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+  return reduced_extreme<false>(min_operation, x, axes, keepdim);
+}
+
+// The mean of the squares of x - mean. Where they are too large or too small for a float, it is computed in double.
 Tensor var(const Tensor& x, const std::vector<int>& axes, bool keepdim, double correction) {
   const Shape kept = kept_shape("var", x, axes);
   if (!(correction >= 0 && std::isfinite(correction))) {
@@ -49,17 +198,31 @@ Tensor var(const Tensor& x, const std::vector<int>& axes, bool keepdim, double c
   }
   const Tensor total = sum(square(x - mean(x, axes, true)), axes, keepdim);
   const std::int64_t n = x.numel() / std::max<std::int64_t>(1, kept.numel());
-  return total / std::max(0.0, static_cast<double>(n) - correction);
+  const Tensor y = total / std::max(0.0, static_cast<double>(n) - correction);
+  if (x.dtype() != DType::float32) return y;
+  const Tensor totals = total.detach();
+  const Booleans in_range = (totals > 0x1p-90) & (totals < std::numeric_limits<double>::infinity());
+  if (all(in_range) || n == 0) return y;
+  return where(in_range, y, cast(var(cast(x, DType::float64), axes, keepdim, correction), DType::float32));
 }
 
 // y = sqrt(sum x^2), in double, where no square of a float overflows        dx = dy x / y, 0 where y is 0
 static const Operation norm_operation("norm", [] { return statistic_samples(norm); });
 Tensor norm(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   const Shape kept_axes = kept_shape("norm", x, axes);
-  const Tensor y = sqrt(sum(square(x.to(DType::float64)), axes, keepdim)).to(x.dtype());
-  return record(norm_operation, {&x}, y, [x, y, kept = kept_axes](const Tensor& dy) {
-    const Tensor share = cpu::map("norm", dy, y, [](auto g, auto v) { return v == 0 ? v : g / v; });
-    return std::vector{x * reshape(share, kept)};
+  const Tensor length = cpu::norm_in_double(x, axes, keepdim), y = length.to(x.dtype());
+  return record(norm_operation, {&x}, y, [x, length, kept = kept_axes](const Tensor& dy) {
+    const Tensor share =
+        cpu::map("norm", dy.to(DType::float64), length, [is_float = x.dtype() == DType::float32](auto g, auto v) {
+          return v == 0 ? v : static_cast<decltype(v)>(is_float ? float_quotient(g, v) : g / v);
+        });
+    Tensor dx(x.shape(), x.dtype());
+    dispatch(x.dtype(), [&]<class T>() {
+      cpu::map(
+          x.shape(), dx.mutable_data<T>(), [](T v, double s) { return static_cast<T>(static_cast<double>(v) * s); },
+          cpu::operand<T>(x, x.shape()), cpu::operand<double>(reshape(share, kept), x.shape()));
+    });
+    return std::vector{dx};
   });
 }
 
@@ -71,11 +234,14 @@ Tensor logsumexp(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   const Tensor fixed = x.detach();
   const bool is_empty = x.numel() == 0 && kept.numel() > 0;
   const Tensor m = is_empty ? zeros(kept, x.dtype()) : cpu::map("logsumexp", max(fixed, axes, true), finite);
-  const Tensor y = m + log(sum(exp(fixed - m), axes, true));
-  const Tensor shaped = keepdim ? y : reshape(y, sum(fixed, axes).shape());
+  const auto exp_of_difference = cpu::on_lanes<double>([](auto v, auto w) { return cpu::exp(v - w); });
+  const Tensor y = m + log(sum(cpu::map("logsumexp", fixed, m, exp_of_difference), axes, true));
+  const Tensor shaped = keepdim ? y : reshape(y, cpu::split_axes("logsumexp", x, axes, x.strides()).output);
   return record(logsumexp_operation, {&x}, shaped, [x, y, kept](const Tensor& dy) {
-    const Tensor of_none = cpu::map("logsumexp", y, [](auto v) { return v < 0 && std::isinf(v) ? decltype(v){0} : v; });
-    return std::vector{reshape(dy, kept) * exp(x - of_none)};
+    return std::vector{cpu::map("logsumexp", reshape(dy, kept), x, y, cpu::on_lanes<double>([](auto g, auto v, auto w) {
+                                  const decltype(w) zero{}, none = w < zero && w == w + w ? zero : w;
+                                  return g * cpu::exp(v - none);
+                                }))};
   });
 }
 

@@ -1,4 +1,5 @@
 #include "autograd/cpu/blocks.h"
+#include "autograd/cpu/copy.h"
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/memory.h"
 #include "autograd/cpu/sums.h"
@@ -193,10 +194,7 @@ void Tensor::copy_from(const Tensor& source) {
   if (!is_contiguous()) fail("copy_from: the destination, of shape {}, must be contiguous", to_string(shape_));
   const bool same_elements = source.offset_ == offset_ && source.is_contiguous();
   const Tensor converted = source.shares_storage(*this) && !same_elements ? source.clone() : source.to(dtype_);
-  dispatch_stored(dtype_, [&]<class T>() {
-    cpu::map(
-        shape_, mutable_data<T>(), [](T x) { return x; }, cpu::operand<T>(converted, shape_));
-  });
+  dispatch_stored(dtype_, [&]<class T>() { cpu::copy(shape_, mutable_data<T>(), cpu::operand<T>(converted, shape_)); });
 }
 
 Tensor Tensor::to(DType dtype) const {

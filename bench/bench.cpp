@@ -40,8 +40,9 @@ cxxopts::Options options() {
       ("turns", "Turns per side", cxxopts::value<int>()->default_value("9"), "N")           //
       ("seconds", "Length of a turn", cxxopts::value<double>()->default_value("0.1"), "S")  //
       ("quick", "Check that the rows run: small rows, one short turn each, without peers")  //
-      ("complexity", "Instead, measure how time and memory grow, and draw the charts to this file",
-       cxxopts::value<std::string>(), "SVG")  //
+      ("operations", "Instead, measure each function of ops.h, forward and backward")(
+          "complexity", "Instead, measure how time and memory grow, and draw the charts to this file",
+          cxxopts::value<std::string>(), "SVG")  //
       ("results", "Store all results in this directory, by processor and date, and compare them with the previous ones",
        cxxopts::value<std::string>(), "DIR")                                                    //
       ("processor", "Name of the processor in stored results", text(processor_name()), "NAME")  //
@@ -82,7 +83,7 @@ struct Scratch {
   Scratch(const Scratch&) = delete;
 };
 
-std::vector<Row> all_rows(const cxxopts::ParseResult& arguments, bool quick, const fs::path& scratch) {
+std::vector<Row> model_and_operation_rows(const cxxopts::ParseResult& arguments, bool quick, const fs::path& scratch) {
   std::vector<Row> rows = model_rows(scratch, quick);
   const fs::path build = fs::read_symlink("/proc/self/exe").parent_path();
   rows.insert(rows.begin() + 1, program_row(build / "train", arguments["config"].as<std::string>(), scratch));
@@ -92,6 +93,12 @@ std::vector<Row> all_rows(const cxxopts::ParseResult& arguments, bool quick, con
   for (Row& row : writing_rows(scratch, quick)) rows.push_back(std::move(row));
   for (Row& row : pretrained_rows(scratch, quick)) rows.push_back(std::move(row));
   for (Row& row : operation_rows(quick)) rows.push_back(std::move(row));
+  return rows;
+}
+
+std::vector<Row> all_rows(const cxxopts::ParseResult& arguments, bool quick, const fs::path& scratch) {
+  std::vector<Row> rows =
+      arguments.count("operations") ? function_rows(quick) : model_and_operation_rows(arguments, quick, scratch);
   std::erase_if(rows,
                 [name = arguments["rows"].as<std::string>()](const Row& row) { return !row.name.starts_with(name); });
   if (rows.empty()) fail("--rows: no row name starts with '{}'", arguments["rows"].as<std::string>());
@@ -123,6 +130,7 @@ void run(const cxxopts::ParseResult& arguments) {
     fmt::print("{}", table_line(results.back(), names));
     std::fflush(stdout);
   }
+  if (arguments.count("operations")) fmt::print("\n{}", slow_rows(results));
   for (const Json& result : results) {
     if (!result.contains("gain_of_threads")) continue;
     fmt::print("\n{}: {} threads are {:.2f} times as fast as one (products alone: {:.2f})",

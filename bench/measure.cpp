@@ -182,6 +182,19 @@ Json measure(const Row& row, const std::vector<std::unique_ptr<Peer>>& all, cons
   return result;
 }
 
+std::string slow_rows(const Json& results) {
+  std::vector<std::pair<double, std::string>> slow;
+  for (const Json& result : results) {
+    if (!result.contains("ratio") || result["ratio"].get<double>() >= 0.9) continue;
+    slow.emplace_back(result["ratio"].get<double>(), result["row"].get<std::string>());
+  }
+  if (slow.empty()) return fmt::format("None of the {} rows is below 0.9.\n", results.size());
+  std::ranges::sort(slow);
+  std::string text = fmt::format("{} of {} rows are below 0.9:\n", slow.size(), results.size());
+  for (const auto& [ratio, name] : slow) text += fmt::format("  {:.2f}  {}\n", ratio, name);
+  return text;
+}
+
 std::string table_head(const std::vector<std::string>& peers) {
   std::string head = "| row | heed, ms |", rule = "|---|---|";
   for (const std::string& peer : peers) {

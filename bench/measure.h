@@ -40,6 +40,9 @@ double difference(const std::vector<double>& ours, const std::vector<double>& th
 Json measure(const Row& row, const std::vector<std::unique_ptr<Peer>>& peers, const Machine& machine,
              const Settings& settings);
 
+/// Returns the rows that are less than 0.9 times as fast as their fastest peer, slowest first, as a sentence.
+std::string slow_rows(const Json& results);
+
 /// Return the result as a line of a Markdown table, and the table's head, with a column for each peer.
 std::string table_head(const std::vector<std::string>& peers);
 std::string table_line(const Json& result, const std::vector<std::string>& peers);

@@ -1,5 +1,6 @@
 #pragma once
 #include "autograd/cpu/checks.h"
+#include "autograd/cpu/lanes.h"
 #include "autograd/cpu/stream.h"
 #include "autograd/cpu/thread_pool.h"
 
@@ -8,7 +9,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 // Walks the operands of elementwise kernels, and divides rows among threads. Internal: only sources of the library
@@ -124,11 +127,47 @@ struct Walk {
   }
 };
 
+// A function that map() calls with Lanes for tensors of the types Ts (none: of each type), and with single numbers for others.
+template <class F, class... Ts>
+struct OnLanes {
+  F f;
+  template <class T>
+  static constexpr bool applies = sizeof...(Ts) == 0 || (std::is_same_v<T, Ts> || ...);
+  template <class... Vs>
+  [[gnu::always_inline]] auto operator()(Vs... v) const {
+    return f(v...);
+  }
+};
+template <class... Ts, class F>
+OnLanes<F, Ts...> on_lanes(F f) {
+  return {f};
+}
+
+// Computes y[i] = f(x[i * stride]...) for i in [begin, end) on Lanes.
+template <class R, class F, class... Ts>
+void map_row_on_lanes(std::int64_t begin, std::int64_t end, R* y, F& f,
+                      const std::array<std::int64_t, sizeof...(Ts)>& stride, const Ts*... x) {
+  const auto part = [&](std::int64_t i, std::int64_t n) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return f(load_lanes(x + i * stride[I], stride[I], n)...);
+    }
+    (std::make_index_sequence<sizeof...(Ts)>{});
+  };
+  std::int64_t i = begin;
+  for (; i + lane_count<R> <= end; i += lane_count<R>) {
+    const Lanes<R> lanes = part(i, lane_count<R>);
+    std::memcpy(y + i, &lanes, sizeof lanes);
+  }
+  if (i == end) return;
+  const Lanes<R> lanes = part(i, end - i);
+  std::memcpy(y + i, &lanes, static_cast<std::size_t>(end - i) * sizeof(R));
+}
+
 // Computes y[i] = f(x[i * stride]...) for i in [begin, end). Strides of 1 or 0 are compile-time constants. y may be an
 // operand with stride 1. The attribute flattens f: a loop that calls a function does not vectorise.
 template <class R, class F, class... Ts>
-[[gnu::flatten]] void map_row(std::int64_t begin, std::int64_t end, R* y, F& f,
-                              const std::array<std::int64_t, sizeof...(Ts)>& stride, const Ts*... x) {
+[[gnu::flatten]] void map_row_of_numbers(std::int64_t begin, std::int64_t end, R* y, F& f,
+                                         const std::array<std::int64_t, sizeof...(Ts)>& stride, const Ts*... x) {
   const auto loop = [&](auto... s) {
 #pragma omp simd
     for (std::int64_t i = begin; i < end; ++i) y[i] = f(x[i * s]...);
@@ -145,6 +184,16 @@ template <class R, class F, class... Ts>
     if (stride[0] == 1 && stride[1] == 1 && stride[2] == 1) return loop(One{}, One{}, One{});
   }
   std::apply(loop, stride);
+}
+
+template <class R, class F, class... Ts>
+void map_row(std::int64_t begin, std::int64_t end, R* y, F& f, const std::array<std::int64_t, sizeof...(Ts)>& stride,
+             const Ts*... x) {
+  if constexpr (requires { requires F::template applies<R>; }) {
+    map_row_on_lanes(begin, end, y, f, stride, x...);
+  } else {
+    map_row_of_numbers(begin, end, y, f, stride, x...);
+  }
 }
 
 // Computes y = f(operands...) over `shape`, row-major into y.
@@ -179,7 +228,7 @@ void map(const Shape& shape, R* y, F f, const Operand<Ts>&... operands) {
   });
 }
 
-// Return y = f(a) and y = f(a, b) as new contiguous tensors; f is generic over float and double. Errors begin with
+// Return y = f(a), y = f(a, b) and y = f(a, b, c) as new contiguous tensors; f is generic over float and double. Errors begin with
 // `operation`.
 template <class F>
 Tensor map(const char* operation, const Tensor& a, F f) {
@@ -195,6 +244,19 @@ Tensor map(const char* operation, const Tensor& a, const Tensor& b, F f) {
   Tensor y(broadcast_shapes(operation, a.shape(), b.shape()), a.dtype(), operation);
   dispatch(a.dtype(), [&]<class T>() {
     map(y.shape(), y.mutable_data<T>(), f, operand<T>(a, y.shape()), operand<T>(b, y.shape()));
+  });
+  return y;
+}
+
+template <class F>
+Tensor map(const char* operation, const Tensor& a, const Tensor& b, const Tensor& c, F f) {
+  check_one_dtype(operation, a, b);
+  check_one_dtype(operation, a, c);
+  Tensor y(broadcast_shapes(operation, broadcast_shapes(operation, a.shape(), b.shape()), c.shape()), a.dtype(),
+           operation);
+  dispatch(a.dtype(), [&]<class T>() {
+    map(y.shape(), y.mutable_data<T>(), f, operand<T>(a, y.shape()), operand<T>(b, y.shape()),
+        operand<T>(c, y.shape()));
   });
   return y;
 }

@@ -42,8 +42,16 @@ T max_row(const T* x, std::int64_t n) {
 // Computes y = e^(x - m) for m >= x; x and y may be one row. Returns sum y.
 template <class T>
 T exp_row(const T* x, T* y, std::int64_t n, T m) {
+  if constexpr (sizeof(T) == sizeof(double)) {
+    for (std::int64_t i = 0; i < n; i += lane_count<T>) {
+      const std::int64_t count = std::min(lane_count<T>, n - i);
+      const Lanes<T> lanes = exp(load_lanes(x + i, 1, count) - m);
+      std::memcpy(y + i, &lanes, static_cast<std::size_t>(count) * sizeof(T));
+    }
+  } else {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i] = exp_nonpositive(x[i] - m);
+    for (std::int64_t i = 0; i < n; ++i) y[i] = exp_nonpositive(x[i] - m);
+  }
   // a separate loop: a fused one makes g++ reload exp's constants for each vector
   return static_cast<T>(sum_row(y, n));
 }

@@ -1,11 +1,13 @@
 #pragma once
+#include "autograd/cpu/lanes.h"
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
 
 // exp and related functions for float without branches or calls, so that loops over them vectorise; accurate to 3 units
-// in the last place. The double versions call the C library.
+// in the last place. The double versions call the C library; lanes.h has those of whole vectors.
 namespace heed::cpu {
 
 // Splits x = n ln 2 + r with |r| <= ln(2) / 2 into 2^(n - k) and e^r - 1 = r + r^2/2! + ... + r^7/7!. Requires -126 <=
@@ -97,6 +99,10 @@ struct Normal {
 inline Normal<double> normal(double x) {
   constexpr double sqrt_half = std::numbers::sqrt2 / 2;
   return {std::erfc(-x * sqrt_half) / 2, std::numbers::inv_sqrtpi * sqrt_half * std::exp(-x * x / 2)};
+}
+inline Normal<Lanes<double>> normal(Lanes<double> x) {
+  constexpr double sqrt_half = std::numbers::sqrt2 / 2;
+  return {erfc(-x * sqrt_half) / 2.0, std::numbers::inv_sqrtpi * sqrt_half * exp(-x * x / 2.0)};
 }
 
 template <class T>

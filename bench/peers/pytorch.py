@@ -14,6 +14,7 @@ import numpy
 import torch
 import torch.nn.functional as F
 
+import functions
 from peer import read_safetensors, serve, turn
 
 
@@ -310,6 +311,8 @@ def operation(request):
 def work_of(request, compiled):
     if request["row"] == "pretrained":
         return Pretrained(request)
+    if request["row"] == "function":
+        return functions.work(request)
     if "file" not in request:
         return operation(request)
     return (Writing if request["row"] == "writing" else Training)(request, compiled)

@@ -76,3 +76,38 @@ TEST_CASE("sort and topk return ordered values and their indices, and pass gradi
   CHECK(sort(zeros({2, 0})).indices.shape() == Shape{2, 0});
   CHECK(message([] { topk(zeros({3}), 4); }) == "topk: expected k from 0 to 3, the size of axis -1 of (3), got 4");
 }
+
+TEST_CASE("sort, topk, argmax and argmin equal a stable sort, with NaN, -0 and infinities, at every length") {
+  Random random(8);
+  for (int trial = 0; trial < 200; ++trial) {
+    const DType dtype = trial % 2 ? DType::float32 : DType::float64;
+    const std::int64_t n = 1 + random.below(trial % 5 ? 40 : 2000);
+    std::vector<double> x(static_cast<std::size_t>(n));
+    for (double& v : x) v = random.normal() * std::pow(10, static_cast<double>(random.below(60) - 30));
+    for (const double v : {std::nan(""), 0.0, -0.0, 1.0, 1.0, double(INFINITY), -double(INFINITY), std::nan("")}) {
+      x[static_cast<std::size_t>(random.below(n))] = v;
+    }
+    const Tensor t = tensor({n}, x, dtype);
+    const std::vector<double> given = t.to_vector();
+    for (const bool descending : {false, true}) {
+      std::vector<int> expected(static_cast<std::size_t>(n));
+      std::iota(expected.begin(), expected.end(), 0);
+      const auto less = [](double u, double v) { return u < v || (std::isnan(v) && !std::isnan(u)); };
+      std::ranges::stable_sort(expected, [&](int i, int j) {
+        const double u = given[static_cast<std::size_t>(i)], v = given[static_cast<std::size_t>(j)];
+        return descending ? less(v, u) : less(u, v);
+      });
+      CHECK(numbers(sort(t, 0, descending).indices) == expected);
+      const std::int64_t k = random.below(n + 1);
+      CHECK(numbers(topk(t, k, 0, descending).indices) == std::vector<int>(expected.begin(), expected.begin() + k));
+      CHECK((descending ? argmax(t) : argmin(t))[0] == expected[0]);
+      std::reverse(expected.begin(), expected.end());  // the last of equals comes first in the other order
+      const auto equal_to_first = [&](int i) {
+        const double u = given[static_cast<std::size_t>(i)], v = given[static_cast<std::size_t>(expected.back())];
+        return u == v || (std::isnan(u) && std::isnan(v));
+      };
+      CHECK((descending ? argmax(t, -1, false, true) : argmin(t, -1, false, true))[0] ==
+            *std::ranges::find_if(expected, equal_to_first));
+    }
+  }
+}

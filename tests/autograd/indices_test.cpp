@@ -81,3 +81,35 @@ TEST_CASE("Invalid indices and sampling arguments throw an Error that quotes the
                   {"Random::uniform: low must be at most high, got 1 and 0", [&] { random.uniform(1, 0); }},
                   {"Random::below: expected a number above 0, got 0", [&] { random.below(0); }}});
 }
+
+TEST_CASE("random_normal and random_uniform draw what Random draws, and advance it as far") {
+  for (const std::int64_t n : {0, 1, 7, 130, 100001}) {
+    Random a(11, 3), b(11, 3);
+    a.bits(), b.bits();
+    const Tensor x = random_normal({n}, a, 0.5, 2), u = random_uniform({n}, a, -1, 3);
+    int different = 0;
+    for (std::int64_t i = 0; i < n; ++i) different += x.data<float>()[i] != static_cast<float>(0.5 + 2 * b.normal());
+    for (std::int64_t i = 0; i < n; ++i) different += u.data<float>()[i] != static_cast<float>(b.uniform(-1, 3));
+    CHECK(different == 0);
+    CHECK(a.bits() == b.bits());
+  }
+  Random random(1), same(1);
+  const Tensor x = random_normal({3}, random, 0, 1, DType::float64);
+  for (std::int64_t i = 0; i < 3; ++i) CHECK(x.at({i}) == same.normal());
+}
+
+TEST_CASE("random_uniform never returns its upper bound") {
+  Random random(2);
+  const auto largest = [&](double low, double high, DType dtype = DType::float32) {
+    const Tensor x = random_uniform({1 << 16}, random, low, high, dtype);
+    CHECK(min(x).item() >= tensor({}, {low}, dtype).item());
+    return max(x).item();
+  };
+  CHECK(largest(1, 1.000001) < full({}, 1.000001).item());
+  CHECK(largest(16777216, 16777218) == 16777216);
+  CHECK(largest(-1.0000001, -1) < -1);
+  CHECK(largest(1, 1 + 1e-15, DType::float64) < 1 + 1e-15);
+  CHECK(largest(2, 2) == 2);
+  for (int i = 0; i < 1000; ++i)
+    CHECK(Random(3).stream(static_cast<std::uint64_t>(i)).uniform(1, 1 + 1e-15) < 1 + 1e-15);
+}

@@ -80,3 +80,38 @@ TEST_CASE("Wrong use of reductions throws an Error that states what was expected
                      max(zeros({2, 0}), {1});
                    }}});
 }
+
+TEST_CASE("max and min find the first extreme in rows, columns and strides of every length, NaN before all") {
+  Random random(4);
+  for (int trial = 0; trial < 400; ++trial) {
+    const DType dtype = trial % 2 ? DType::float32 : DType::float64;
+    const std::int64_t n = 1 + random.below(trial % 10 ? 200 : 3000), m = 1 + random.below(40);
+    std::vector<double> values(static_cast<std::size_t>(n * m));
+    for (double& v : values) v = static_cast<double>(random.below(trial % 3 ? 1000000 : 5)) - 2;
+    if (trial % 4 == 0) values[static_cast<std::size_t>(random.below(n * m))] = std::nan("");
+    for (double& v : values) v = v == 0 && random.below(2) ? -0.0 : v;
+    const Tensor x = variable(tensor({n, m}, values, dtype));
+    const int axis = static_cast<int>(random.below(2)), layout = static_cast<int>(random.below(2));
+    const bool largest = random.below(2) == 1;
+    const Recording recording;
+    const Tensor seen = layout ? transpose(x) : x;
+    const Tensor y = largest ? max(seen, {axis}) : min(seen, {axis}), dx = backward(sum(y))[x];
+    const Tensor constant = largest ? max(seen.detach(), {axis}) : min(seen.detach(), {axis});
+    CHECK(same_bits(y.detach(), constant));
+    const bool over_rows = (axis == 0) != (layout == 1);  // the extreme of each column of x
+    for (std::int64_t i = 0; i < (over_rows ? m : n); ++i) {
+      std::int64_t first = -1;
+      double best = 0;
+      for (std::int64_t k = 0; k < (over_rows ? n : m); ++k) {
+        const double v = over_rows ? x.at({k, i}) : x.at({i, k});
+        if (first < 0 || (!std::isnan(best) && (std::isnan(v) || (largest ? v > best : v < best)))) best = v, first = k;
+      }
+      const double found = y.at({i});
+      CHECK((std::isnan(best) ? std::isnan(found) : found == best && std::signbit(found) == std::signbit(best)));
+      CHECK((over_rows ? dx.at({first, i}) : dx.at({i, first})) == 1);
+    }
+    CHECK(sum(dx).item() == static_cast<double>(over_rows ? m : n));
+  }
+  CHECK(max(full({200000}, -std::numeric_limits<double>::infinity())).item() ==
+        -std::numeric_limits<double>::infinity());
+}

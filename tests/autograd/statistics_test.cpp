@@ -62,3 +62,46 @@ TEST_CASE("logsumexp is stable for large inputs, and gradients at -infinity and 
   const Tensor z = variable(zeros({3}, dtype));
   CHECK(backward(norm(z))[z].to_vector() == std::vector<double>{0, 0, 0});
 }
+
+TEST_CASE("Statistics and their gradients are right at both ends of the range of a float") {
+  const auto gradient = [](const Tensor& values, const std::function<Tensor(const Tensor&)>& f) {
+    const Tensor x = variable(values);
+    const Recording recording;
+    return backward(f(x))[x].to_vector();
+  };
+  const auto norm_of = [](const Tensor& x) { return norm(x); };
+  for (const double scale : {1e-44, 1e-40, 1e-38, 1e-20, 1.0, 1e20, 6e37}) {
+    INFO(scale);
+    const Tensor x = tensor({2}, {3 * scale, 4 * scale});
+    const double a = x.at({0}), b = x.at({1}), length = std::hypot(a, b);
+    CHECK(norm(x).item() == Approx(length).margin(1e-45));
+    CHECK(distance(gradient(x, norm_of), {a / length, b / length}) < 1e-6);
+    CHECK(distance(gradient(x, [&](const Tensor& t) { return norm(t) * 1000; }),
+                   {1000 * a / length, 1000 * b / length}) < 1e-3);
+  }
+  CHECK(gradient(tensor({2}, {1e-36, 0}), [](const Tensor& t) { return norm(t) * 1000; }) ==
+        std::vector<double>{1000, 0});
+  CHECK(distance(gradient(tensor({2}, {3, 4}), [](const Tensor& t) { return norm(t) * 1e-44; }), {6e-45, 8e-45}) <
+        2e-45);
+
+  CHECK(var(tensor({3}, {1e19, -1e19, 2e19})).item() == Approx(1.5556e38).epsilon(1e-4));
+  CHECK(distance(gradient(tensor({3}, {1e19, -1e19, 2e19}), [](const Tensor& t) { return var(t) * 1e-19; }),
+                 {2.0 / 9, -10.0 / 9, 8.0 / 9}) < 1e-6);
+  CHECK(var(tensor({2}, {1e-20, 3e-20})).item() == Approx(1e-40).epsilon(1e-4));
+  const Tensor rows = var(tensor({2, 2}, {1e19, -1e19, 0.1, 0.7}), {1});
+  CHECK(rows.at({0}) == Approx(1e38));
+  CHECK(rows.at({1}) == var(tensor({2}, {0.1, 0.7})).item());  // a row does not depend on the others
+  CHECK(var(full({5}, 0.1)).item() == 0);
+
+  CHECK(mean(full({3}, 3e38)).item() == Approx(3e38));
+  CHECK(mean(full({100}, 3e38)).item() == Approx(3e38));
+  CHECK(gradient(full({4}, 3e38), [](const Tensor& t) { return mean(t); }) == std::vector<double>(4, 0.25));
+  Tensor alternating({400}, DType::float32);
+  for (std::int64_t i = 0; i < 400; ++i) alternating.mutable_data<float>()[i] = i / 100 % 2 ? -3e38F : 3e38F;
+  CHECK(sum(alternating).item() == 0);
+  CHECK(sum(full({1000}, 1e-44)).item() == Approx(1000 * full({}, 1e-44).item()).epsilon(1e-3));
+  CHECK(logsumexp(tensor({2}, {3e38, -3e38})).item() == Approx(3e38));
+  CHECK(gradient(tensor({2}, {3e38, -3e38}), [](const Tensor& t) { return logsumexp(t); }) ==
+        std::vector<double>{1, 0});
+  CHECK(softmax(tensor({2}, {3e38, -3e38})).to_vector() == std::vector<double>{1, 0});
+}

@@ -132,3 +132,11 @@ TEST_CASE("For a model, each peer must compute the same losses") {
   CHECK_THROWS(measure(model, peers({{.losses = twenty("null")}}), machine, settings));
   CHECK(threads() == all);
 }
+
+TEST_CASE("slow_rows() lists the rows below 0.9, slowest first") {
+  Json results = Json::array({{{"row", "a"}, {"ratio", 0.9}}, {{"row", "b"}}});
+  CHECK(slow_rows(results) == "None of the 2 rows is below 0.9.\n");
+  results.push_back({{"row", "c"}, {"ratio", 0.89}});
+  results.push_back({{"row", "d"}, {"ratio", 0.5}});
+  CHECK(slow_rows(results) == "2 of 4 rows are below 0.9:\n  0.50  d\n  0.89  c\n");
+}

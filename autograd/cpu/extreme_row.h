@@ -1,0 +1,70 @@
+#pragma once
+#include "autograd/cpu/lanes.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+// The largest or smallest number of a row, and where it is. Internal.
+namespace heed::cpu {
+
+// `value` ignores NaN; it is an infinity without other numbers.
+template <class T>
+struct Extreme {
+  T value;
+  bool has_nan;
+};
+
+template <bool largest, class T>
+Extreme<T> extreme_of_row(const T* x, std::int64_t n) {
+  constexpr T worst = largest ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::infinity();
+  constexpr std::int64_t width = lane_count<T>, together = 4;
+  Lanes<T> best[together];
+  for (Lanes<T>& lanes : best) lanes = splat<Lanes<T>>(worst);
+  decltype(best[0] != best[0]) nan{};
+  const auto take = [&](Lanes<T> & lanes, Lanes<T> v) __attribute__((always_inline)) {
+    lanes = (largest ? v > lanes : v < lanes) ? v : lanes;
+    nan |= v != v;
+  };
+  std::int64_t i = 0;
+  for (; i + together * width <= n; i += together * width) {
+    for (std::int64_t l = 0; l < together; ++l) take(best[l], load_lanes(x + i + l * width, 1, width));
+  }
+  for (; i < n; i += width) take(best[0], load_lanes(x + i, 1, std::min(width, n - i)));
+  Extreme<T> result{worst, false};
+  for (std::int64_t l = 1; l < together; ++l) take(best[0], best[l]);
+  for (std::int64_t l = 0; l < width; ++l) {
+    const T v = best[0][l];
+    if (largest ? v > result.value : v < result.value) result.value = v;
+    result.has_nan = result.has_nan || nan[l] != 0;
+  }
+  return result;
+}
+
+// Returns the first (or last) i in [0, n) with is(x[i]), or -1.
+template <class T, class Is>
+std::int64_t find_in_row(const T* x, std::int64_t n, bool last, Is is) {
+  constexpr std::int64_t part = 64;
+  for (std::int64_t done = 0; done < n; done += part) {
+    const std::int64_t count = std::min(part, n - done);
+    const T* const from = x + (last ? n - done - count : done);
+    int found = 0;
+    for (std::int64_t i = 0; i < count; ++i) found |= is(from[i]);
+    if (!found) continue;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const T* const at = from + (last ? count - 1 - i : i);
+      if (is(*at)) return at - x;
+    }
+  }
+  return -1;
+}
+
+// Returns the position of the first (or last) number equal to the extreme: of NaN if `nan_wins` and there is one. Requires n > 0.
+template <bool largest, class T>
+std::int64_t find_extreme(const T* x, std::int64_t n, Extreme<T> extreme, bool nan_wins, bool last = false) {
+  if (nan_wins && extreme.has_nan) return find_in_row(x, n, last, [](T v) { return v != v; });
+  const std::int64_t found = find_in_row(x, n, last, [=](T v) { return v == extreme.value; });
+  return found >= 0 ? found : last ? n - 1 : 0;
+}
+
+}  // namespace heed::cpu
