@@ -41,8 +41,8 @@ function* circuit(reader, layer, head, kind) {
   } else {
     const written = linear(reader.headValues(block, X, V, head), V, outputOf(block, head));
     width = d;
-    const {gain, bias} = reader.finalNorm ?? {};
-    from = (bias ? centred(written, V, d) : written).map((x, i) => gain ? x * gain[i % d] : x);
+    const {gain, isCentred} = reader.finalNorm ?? {};
+    from = (isCentred ? centred(written, V, d) : written).map((x, i) => gain ? x * gain[i % d] : x);
     to = reader.unembedding;
     if (reader.choosing) {
       from = linear(from, V, reader.choosing.W_C);

@@ -33,10 +33,10 @@ function normalised(x, norm) {
 }
 
 // Returns the mean and the divisor of a norm for one row.
-function statistics(x, {bias, eps}) {
+function statistics(x, {isCentred, eps}) {
   const d = x.length;
   let mean = 0, variance = 0;
-  for (let c = 0; bias && c < d; ++c) mean += x[c] / d;
+  for (let c = 0; isCentred && c < d; ++c) mean += x[c] / d;
   for (let c = 0; c < d; ++c) variance += (x[c] - mean) ** 2 / d;
   return {mean, deviation: Math.sqrt(variance + eps)};
 }
@@ -103,7 +103,7 @@ function plus(a, b) { return a.map((value, i) => value + b[i]); }
 
 // Normalises each row of d like layer_norm() without gain and bias.
 function standardised(x, d) {
-  return normalised(x, {gain: new Float64Array(d).fill(1), bias: new Float64Array(d), eps: 1e-5});
+  return normalised(x, {gain: new Float64Array(d).fill(1), eps: 1e-5, isCentred: true});
 }
 
 // Applies the norm to a row of x (T, n), linearised at `whole`. Without a norm, it is the identity.
@@ -112,7 +112,7 @@ function linearised(norm, whole) {
   const {deviation} = statistics(whole, norm);
   return {
     of: (row) => {
-      const mean = norm.bias ? total(row) / row.length : 0;
+      const mean = norm.isCentred ? total(row) / row.length : 0;
       return row.map((x, c) => (x - mean) / deviation * norm.gain[c]);
     },
     constant: norm.bias ?? null

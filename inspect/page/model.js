@@ -1,10 +1,11 @@
-// The models of models/, built from layers.js.
+// The models of models/, built from layers.js. computed_fields.cpp lists what they compute: a new field of a configuration goes there, too.
 class Reader {
   constructor({config, tensors, vocabulary, names, tokenizer, unknown, queries, split, of_text, step}) {
     const shape = config.transformer, {block} = shape, {attention} = block;
     Object.assign(this, {config, shape, vocabulary, names: names ?? vocabulary, queries, split, ofText: of_text, step});
     this.isNext = config.kind === 'language_model';
-    this.hasSentences = shape.segments > 0 && config.kind !== 'bare_transformer' && !config.kind.endsWith('language_model');  // these use segment 0
+    // The others use segment 0 (models/reading.cpp).
+    this.hasSentences = shape.segments > 0 && (config.kind === 'word_answerer' || (config.kind === 'candidate_chooser' && config.numbered_sentences));
     this.numbers = new Map(vocabulary.map((word, i) => [word, i]));
     this.unknown = unknown;  // the word for unknown words, or null
     try {
@@ -72,10 +73,10 @@ class Reader {
     return {get weight() { return reader.values(`${name}.weight`); }, bias: this.values(`${name}.bias`), k, m};
   }
   // Returns null if the model lacks this norm.
-  norm(name, {epsilon, gain_offset}) {
+  norm(name, {kind, epsilon, gain_offset}) {
     const gain = this.values(`${name}.gain`);
     if (!gain) return null;
-    return {gain: gain_offset ? gain.map((g) => 1 + g) : gain, bias: this.values(`${name}.bias`), eps: epsilon};
+    return {gain: gain_offset ? gain.map((g) => 1 + g) : gain, bias: this.values(`${name}.bias`), eps: epsilon, isCentred: kind === 'layer'};
   }
 
   number(token) { return this.numbers.get(token) ?? this.numbers.get(this.unknown); }
@@ -87,11 +88,16 @@ class Reader {
     const marked = this.choosing && !given ? withoutBrackets(text) : {text, places: [], problem: null};
     const pieces = given ? given.pieces : this.pieces?.(text);
     const tokens = given?.tokens ?? this.shown(pieces ?? tokenize(marked.text, this.split, this.ofText, this.numbers));
+    const isCut = tokens.length > 1 && ['.', '。'].includes(tokens.at(-1)) && this.unknown === null && !this.numbers.has(tokens.at(-1));
+    if (isCut) tokens.pop();
     const candidates = !this.choosing ? undefined : given?.candidates ?? spansOf(marked.places, tokens, marked.text);
     const unknown = [...new Set((pieces ?? tokens).filter((token) => !this.numbers.has(token)))];
     const isReplaced = unknown.length > 0 && this.unknown !== null;
-    const notes = isReplaced ? [`Words that it does not know, all read as the same: ${unknown.map(visible).join(', ')}.`] : [];
-    const problem = marked.problem ?? this.cannotCut ?? this.problemOf(tokens, candidates, isReplaced ? [] : unknown);
+    const notes = [
+      ...(isReplaced ? [`Words that it does not know, all read as the same: ${unknown.map(visible).join(', ')}.`] : []),
+      ...(isCut ? ['The full stop at the end is left out: the model does not know it.'] : [])
+    ];
+    const problem = marked.problem ?? this.cannotCut ?? this.problemOf(tokens, candidates, isReplaced ? [] : unknown, pieces ?? []);
     // For a candidate chooser, heed matches the query word case-insensitively.
     const same = (token) => this.choosing ? token.toLowerCase() : token, sought = this.queries.map(same);
     const asked = (pieces ?? tokens).findLastIndex((token) => sought.includes(same(token)));
@@ -99,8 +105,8 @@ class Reader {
   }
 
   // Returns why the text cannot be read, or null.
-  problemOf(tokens, candidates, unknown) {
-    const {positions, max_length, segments} = this.shape;
+  problemOf(tokens, candidates, unknown, pieces) {
+    const {positions, max_length, segments, causal, position_offset} = this.shape, padding = this.vocabulary[position_offset - 1];
     if (tokens.length === 0) return 'Type a sentence.';
     if (candidates?.some(([begin]) => begin === undefined)) return 'These brackets are empty.';
     if (candidates?.length < (this.choosing.none ? 1 : 2)) return 'Put brackets around the candidates: The [trophy] doesn’t fit in [the suitcase] …';
@@ -111,6 +117,7 @@ class Reader {
     if (unknown.length > 0) return unknown.map(unknownText).join(' ');
     if ((this.isNext || ['learned', 'rotary'].includes(positions)) && tokens.length > max_length)
       return `The text has ${tokens.length} tokens; the model has positions for ${max_length}.`;
+    if (!causal && pieces.includes(padding)) return `The text holds “${visible(padding)}”, the padding token, which has no position.`;
     if (this.hasSentences && Math.max(...sentenceNumbers(tokens)) >= segments)
       return `The text has ${Math.max(...sentenceNumbers(tokens)) + 1} sentences; the model reads up to ${segments}.`;
     return null;

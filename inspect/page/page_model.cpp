@@ -1,5 +1,6 @@
 #include "inspect/page/page_model.h"
 
+#include "inspect/page/computed_fields.h"
 #include "inspect/page/encode.h"
 #include "inspect/page/page_facts.h"
 #include "inspect/views/written_tokens.h"
@@ -19,29 +20,6 @@ namespace {
 // Returns the bytes of the parameters in float16.
 std::int64_t half_bytes(const SavedModel& model) {
   return model.parameters.numel() * static_cast<std::int64_t>(sizeof(std::uint16_t));
-}
-
-// Returns what a model has that a page does not compute, or null.
-const char* unknown_to_page(const SavedModel& model) {
-  const TransformerConfig& shape = model.transformer().config;
-  const AttentionConfig& attention = shape.block.attention;
-  const bool scales_logits = std::visit(
-      [](const auto& c) {
-        if constexpr (requires { c.logits; }) return c.logits.scale != 1;
-        return false;
-      },
-      config_of(*model.network));
-  if (shape.embedding_width > 0) return "a linear layer behind its embeddings";
-  const auto lacks_bias = [](const NormConfig& norm) { return norm.kind == NormKind::layer && !norm.bias; };
-  const bool has_query_norm = attention.query_key_norm != QueryKeyNorm::none;
-  if (lacks_bias(shape.block.norm) || (has_query_norm && lacks_bias(attention.query_key)))
-    return "LayerNorm without a bias";
-  if (shape.block.residual_scale != 1) return "scaled outputs of attention and MLP";
-  if (shape.shared_layers) return "layers that share their parameters";
-  if (scales_logits) return "scaled logits";
-  if (shape.positions == Positions::rotary && !shape.unrotated_layers.empty())
-    return "layers without the rotary embedding of the others";
-  return nullptr;
 }
 
 // Returns whether each part of a normalizer or pre-tokenizer, one or several in "Sequence", has one of these types.
@@ -85,9 +63,8 @@ std::string why_left_out(const SavedModel& model) {
         "model.",
         static_cast<double>(half_bytes(model)) / 1e6, static_cast<double>(page_model_bytes) / 1e6);
   }
-  if (const char* const unknown = unknown_to_page(model)) {
-    return fmt::format("The model has {}, which a page does not compute. inspect serve answers for any model.",
-                       unknown);
+  if (const std::string field = uncomputed_field(config_of(*model.network)); !field.empty()) {
+    return fmt::format("The model has {}, which a page does not compute. inspect serve answers for any model.", field);
   }
   return "";
 }
