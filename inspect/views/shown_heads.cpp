@@ -43,10 +43,22 @@ bool is_sink(const std::vector<std::string>& tokens, int at) {
 
 double telling_weight(const SentenceAttention& sentence, HeadIndex at) {
   const Tensor& weights = sentence.layers[static_cast<std::size_t>(at.layer)];  // (H, T, T)
+  const int T = static_cast<int>(weights.size(2));
+  const auto usual = [&](int by) {  // the mean weight of the other tokens on the one `by` places further
+    double sum = 0;
+    int count = 0;
+    for (int i = std::max(0, -by); i < std::min(T, T - by); ++i) {
+      if (i == sentence.query || is_sink(sentence.tokens, i + by)) continue;
+      sum += weights.at({at.head, i, i + by});
+      ++count;
+    }
+    return count > 0 ? sum / count : 0.0;
+  };
   double most = 0;
-  for (int key = 0; key < weights.size(2); ++key) {
-    if (std::abs(key - sentence.query) < 2 || is_sink(sentence.tokens, key)) continue;
-    most = std::max(most, weights.at({at.head, sentence.query, key}));
+  for (int key = 0; key < T; ++key) {
+    const int by = key - sentence.query;
+    if (by == 0 || is_sink(sentence.tokens, key)) continue;
+    most = std::max(most, weights.at({at.head, sentence.query, key}) - (std::abs(by) == 1 ? usual(by) : 0.0));
   }
   return most;
 }
@@ -74,7 +86,8 @@ std::string left_out_text(const ShownHeads& shown, const std::string& which, con
 std::string importance_text(const std::vector<SentenceAttention>& sentences) {
   const bool known = std::ranges::all_of(sentences, [](const SentenceAttention& s) { return s.antecedent >= 0; });
   return known ? "those with the most weight on the antecedent"
-               : "those with the largest weight beyond the first token, special tokens and the query's neighbours";
+               : "those with the largest weight on a token that is not the first, special or a neighbour they always "
+                 "attend to";
 }
 
 }  // namespace heed

@@ -40,7 +40,9 @@ inline constexpr std::string_view separators[] = {"[SEP]", "[CLS]", "<s>", "</s>
 /// Returns whether heads attend to a token when they find nothing to attend to: the first token and separators.
 bool is_sink(const std::vector<std::string>& tokens, int at);
 
-/// Returns a head's largest weight from the query to a token that is not a sink, the query or its neighbour.
+/// Returns how much a head's weights from the query tell: the largest weight to a token that is not a sink or the query. A weight
+/// to a neighbour counts as far as it exceeds the mean weight of the head's other tokens on theirs at that side: a head that
+/// always attends to the previous token tells nothing, one that does so here alone tells all.
 double telling_weight(const SentenceAttention& sentence, HeadIndex at);
 
 /// Returns the number of screen lines for the heads of each of `sentences`: at least `always_shown`.

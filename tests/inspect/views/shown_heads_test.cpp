@@ -53,10 +53,10 @@ TEST_CASE("shown_heads ranks heads by weight on the antecedent, or by telling we
   sentence.antecedent = -1;
   CHECK(names(shown_heads(sentence, {}, 3)) == "2.2 2.1 1.1");
   CHECK(importance_text({sentence}) ==
-        "those with the largest weight beyond the first token, special tokens and the query's neighbours");
+        "those with the largest weight on a token that is not the first, special or a neighbour they always attend to");
 }
 
-TEST_CASE("telling_weight ignores the first token, separators, the query and its neighbours") {
+TEST_CASE("telling_weight ignores the first token, separators, the query and usual neighbours") {
   SentenceAttention sentence;
   sentence.tokens = {"the", "cat", "[SEP]", "it", "sat", "down"};
   sentence.query = 3;
@@ -67,8 +67,27 @@ TEST_CASE("telling_weight ignores the first token, separators, the query and its
     return telling_weight(sentence, {0, 0});
   };
   CHECK(weights({0.5F, 0.125F, 0, 0.375F, 0, 0}) == 0.125);
-  CHECK(weights({0, 0, 0.25F, 0.25F, 0.5F, 0}) == 0);
+  CHECK(weights({0, 0, 0.25F, 0.25F, 0.5F, 0}) == 0.5);  // a neighbour that the other tokens do not attend to
   CHECK(weights({0, 0, 0.25F, 0, 0, 0.75F}) == 0.75);
+}
+
+TEST_CASE("A head with a large weight on one content word comes before those that attend to the token before each") {
+  SentenceAttention sentence;
+  sentence.tokens = {"The", "capital", "of", "France", "is"};
+  sentence.query = 4;
+  // Head 1 attends to the first token, head 2 to the previous one, head 3 to France alone and to itself elsewhere.
+  const std::vector<double> first{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0};
+  const std::vector<double> previous{1, 0, 0, 0, 0,  .9, .1, 0, 0, 0, 0,   .9, .1,
+                                     0, 0, 0, 0, .9, .1, 0,  0, 0, 0, .95, .05};
+  const std::vector<double> France{1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, .9, .1};
+  std::vector<double> all(first);
+  all.insert(all.end(), previous.begin(), previous.end());
+  all.insert(all.end(), France.begin(), France.end());
+  sentence.layers = {tensor({3, 5, 5}, all)};
+  CHECK(names(shown_heads(sentence, {}, 1)) == "1.3");
+  CHECK(telling_weight(sentence, {0, 0}) == 0);
+  CHECK(telling_weight(sentence, {0, 1}) == Approx(0.05));
+  CHECK(telling_weight(sentence, {0, 2}) == Approx(0.9));
 }
 
 TEST_CASE("left_out_text says how many heads are shown and which option shows more") {
