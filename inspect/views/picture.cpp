@@ -17,9 +17,24 @@ namespace {
 
 constexpr int margin = 20, heading_size = 16, heading_line = 20;  // pixels
 constexpr int widest_word = 16;                                   // columns
-constexpr double column_width = 0.56;                             // width of a text column / font size
+constexpr double legend_length = 160;
 constexpr const char* ink = "#1f2933";
-constexpr const char* mark = "#d9480f";  // distinguishable from every blue, also for colour-blind readers
+constexpr const char* query_mark = "#0b57d0";  // the query, as on a page
+constexpr const char* mark = "#d9480f";        // the antecedent, distinguishable from every blue by all readers
+constexpr const char* legend_text = "attention weight; rows attend to columns";
+
+// Returns at least the width of a text in pixels. Viewers choose the font: DejaVu Sans, Debian's default, is wider than most.
+double text_width(std::string_view text, double size, bool is_bold = false) {
+  double width = 0;  // in font sizes
+  std::string others;
+  for (const char c : text) {
+    const auto is_in = [&](std::string_view list) { return list.find(c) != list.npos; };
+    const bool is_capital = (c >= 'A' && c <= 'Z') || is_in("&+<=>~#"), is_ascii = static_cast<unsigned char>(c) < 128;
+    if (is_ascii) width += is_in("ijlftrI.,:;'!|()[] ") ? 0.42 : is_in("mwMW@%") ? 1 : is_capital ? 0.84 : 0.65;
+    if (!is_ascii) others += c;
+  }
+  return (width + 0.65 * display_width(others)) * size * (is_bold ? 1.13 : 1);
+}
 
 std::string escaped(const std::string& text) {
   constexpr std::string_view special = "&<>\"";
@@ -34,7 +49,7 @@ std::string escaped(const std::string& text) {
 
 std::string short_word(const std::string& token) {
   const std::string shown = token_text(token);
-  return escaped(display_width(shown) > widest_word ? fit_width(shown, widest_word) : shown);
+  return display_width(shown) > widest_word ? fit_width(shown, widest_word) : shown;
 }
 
 class Picture {
@@ -54,15 +69,16 @@ class Picture {
     const double room = single_ ? 620 : std::clamp(1240.0 / most_heads_, 60.0, 300.0);
     cell_ = std::clamp(std::floor(room / T_), 1.0, single_ ? 44.0 : 22.0);
     size_ = single_ ? std::clamp(cell_ * 0.42, 5.0, 15.0) : std::clamp(cell_ * 0.62, 4.0, 12.0);
-    int widest = 0;
-    for (const std::string& token : sentence.tokens) widest = std::max(widest, display_width(token_text(token)));
-    label_ = std::min(widest, widest_word) * size_ * column_width + 8;
+    for (int i = 0; i < T_; ++i)
+      label_ = std::max(label_, text_width(short_word(token_at(i)), size_, !colour(i).empty()) + 8);
   }
 
   std::string text() const {
     const double step_x = map_side() + (single_ ? 0 : 22), step_y = map_side() + 30;
     const double left = margin + label_;
-    const double width = std::max(left + most_heads_ * step_x + margin, left + 380.0);
+    const double width = std::max({left + most_heads_ * step_x, left + legend_length + 16 + text_width(legend_text, 11),
+                                   margin + text_width(about(), 12)}) +
+                         margin;
     const std::vector<std::string> lines = heading_lines(width);
     const double top = margin + 38 + static_cast<int>(lines.size()) * heading_line + label_ + (single_ ? 0 : 18);
     const double maps_height = (layers_.end - layers_.begin) * step_y, height = top + maps_height + 62;
@@ -98,17 +114,15 @@ class Picture {
     std::vector<std::string> lines{""};
     double used = 0;
     for (int i = 0; i < T_; ++i) {
-      const std::string& token = sentence_.tokens[static_cast<std::size_t>(i)];
-      const double length = (display_width(token_text(token)) + 1) * heading_size * column_width;
+      const double length = text_width(token_text(token_at(i)) + " ", heading_size, !colour(i).empty());
       if (used > 0 && used + length > width - 2 * margin) {
         lines.emplace_back();
         used = 0;
       }
       used += length;
-      const bool marked = i == sentence_.query || i == sentence_.antecedent;
-      const std::string word = escaped(token);
+      const std::string word = escaped(token_at(i));
       lines.back() += (lines.back().empty() ? "" : " ");
-      lines.back() += marked ? fmt::format("<tspan font-weight=\"700\" fill=\"{}\">{}</tspan>", mark, word) : word;
+      lines.back() += colour(i).empty() ? word : fmt::format("<tspan{}>{}</tspan>", emphasis(i), word);
     }
     return lines;
   }
@@ -120,14 +134,18 @@ class Picture {
       text += fmt::format("<text x=\"{}\" y=\"{:g}\" font-size=\"{}\">{}</text>\n", margin, y, heading_size, line);
       y += heading_line;
     }
+    return text + fmt::format("<text x=\"{}\" y=\"{:g}\" font-size=\"12\" fill=\"#52606d\">{}</text>\n", margin, y,
+                              escaped(about()));
+  }
+
+  // Returns the step, what is shown, and the answer.
+  std::string about() const {
     std::string where = has_steps_ ? fmt::format("step {}, ", step_) : "";
     where += single_ ? fmt::format("layer {} head {}", layers_.begin + 1, heads_[0].begin + 1)
                      : "rows: layers, columns: heads";
-    if (!sentence_.predicted.empty()) {
-      where += fmt::format("; answers {} with probability {:.3f}", escaped(sentence_.predicted), sentence_.probability);
-    }
-    return text +
-           fmt::format("<text x=\"{}\" y=\"{:g}\" font-size=\"12\" fill=\"#52606d\">{}</text>\n", margin, y, where);
+    if (sentence_.predicted.empty()) return where;
+    return where +
+           fmt::format("; answers {} with probability {:.3f}", short_word(sentence_.predicted), sentence_.probability);
   }
 
   std::string row_words(double x, double y) const {
@@ -135,7 +153,7 @@ class Picture {
     std::string text = fmt::format("<g font-size=\"{:.1f}\" text-anchor=\"end\">\n", size_);
     for (int i = 0; i < T_; ++i) {
       text += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\"{}>{}</text>\n", x - 5, y + (i + 0.5) * cell_ + size_ * 0.35,
-                          emphasis(i), short_word(sentence_.tokens[static_cast<std::size_t>(i)]));
+                          emphasis(i), escaped(short_word(token_at(i))));
     }
     return text + "</g>\n";
   }
@@ -145,16 +163,20 @@ class Picture {
     std::string text = fmt::format("<g font-size=\"{:.1f}\">\n", size_);
     for (int i = 0; i < T_; ++i) {
       text += fmt::format("<text transform=\"translate({:.1f} {:.1f}) rotate(-90)\"{}>{}</text>\n",
-                          x + (i + 0.5) * cell_ + size_ * 0.35, y - 5, emphasis(i),
-                          short_word(sentence_.tokens[static_cast<std::size_t>(i)]));
+                          x + (i + 0.5) * cell_ + size_ * 0.35, y - 5, emphasis(i), escaped(short_word(token_at(i))));
     }
     return text + "</g>\n";
   }
 
-  std::string emphasis(int token) const {
-    return token == sentence_.query || token == sentence_.antecedent
-               ? fmt::format(" font-weight=\"700\" fill=\"{}\"", mark)
-               : std::string();
+  const std::string& token_at(int i) const { return sentence_.tokens[static_cast<std::size_t>(i)]; }
+
+  // Returns the colour of the query or the antecedent, "" for the others.
+  std::string_view colour(int i) const {
+    return i == sentence_.query ? query_mark : i == sentence_.antecedent ? mark : "";
+  }
+
+  std::string emphasis(int i) const {
+    return colour(i).empty() ? "" : fmt::format(" font-weight=\"700\" fill=\"{}\"", colour(i));
   }
 
   std::string map(int layer, int head, double x, double y) const {
@@ -162,15 +184,16 @@ class Picture {
     const float* weight = weights.data<float>();
     std::string text = fmt::format("<g transform=\"translate({:.1f} {:.1f})\">\n", x, y);
     if (!single_) {
-      text += fmt::format("<text y=\"-5\" font-size=\"11\" fill=\"#52606d\">layer {} head {}</text>\n", layer + 1,
-                          head + 1);
+      const std::string whole = fmt::format("layer {} head {}", layer + 1, head + 1);
+      text += fmt::format("<text y=\"-5\" font-size=\"11\" fill=\"#52606d\">{}</text>\n",
+                          text_width(whole, 11) <= map_side() + 18 ? whole : fmt::format("{}.{}", layer + 1, head + 1));
     }
     text += fmt::format("<rect width=\"{0:g}\" height=\"{0:g}\" fill=\"{1}\"/>\n", map_side(), hex(colour_of(0)));
     text += single_ ? cells(weight) : shapes(weight);
     text += fmt::format("<rect width=\"{0:g}\" height=\"{0:g}\" fill=\"none\" stroke=\"#cbd2d9\"/>\n", map_side());
     text += fmt::format(
         "<rect y=\"{:g}\" width=\"{:g}\" height=\"{:g}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"/>\n",
-        sentence_.query * cell_, map_side(), cell_, mark, single_ ? 1.5 : 1);
+        sentence_.query * cell_, map_side(), cell_, query_mark, single_ ? 1.5 : 1);
     return text + "</g>\n";
   }
 
@@ -217,7 +240,7 @@ class Picture {
   }
 
   std::string legend(double x, double y) const {
-    constexpr double length = 160, height = 10;
+    constexpr double length = legend_length, height = 10;
     std::string stops, figures;
     for (std::size_t i = 0; i < colour_stops.size(); ++i) {
       stops += fmt::format("<stop offset=\"{:g}\" stop-color=\"{}\"/>",
@@ -230,8 +253,8 @@ class Picture {
     return fmt::format(
         "<defs><linearGradient id=\"weights\">{}</linearGradient></defs>\n<g font-size=\"11\" fill=\"#52606d\">\n"
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" fill=\"url(#weights)\" stroke=\"#cbd2d9\"/>\n{}"
-        "<text x=\"{:.1f}\" y=\"{:.1f}\">attention weight; rows attend to columns</text>\n</g>\n",
-        stops, x, y, length, height, figures, x + length + 16, y + height - 1);
+        "<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n</g>\n",
+        stops, x, y, length, height, figures, x + length + 16, y + height - 1, legend_text);
   }
 
   const SentenceAttention& sentence_;
@@ -241,7 +264,7 @@ class Picture {
   std::vector<Range> heads_;  // per layer
   int most_heads_ = 0, T_;
   bool single_;
-  double cell_, size_, label_;  // cell side, font size, width for the labels; pixels
+  double cell_, size_, label_ = 8;  // cell side, font size, width for the labels; pixels
 };
 
 }  // namespace
