@@ -11,17 +11,40 @@ namespace {
 
 constexpr const char* first_sentence = "The animal didn't cross the street because it was too tired.";
 
+// A text to begin with, as the model reads it and as a user would type it; "": the joined tokens.
+struct First {
+  Example example;
+  std::string text;
+};
+
+// Returns the first text when none is given: the first watched one of the run in which a model's file lies, or a usual sentence.
+First first_of(const std::filesystem::path& path, const SavedModel& model) {
+  const std::filesystem::path run = path.parent_path();
+  if (std::filesystem::is_regular_file(path) && !reads_pieces(model) && !dump_steps(run).empty()) {
+    return {question(last_dump(run).sentences.at(0)), ""};
+  }
+  const bool asks_last = std::holds_alternative<LanguageModel>(*model.network);
+  try {
+    const Example example = question(model, first_sentence, asks_last ? "" : "it");
+    questions(*model.network, model.vocabulary, example);
+    return {example, first_sentence};
+  } catch (const Error& error) {
+    fail("{}: give a text that the model reads with --sentence; it cannot read the usual one: {}", path.string(),
+         error.what());
+  }
+}
+
 // Returns the page of a run, or of one sentence if it is asked for or the model has no run.
 PageRun served_run(const Request& request, const SavedModel& model) {
   const std::filesystem::path& run = request.runs[0];
-  if (!request.has("sentence") && !dump_steps(run).empty()) {
+  if (!request.has("sentence") && std::filesystem::is_directory(run) && !dump_steps(run).empty()) {
     return page_run(run, limit_of(request), most_page_bytes, of_run(run, request.progress));
   }
-  const bool asks_last = std::holds_alternative<LanguageModel>(*model.network);
-  const std::string text = request.given<std::string>("sentence").value_or(first_sentence);
-  const Example example =
-      request.has("sentence") ? example_of(request, model) : question(model, text, asks_last ? "" : "it");
-  return page_sentence(last_part(run), model, attention_of(model, example, Tokens::pieces), example, text);
+  const First first = request.has("sentence")
+                          ? First{example_of(request, model), *request.given<std::string>("sentence")}
+                          : first_of(run, model);
+  return page_sentence(last_part(run), model, attention_of(model, first.example, Tokens::pieces), first.example,
+                       first.text);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // The engine of a page that `inspect serve` shows: the program computes, and answers JSON (inspect/serve/served_model.h).
 class ServedEngine {
-  constructor({served, steps, heads}) {
+  constructor({served, heads}) {
     // known: answers by request, the latest used last. waiting: requests {name, what, body, later}, the last is sent first.
-    Object.assign(this, served, {step: steps.at(-1).step, heads, known: new Map(), waiting: [], sent: null});
+    Object.assign(this, served, {heads, known: new Map(), waiting: [], sent: null});
   }
 
   // Returns the program's answer, or null until it has arrived; then calls later(). Drops requests that newer ones overtook.

@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
+#include <deque>
+#include <fcntl.h>
 #include <memory>
 #include <mutex>
 #include <netinet/in.h>
@@ -20,57 +23,68 @@
 #include <system_error>
 #include <thread>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 namespace heed {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-class Connection {
- public:
-  explicit Connection(int number) : number_(number) {}
-  ~Connection() { ::close(number_); }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+// A connection, with what its client is doing.
+struct Client {
+  enum class Does { sends, waits, takes, leaves };
+  explicit Client(int its_number) : number(its_number) {}
+  ~Client() { ::close(number); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
 
-  // Appends arriving bytes, at most `most`. Returns false at the end of the request, after an error and at the deadline.
-  bool read(std::string& bytes, std::size_t most, Clock::time_point deadline) {
-    if (!is_ready(POLLIN, deadline)) return false;
+  // Appends arriving bytes, at most `most`. Returns false at their end and after an error.
+  bool read(std::size_t most) {
     char block[16 << 10];
-    const ssize_t count = ::recv(number_, block, std::min(most, sizeof block), MSG_DONTWAIT);
+    const ssize_t count = ::recv(number, block, std::min(most, sizeof block), MSG_DONTWAIT);
     if (count < 0) return errno == EINTR || errno == EAGAIN;
     bytes.append(block, static_cast<std::size_t>(count));
     return count > 0;
   }
 
-  void write(std::string_view bytes, Clock::time_point deadline) {
-    while (!bytes.empty() && is_ready(POLLOUT, deadline)) {
-      const ssize_t count = ::send(number_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-      if (count < 0 && errno != EINTR && errno != EAGAIN) return;
-      if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
-    }
+  // Sends more of `bytes`. Returns false after an error.
+  bool write() {
+    const ssize_t count = ::send(number, bytes.data() + sent, bytes.size() - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (count > 0) sent += static_cast<std::size_t>(count);
+    return count >= 0 || errno == EINTR || errno == EAGAIN;
   }
 
-  // Ends the answer, and discards bytes that were sent in excess: closing at once would make the system drop the answer.
-  void finish(Clock::time_point deadline) {
-    ::shutdown(number_, SHUT_WR);
-    std::string rest;
-    for (int i = 0; i < 64 && read(rest, 16 << 10, deadline); ++i) rest.clear();
+  short awaited() const { return does == Does::takes ? POLLOUT : does == Does::waits ? POLLRDHUP : POLLIN; }
+
+  int number;
+  Does does = Does::sends;
+  Clock::time_point deadline{};  // of `does`; a client that waits has none
+  std::string bytes{};           // received, or to be sent
+  std::size_t missing = 0, sent = 0;
+  HttpRequest request{};
+  std::atomic<bool> has_left = false;
+};
+using Clients = std::vector<std::shared_ptr<Client>>;
+
+// Two ends of a pipe: wake() ends a poll() of `number` from another thread.
+class Alarm {
+ public:
+  Alarm() {
+    if (::pipe2(ends_, O_CLOEXEC | O_NONBLOCK) != 0) fail("cannot make a pipe: {}", std::strerror(errno));
+  }
+  ~Alarm() { ::close(ends_[0]), ::close(ends_[1]); }
+  Alarm(const Alarm&) = delete;
+  Alarm& operator=(const Alarm&) = delete;
+  int number() const { return ends_[0]; }
+  void wake() const { [[maybe_unused]] const ssize_t count = ::write(ends_[1], "", 1); }
+  void reset() const {
+    char block[64];
+    while (::read(ends_[0], block, sizeof block) > 0) continue;
   }
 
  private:
-  bool is_ready(short event, Clock::time_point deadline) const {
-    while (true) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-      if (left <= 0) return false;
-      pollfd wanted{number_, event, 0};
-      const int found = ::poll(&wanted, 1, static_cast<int>(left));
-      if (found > 0) return true;
-      if (found == 0 || errno != EINTR) return false;
-    }
-  }
-
-  int number_;
+  int ends_[2] = {-1, -1};
 };
 
 [[noreturn]] void refuse(int status, std::string what) { throw HttpError{status, std::move(what)}; }
@@ -204,8 +218,7 @@ LocalServer::LocalServer(int port, const ServerLimits& limits) : limits_(limits)
 
 LocalServer::~LocalServer() { ::close(listener_); }
 
-HttpAnswer LocalServer::checked_answer(const HttpRequest& request,
-                                       const std::function<HttpAnswer(const HttpRequest&)>& answer) const {
+HttpAnswer LocalServer::checked_answer(const HttpRequest& request, const Answer& answer) const {
   const auto header = [&](const char* name) -> std::optional<std::string> {
     const auto found = request.headers.find(name);
     return found == request.headers.end() ? std::nullopt : std::optional(found->second);
@@ -219,64 +232,142 @@ HttpAnswer LocalServer::checked_answer(const HttpRequest& request,
   return answer(request);
 }
 
-void LocalServer::run(const std::function<HttpAnswer(const HttpRequest&)>& answer) {
-  struct Shared {  // with the threads, which may end after run()
-    std::mutex counting;
-    std::condition_variable ended;
-    int open = 0;
-  };
-  const auto shared = std::make_shared<Shared>();
-  std::mutex one_answer;
-  const auto serve = [&](int number) {
-    Connection connection(number);
-    HttpAnswer given;
-    try {
-      const auto deadline = Clock::now() + limits_.read;
-      std::string bytes;
-      HttpRequest request;
-      for (std::size_t missing = limits_.head; missing > 0;) {
-        if (!connection.read(bytes, missing, deadline)) return;
-        request = parse_request(bytes, missing, limits_);
-      }
-      const std::lock_guard lock(one_answer);
-      given = checked_answer(request, answer);
-    } catch (const HttpError& error) {
-      given = {.status = error.status, .body = error.what + "\n"};
-    } catch (const std::exception& error) {
-      given = {.status = 500, .body = fmt::format("{}\n", error.what())};
-    }
-    const auto deadline = Clock::now() + limits_.write;
-    connection.write(written(given), deadline);
-    connection.finish(std::min(deadline, Clock::now() + std::chrono::seconds(1)));
-  };
-  constexpr std::chrono::milliseconds pause(100);
-  while (!stopped_) {
-    std::unique_lock lock(shared->counting);
-    if (!shared->ended.wait_for(lock, pause, [&] { return shared->open < limits_.connections; })) continue;
-    lock.unlock();
-    pollfd wanted{listener_, POLLIN, 0};
-    if (::poll(&wanted, 1, static_cast<int>(pause.count())) <= 0) continue;
-    const int number = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (number < 0) {
-      std::this_thread::sleep_for(pause);  // descriptors may be exhausted for a while
-      continue;
-    }
-    lock.lock();
-    ++shared->open;
-    try {
-      std::thread([&serve, shared, number] {
-        serve(number);
-        const std::lock_guard end(shared->counting);
-        --shared->open;
-        shared->ended.notify_all();
-      }).detach();
-    } catch (const std::system_error&) {
-      --shared->open;
-      ::close(number);
+namespace {
+
+// Computes the answers, one at a time, on a thread of its own.
+class Worker {
+ public:
+  using Answer = std::function<std::string(const HttpRequest&)>;  // returns all bytes of an answer
+  explicit Worker(Answer answer)
+      : answer_(std::move(answer)), thread_([this](const std::stop_token& stop) { work(stop); }) {}
+
+  void add(std::shared_ptr<Client> client) {
+    const std::lock_guard lock(changing_);
+    waiting_.push_back(std::move(client));
+    changed_.notify_one();
+  }
+  // Returns the clients whose answers are computed.
+  Clients answered() {
+    alarm_.reset();
+    const std::lock_guard lock(changing_);
+    return std::exchange(answered_, {});
+  }
+  int alarm() const { return alarm_.number(); }
+
+ private:
+  void work(const std::stop_token& stop) {
+    while (true) {
+      std::unique_lock lock(changing_);
+      if (!changed_.wait(lock, stop, [&] { return !waiting_.empty(); })) return;
+      const std::shared_ptr<Client> client = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      if (client->has_left) continue;
+      client->request.has_left = [&left = client->has_left] { return left.load(); };
+      std::string bytes = answer_(client->request);
+      lock.lock();
+      client->bytes = std::move(bytes);
+      answered_.push_back(client);
+      lock.unlock();
+      alarm_.wake();
     }
   }
-  std::unique_lock lock(shared->counting);
-  shared->ended.wait(lock, [&] { return shared->open == 0; });
+
+  Answer answer_;
+  Alarm alarm_;
+  std::mutex changing_;
+  std::condition_variable_any changed_;
+  std::deque<std::shared_ptr<Client>> waiting_;
+  Clients answered_;
+  std::jthread thread_;  // ends before the members above
+};
+
+// Closes the connection that has been open longest among those of clients that only send or take: the others have requests.
+void close_oldest(Clients& clients) {
+  const auto is_idle = [](const auto& client) { return client->does == Client::Does::sends; };
+  const auto is_slow = [](const auto& client) { return client->does != Client::Does::waits; };
+  auto oldest = std::ranges::find_if(clients, is_idle);
+  if (oldest == clients.end()) oldest = std::ranges::find_if(clients, is_slow);
+  if (oldest != clients.end()) clients.erase(oldest);
+}
+
+}  // namespace
+
+void LocalServer::run(const Answer& answer) {
+  Worker worker([&](const HttpRequest& request) {
+    try {
+      return written(checked_answer(request, answer));
+    } catch (const HttpError& error) {
+      return written({.status = error.status, .body = error.what + "\n"});
+    } catch (const std::exception& error) {
+      return written({.status = 500, .body = fmt::format("{}\n", error.what())});
+    }
+  });
+  Clients clients;
+  const auto give = [&](Client& client, std::string bytes) {
+    client.bytes = std::move(bytes);
+    client.does = Client::Does::takes;
+    client.deadline = Clock::now() + limits_.write;
+  };
+  // Goes on with a client that has sent, taken or closed something. Returns false when the connection is to be closed.
+  const auto goes_on = [&](const std::shared_ptr<Client>& client, bool is_ready) {
+    switch (client->does) {
+      case Client::Does::sends:
+        if (!is_ready) break;
+        if (!client->read(client->missing)) return false;
+        try {
+          client->request = parse_request(client->bytes, client->missing, limits_);
+          if (client->missing > 0) break;
+          client->does = Client::Does::waits;
+          worker.add(client);
+        } catch (const HttpError& error) {
+          give(*client, written({.status = error.status, .body = error.what + "\n"}));
+        }
+        return true;
+      case Client::Does::waits:
+        client->has_left = is_ready;  // it closed its side
+        return !is_ready;
+      case Client::Does::takes:
+        if (is_ready && !client->write()) return false;
+        if (client->sent < client->bytes.size()) break;
+        ::shutdown(client->number, SHUT_WR);
+        client->does = Client::Does::leaves;
+        client->deadline = Clock::now() + std::chrono::seconds(1);
+        break;
+      case Client::Does::
+          leaves:  // bytes sent in excess are discarded: closing at once would make the system drop the answer
+        client->bytes.clear();
+        if (is_ready && !client->read(16 << 10)) return false;
+    }
+    return Clock::now() < client->deadline;
+  };
+  constexpr int pause = 100;  // ms, after which deadlines and stop() are looked at
+  while (!stopped_ || !clients.empty()) {
+    if (stopped_) std::erase_if(clients, [](const auto& client) { return client->does == Client::Does::sends; });
+    const bool has_place =
+        std::ssize(clients) < limits_.connections ||
+        std::ranges::any_of(clients, [](const auto& one) { return one->does != Client::Does::waits; });
+    std::vector<pollfd> wanted{{worker.alarm(), POLLIN, 0}, {!stopped_ && has_place ? listener_ : -1, POLLIN, 0}};
+    for (const auto& client : clients) wanted.push_back({client->number, client->awaited(), 0});
+    if (::poll(wanted.data(), wanted.size(), pause) < 0 && errno != EINTR) fail("poll: {}", std::strerror(errno));
+    for (const auto& client : worker.answered()) give(*client, std::move(client->bytes));
+    Clients open;
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      if (goes_on(clients[i], wanted[i + 2].revents != 0)) open.push_back(clients[i]);
+    }
+    clients = std::move(open);
+    if (wanted[1].revents == 0) continue;
+    if (std::ssize(clients) >= limits_.connections) close_oldest(clients);
+    if (std::ssize(clients) >= limits_.connections) continue;
+    const int number = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (number < 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(pause));  // descriptors may be exhausted for a while
+      continue;
+    }
+    clients.push_back(std::make_shared<Client>(number));
+    clients.back()->deadline = Clock::now() + limits_.read;
+    clients.back()->missing = limits_.head;
+  }
 }
 
 }  // namespace heed

@@ -21,7 +21,7 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t most_answers = 10, most_words = 64, most_pairs = 12;
+constexpr std::size_t listed_answers = 10, most_words = 64, most_pairs = 12;
 
 const Json& field(const Json& object, const char* name) {
   if (!object.is_object() || !object.contains(name)) fail("the request lacks \"{}\"", name);
@@ -83,7 +83,7 @@ class AnswerList {
 
   // Returns [[answer, probability, probability before], ...] of one row of probabilities.
   Json of(std::span<const float> now, std::span<const float> before) const {
-    std::vector<std::size_t> order = largest_of(now, most_answers);
+    std::vector<std::size_t> order = largest_of(now, listed_answers);
     const auto first = static_cast<std::size_t>(std::max_element(before.begin(), before.end()) - before.begin());
     if (std::ranges::count(order, first) == 0) order.back() = first;
     Json list = Json::array();
@@ -139,7 +139,8 @@ Tensor direct_contributions(const LanguageModel& network, const Trace& seen, con
 Json ServedModel::description() const {
   const bool is_next = std::holds_alternative<LanguageModel>(*model_.network);
   const bool is_of_text = model_.tokenizer.is_of_text();
-  return {{"isNext", is_next},
+  return {{"step", model_.step},
+          {"isNext", is_next},
           {"hasCandidates", std::holds_alternative<CandidateChooser>(*model_.network)},
           {"canContinue", is_next && is_of_text},
           {"context", std::min<std::int64_t>(most_tokens, model_.transformer().config.max_length)},
@@ -149,7 +150,7 @@ Json ServedModel::description() const {
           {"gap", is_of_text || model_.tokenizer.split() == Split::characters ? "" : " "}};
 }
 
-Json ServedModel::answer(const std::string& what, const Json& request) const {
+Json ServedModel::answer(const std::string& what, const Json& request, const std::function<bool()>& has_left) const {
   const NoRecording unrecorded;
   if (what == "understand") {
     const Json& text = field(request, "text");
@@ -162,7 +163,7 @@ Json ServedModel::answer(const std::string& what, const Json& request) const {
   }
   const Example example = example_of(field(request, "text"));
   if (what == "read") return read(example, field(request, "removed"));
-  if (what == "continue") return go_on(example, integer(field(request, "count"), "count", 1, most_continued));
+  if (what == "continue") return go_on(example, integer(field(request, "count"), "count", 1, most_continued), has_left);
   if (what == "why") return why(example, request);
   if (what == "circuits") return circuits(example, request);
   fail("expected understand, read, why, circuits or continue, got '{}'", excerpt(what, 20));
@@ -302,7 +303,7 @@ Json ServedModel::circuits(const Example& example, const Json& of) const {
           {"OV", found.raises.defined() ? rows(found.raises, answer_name) : Json()}};
 }
 
-Json ServedModel::go_on(const Example& example, int count) const {
+Json ServedModel::go_on(const Example& example, int count, const std::function<bool()>& has_left) const {
   Continuation wanted;
   wanted.tokens = count;
   wanted.seed = example.tokens.size();
@@ -313,7 +314,7 @@ Json ServedModel::go_on(const Example& example, int count) const {
   const Generated generated = continue_text(model_, wanted, [&](std::string_view piece) {
     if (!is_begin) written += safe.add(piece);
     is_begin = false;
-    return true;
+    return !has_left || !has_left();
   });
   return {{"pieces", generated.tokens},
           {"written", written + safe.finish()},

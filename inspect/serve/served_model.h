@@ -3,6 +3,7 @@
 
 #include <heed/models/formats/saved_model.h>
 
+#include <functional>
 #include <string>
 
 namespace heed {
@@ -35,7 +36,8 @@ class ServedModel {
 
   /// Returns what the page says of its engine: "isNext", "hasCandidates", "canContinue", ... (inspect/page/engine.js).
   Json description() const;
-  Json answer(const std::string& what, const Json& request) const;
+  /// Ends a continuation at the next token when has_left() returns true.
+  Json answer(const std::string& what, const Json& request, const std::function<bool()>& has_left = {}) const;
 
   /// Number of tokens up to which a text is read.
   static constexpr std::size_t most_tokens = 512;
@@ -47,7 +49,7 @@ class ServedModel {
   Json read(const Example& example, const Json& removed) const;
   Json why(const Example& example, const Json& edge) const;
   Json circuits(const Example& example, const Json& of) const;
-  Json go_on(const Example& example, int count) const;
+  Json go_on(const Example& example, int count, const std::function<bool()>& has_left) const;
   Example example_of(const Json& text) const;
 
   const SavedModel& model_;

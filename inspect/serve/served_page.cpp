@@ -21,7 +21,8 @@ HttpAnswer json_answer(const ServedModel& model, const std::string& what, const 
     return {.status = 400, .body = "expected Content-Type: application/json\n"};
   }
   try {
-    return {.type = "application/json", .body = format_json(model.answer(what, parse_json(request.body)))};
+    return {.type = "application/json",
+            .body = format_json(model.answer(what, parse_json(request.body), request.has_left))};
   } catch (const Error& error) {
     return {.status = 400, .body = fmt::format("{}\n", error.what())};
   }

@@ -312,3 +312,31 @@ TEST_CASE("inspect names the missing run, snapshot, model or sentence") {
       "RUN/model.safetensors: is a model, without sentences whose attention was kept: ask it with --sentence TEXT, or "
       "see inspect weights");
 }
+
+TEST_CASE("inspect serve opens the file of a model without a sentence") {
+  struct Served {};
+  const InspectedRun run;
+  std::filesystem::create_directory(run.path / "alone");
+  std::filesystem::copy(model_path(run.path), run.path / "alone");
+  const auto serve = [&](const std::filesystem::path& file) {
+    const std::string name = file.string();
+    const std::array argv{"inspect", "serve", name.c_str()};
+    std::string address;
+    CHECK_THROWS_AS(inspect(3, argv.data(), {}, {},
+                            [&](std::string_view written) -> bool {
+                              address = written;
+                              throw Served();  // in place of Ctrl+C
+                            }),
+                    Served);
+    return address;
+  };
+  CHECK(serve(model_path(run.path)).starts_with("http://127.0.0.1:"));  // begins with a watched sentence
+  // A model of few words alone, which cannot read the usual first sentence.
+  SavedModel other;
+  other.vocabulary.add("it");
+  make_network(other, config_of(*small_model().network), 1);
+  save_model(model_path(run.path / "alone"), other);
+  CHECK(run.error({"serve", "RUN/alone/model.safetensors"})
+            .starts_with("RUN/alone/model.safetensors: give a text that the model reads with --sentence; it cannot "
+                         "read the usual one: "));
+}

@@ -169,3 +169,17 @@ TEST_CASE("ServedModel refuses malformed requests and says why it cannot read a 
         "layer: expected an integer from 0 to 1, got -1");
   CHECK(refused("continue", {{"text", text}, {"count", 65}}) == "count: expected an integer from 1 to 64, got 65");
 }
+
+TEST_CASE("ServedModel ends a continuation when its client has left") {
+  TransformerConfig config = small_config();
+  config.causal = true;
+  SavedModel model;
+  for (const char* letter : {"a", "b", "c", "d"}) model.vocabulary.add(letter);
+  model.tokenizer = Tokenizer::of_text(Split::characters);
+  make_network(model, LanguageModelConfig{config}, 1);
+  const Json request = {{"text", {{"pieces", {"a", "b"}}, {"query", 1}}}, {"count", 60}};
+  int asked = 0;
+  const Json written = ServedModel(model).answer("continue", request, [&] { return ++asked > 3; });
+  CHECK(written["pieces"].size() < 6);
+  CHECK(ServedModel(model).answer("continue", request)["pieces"].size() == 60);
+}
