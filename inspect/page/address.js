@@ -24,34 +24,45 @@ function remember() {
   clearTimeout(visited.timer);
   const replace = () => history.replaceState(null, '', all);
   if (visited.place === place) visited.timer = setTimeout(replace, 300);
-  else visited.place === null || state.playing ? replace() : history.pushState(null, '', all);
+  else if (visited.place === null || state.playing) replace();
+  else {
+    history.pushState(null, '', all);
+    state.lost = [];  // the user has gone on
+    header.lost.hidden = true;
+  }
   visited.place = place;
 }
 
 // Shows the view that the URL names. Missing parameters select the story of the first run's first sentence.
 function followAddress() {
-  const given = new URLSearchParams(location.hash.slice(1));
+  const given = new URLSearchParams(location.hash.slice(1)), lost = [];
   const number = (name, count) => {
-    const n = Number(given.get(name) ?? NaN) - 1;
-    return n >= 0 && n < count && Number.isInteger(n) ? n : null;
+    const n = Number(given.get(name) ?? NaN) - 1, isKnown = n >= 0 && n < count && Number.isInteger(n);
+    if (given.has(name) && !isKnown) lost.push(`${name} ${given.get(name)}`);
+    return isKnown ? n : null;
   };
   const run = number('run', content.runs.length) ?? 0, {sentences, steps, heads} = content.runs[run];
   const sentence = number('sentence', sentences.length) ?? 0;
   const changes = {...storyOf(run, sentence), step: lastStep(run), own: state.run === run ? state.own : null};
   const step = steps.findIndex((one) => one.step === Number(given.get('step') ?? NaN));
   if (step >= 0) changes.step = step;
+  else if (given.has('step')) lost.push(`step ${given.get('step')}`);
   const layer = number('layer', heads.length), head = layer === null ? null : number('head', heads[layer]);
   if (head !== null && key(layer, head) !== key(changes.layer, changes.head))
     Object.assign(changes, {layer, head, shown: new Map([[key(layer, head), 0]]), chosen: true});
-  changes.token = number('word', sentences[sentence].tokens.length) ?? changes.token;
+  if (!given.has('text')) changes.token = number('word', sentences[sentence].tokens.length) ?? changes.token;
   const removed = (given.get('without') ?? '').match(/[1-9]\d*(\.[1-9]\d*){1,2}/g)?.map((name) => headOfKey(name).map((n) => n - 1)) ?? [];
   changes.removed = removed.filter(([l, h]) => h < heads[l]).map((place) => place.join('.'));
+  if (changes.removed.length < (given.get('without') ?? '').split(',').filter(Boolean).length) lost.push(`without ${given.get('without')}`);
   const tab = views.findIndex((_, i) => viewName(i) === given.get('view'));
   changes.tab = tab >= 0 && (views[tab].isFor?.(content.runs[run]) ?? true) ? tab : 0;
-  Object.assign(state, changes);
+  if (given.has('view') && viewName(changes.tab) !== given.get('view')) lost.push(`view ${given.get('view')}`);
+  const isTyped = given.has('text') && canType(content.runs[run]);
+  if (given.has('text') && !isTyped) lost.push(`text “${given.get('text')}”: this page cannot read typed texts`);
+  Object.assign(state, changes, {lost});
   visited.place = null;
   update({});
-  if (given.has('text') && canType(content.runs[run])) readTyped(given.get('text'), number('word', Infinity), changes.removed);
+  if (isTyped) readTyped(given.get('text'), number('word', Infinity), changes.removed);
 }
 
 // Shows a text as if the user had typed it, once the model has loaded.
@@ -59,5 +70,6 @@ function readTyped(typed, query, removed) {
   const engine = engineOf(state.run), again = () => readTyped(typed, query, removed);
   if (!engine) return addEventListener('load', again, {once: true});
   const text = engine.understand(typed, null, again);
-  if (text && !text.problem) askOwn(engine, {...text, typed, isLinked: true, query: query < text.tokens.length ? query ?? text.query : text.query}, removed);
+  if (text?.problem) return update({lost: [...new Set([...state.lost, `text “${typed}”: ${text.problem}`])]});
+  if (text) askOwn(engine, {...text, typed, isLinked: true, query: query < text.tokens.length ? query ?? text.query : text.query}, removed);
 }

@@ -1,9 +1,9 @@
 // State of the page. `sentence` is OWN for a sentence typed in the view "Try". `shown` maps the heads of the sentence view to
-// their colour numbers. `chosen` is true if the user, not storyOf(), selected the head.
+// their colour numbers. `chosen` is true if the user, not storyOf(), selected the head. `lost` lists what the URL names and the page lacks.
 const OWN = -1;
 const state = {
   run: 0, step: 0, sentence: 0, layer: 0, head: 0, token: 0, shown: new Map(), chosen: false,
-  tab: 0, playing: false, own: null, removed: []
+  tab: 0, playing: false, own: null, removed: [], lost: []
 };
 const key = (layer, head) => `${layer}.${head}`;
 const headOfKey = (name) => name.split('.').map(Number);
@@ -178,7 +178,7 @@ function aboutNow({sentence = true, step = true, head = true} = {}) {
       Boolean);
 }
 
-const runName = (run) => content.runs[run].name.split('/').filter(Boolean).at(-1);
+const runName = (run) => content.runs[run].name;
 
 function drawIn(theme) {
   setTheme(theme);

@@ -9,7 +9,7 @@ const causesView = {
     const effects = new Figure('causes', () => causeRows(runNow().causes), aboutCauses);
     const parts = new Figure(
         'attribution of the answer', () => attributionRows(runNow().causes.attribution[state.sentence]),
-        () => aboutNow({head: false}));
+        () => [...aboutCauses(), shortened(runNow().sentences[state.sentence].tokens)]);
     const below = new TableBelow('All of them as a table'), element = el('section');
     explore(parts, (row, column, map) => map.ramp ? null : [signed(map.values[row * map.columns + column])]);
     const why = new WhyAttends(), when = new WhenPart(), fold = (title, ...parts) => el('details', {class: 'more'}, el('summary', {}, title), ...parts);
@@ -23,7 +23,8 @@ const causesView = {
         if (engine && (scores.open || !causes)) why.draw(engine, subject());
         if (causes && history.open) when.draw(measured);
         // Only these two parts change with the slider.
-        const name = [state.run, state.sentence, engine && subject().tokens.join(' '), isDark(), roomFor()].join();
+        const other = causes && otherStep(causes, subject());
+        const name = [state.run, state.sentence, engine && subject().tokens.join(' '), other, isDark(), roomFor()].join();
         if (drawn === name && element.firstChild) return;
         drawn = name;
         const reason = causes_missing ? [el('p', {class: 'notice'}, causes_missing)] : [];
@@ -38,6 +39,7 @@ const causesView = {
         scores.append(why.element);
         if (details.causes !== causes) details = Object.assign([fold('How it was measured', ...method(causes)), fold('Each intervention', ...groupTables(causes), below.element)], {causes});
         element.replaceChildren(
+            ...(other ? [el('p', {class: 'note muted'}, `Measured at step ${other}; the parts that can be opened say which other steps they show.`)] : []),
             ...headline(causes), el('h2', {}, 'What changes the answers most'), effects.element, ...(card.length ? [fold('Right and wrong answers apart', ...card)] : []),
             ...(engine ? [scores] : []), history, ...(answer.length ? [logits] : []), ...details);
       },
@@ -45,7 +47,7 @@ const causesView = {
   },
 };
 
-const aboutCauses = () => [...aboutNow({sentence: false, step: false, head: false}), `step ${runNow().steps.at(-1).step}`];
+const aboutCauses = () => [...aboutNow({sentence: false, step: false, head: false}), `step ${runNow().causes.step}`];
 
 const causeGroups = [
   ['head zero', 'Zero-ablate a head', ': zero-ablated'],
@@ -93,7 +95,7 @@ function cardPart(card) {
     name, String(sentences), ...[meant, other].map((x) => sentences > 0 ? bar(x, fixed(x, 2)) : ''),
     sentences > 0 ? percent(moved) : ''
   ];
-  const range = ({share, low, high}) => `${percent(share)} (${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)})`;
+  const range = ({share, low, high}) => `${percent(share)} (${fixed(100 * low, 1)} to ${fixed(100 * high, 1)})`;
   return [
     el('p', {},
        `Of all heads, ${headName(layer, head)} puts the most attention on the correct candidate. A weight that goes with the answer ` +
@@ -119,7 +121,7 @@ function causeRows({rows}) {
     ['what', 'layer', 'head', 'from', 'to', 'sentences', 'weight', 'change of probability', 'spread', 'accuracy before', 'accuracy after', '±', 'flip rate'],
     ...rows.map(
         (one) => [one.what, one.layer === null ? 'all' : one.layer + 1, one.head === null ? 'all' : one.head + 1, one.from ?? '', one.to ?? '',
-                  one.sentences, ...columns.map((name) => Number.isFinite(one[name]) ? one[name].toFixed(4) : '')])
+                  one.sentences, ...columns.map((name) => one[name] ?? '')])
   ];
 }
 

@@ -79,11 +79,24 @@ std::string float16_bytes(std::span<const float> numbers) {
   return bytes;
 }
 
+namespace {
+
+// Returns whether w lies in the middle of two numbers of one to three decimals, of which the lower one is even.
+bool rounds_down_to_even(double w) {
+  if (std::fmod(16 * w, 1) != 0) return false;
+  return std::fmod(20 * w, 4) == 1 || std::fmod(200 * w, 4) == 1 || std::fmod(2'000 * w, 4) == 1;
+}
+
+}  // namespace
+
 std::string pack_weights(const Tensor& weights) {
   constexpr int one_byte = 215, zeros = 254, fewest = 3, most = 258;
   const Tensor rows = contiguous(weights);
   const float* w = rows.data<float>();
-  const auto part = [&](std::int64_t i) { return std::clamp(static_cast<int>(w[i] * 10'000.0), 0, 9'999); };
+  const auto part = [&](std::int64_t i) {
+    const double weight = w[i];
+    return std::clamp(static_cast<int>(weight * 10'000) - (rounds_down_to_even(weight) ? 1 : 0), 0, 9'999);
+  };
   std::string bytes;
   for (std::int64_t i = 0; i < rows.numel();) {
     int run = 0;

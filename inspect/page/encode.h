@@ -20,8 +20,9 @@ std::string from_hex(std::string_view digits);
 std::string float32_bytes(std::span<const float> numbers);
 std::string float16_bytes(std::span<const float> numbers);
 
-/// Encodes attention weights in [0, 1] as n = floor(10,000 w). A reader decodes (n + 1/2) / 10,000; rounded to at most three
-/// decimals (halves up), it has the same digits as w. Most weights take one byte:
+/// Encodes attention weights in [0, 1] as n = floor(10,000 w). A reader decodes (n + 1/2) / 10,000; rounded to one, two or
+/// three decimals, it has the same digits as w: n is one less for a w in the middle of two that rounds down to an even digit. Most
+/// weights take one byte:
 ///   n < 215            n
 ///   215 <= n < 10,000  215 + (n - 215) / 256, (n - 215) % 256
 ///   3 to 258 times 0   254, times - 3

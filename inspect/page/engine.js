@@ -118,12 +118,11 @@ function soon(work, products, later) {
 
 const engines = new WeakMap();
 function engineOf(run, step = state.step) {
-  const one = content.runs[run];
-  if (one.served) {
+  const one = content.runs[run], reader = readerOf(run, step);
+  if (one.served && (step === lastStep(run) || reader?.step !== one.steps[step].step)) {
     if (!engines.has(one)) engines.set(one, new ServedEngine(one));
-    if (step === lastStep(run)) return engines.get(one);
+    return engines.get(one);
   }
-  const reader = readerOf(run, step);
   if (reader && !engines.has(reader)) engines.set(reader, new PageEngine(reader));
   return reader && engines.get(reader);
 }
@@ -152,11 +151,24 @@ function liveReading(now) {
   return reading && {engine, text, whole, reading};
 }
 
+// Says why nothing can be removed at the step shown, with a button to the step whose model the page holds.
+function whyNotLive(now) {
+  const engine = engineOf(state.run), {model, served, model_missing} = runNow();
+  if (now.live || (engine && engine.step === now.step)) return [];  // or being computed
+  if (!model && !served) return model_missing ? [el('p', {class: 'note muted'}, model_missing)] : [];
+  const step = engine?.step ?? model?.step ?? runNow().steps.at(-1).step;
+  if (step === now.step || (!engine && runNow().steps[state.step].model)) return [];  // still loading
+  const holds = served ? 'the program has' : 'this page holds', isShown = runNow().steps.some((one) => one.step === step);
+  return [el('p', {class: 'note muted'},
+      `Heads and edges are removed by a model of the step shown; ${holds} none of step ${now.step}, but one of step ${step}. `,
+      isRemovedAny() ? 'The figures are those of the whole model. ' : '', isShown ? button(`Show step ${step}`, () => chooseNearestStep(step)) : '')];
+}
+
 // Returns the answers at a token: {rows: [{word, probability, before}], changed}. Without an engine they come from the page's
 // data, which has those at the query.
 function answersNow(now, token, count) {
   if (runNow().predicts === 'nothing') return {rows: [], changed: false};
-  if (now.live) return {rows: now.live.reading.answers(token, count), changed: isRemovedAny()};
+  if (now.live) return {rows: now.live.reading.answers(token, count), changed: now.isAfter};
   if (token !== now.query || !now.predicted) return {rows: [], changed: false};
   const isLast = now.step === runNow().steps.at(-1).step;
   const rows = (isLast && now.next?.slice(0, count)) || [[now.predicted, now.probability]];

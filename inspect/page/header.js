@@ -14,6 +14,8 @@ function drawHeader(view) {
   header.controls.hidden = (view.ownsSentence ?? false) || header.controls.childElementCount === 0;
   header.sentence.hidden = header.signs.hidden = (view.ownsSentence ?? false) || isText;
   if (!header.sentence.hidden) drawSentenceLine(subject());
+  header.lost.hidden = state.lost.length === 0;
+  header.lost.textContent = `This page lacks what its link names: ${state.lost.join('; ')}`;
   header.training.hidden = !view.followsTraining?.() || (state.sentence === OWN && !view.ownsSentence && !hasModels(state.run));
   if (!header.training.hidden) training.draw();
 }
@@ -48,12 +50,13 @@ function makeHeader() {
   header.answer = el('span', {class: 'answer', dir: 'ltr'});
   header.sentence = el('p', {class: 'sentence'}, header.words, header.answer);
   header.signs = el('p', {class: 'muted signs'});
+  header.lost = el('p', {class: 'notice', role: 'alert'});
   header.training = training.make();
   header.element = el(
       'div', {class: 'top'}, el('h1', {}, 'heed'), header.summary, sharing(),
       button('◐', () => drawIn(isDark() ? 'light' : 'dark'), {class: 'theme', 'aria-label': 'Switch between light and dark', title: 'Light or dark'}));
   document.getElementById('header').replaceChildren(header.element);
-  document.getElementById('context').replaceChildren(header.controls, header.sentence, header.signs, header.training);
+  document.getElementById('context').replaceChildren(header.lost, header.controls, header.sentence, header.signs, header.training);
   document.title = `heed: ${content.runs.map((_, run) => runName(run)).join(' and ')}`;
 }
 
@@ -71,7 +74,12 @@ function sharing() {
     link.value = location.href.replace(/#.*|$/, addressNow().all);
     cite.value = citation();
   };
-  return el('details', {class: 'share', ontoggle: fill}, el('summary', {}, 'Share'),
+  const close = ({key, currentTarget}) => {
+    if (key !== 'Escape' || !currentTarget.open) return;
+    currentTarget.open = false;
+    currentTarget.firstChild.focus();
+  };
+  return el('details', {class: 'share', ontoggle: fill, onkeydown: close}, el('summary', {}, 'Share'),
       el('div', {}, link, copy(link, 'Copy link'), cite, copy(cite, 'Copy citation'),
          el('p', {class: 'note muted'}, 'The file itself can be sent or put on a site. Each picture can be saved below it.')));
 }
@@ -93,9 +101,9 @@ function summaryOf({name, heads, parameters, metrics, steps, held_out, predicts}
   const last = metrics.at(-1), of = predicts === 'next' || held_out === 0 ? 'held-out tokens' : `${grouped(held_out)} held-out sentences`;
   const same = heads.every((count) => count === heads[0]);
   return [
-    name.split('/').filter(Boolean).at(-1), `${counted(heads.length, 'layer')} of ${same ? counted(heads[0], 'head') : `${heads.join(', ')} heads`}`,
+    name, `${counted(heads.length, 'layer')} of ${same ? counted(heads[0], 'head') : `${heads.join(', ')} heads`}`,
     parameters && `${grouped(parameters)} parameters`, steps.at(-1).step > 0 && `${steps.at(-1).step} steps`,
-    last && `${percent(last.held_out_accuracy)} of ${of} right`
+    last && `${percent(last.held_out_accuracy)} of ${of} right${steps.length > 1 ? ` at step ${last.step}` : ''}`
   ].filter(Boolean)
       .join(' · ');
 }

@@ -1,7 +1,7 @@
 // A grid of layers and heads that selects the head. A head is a thumbnail of its matrix, or a square in the colour of a score.
 class HeadGrid {
   constructor() {
-    this.figure = new Figure('all heads', () => headRows(), () => aboutNow({head: false}));
+    this.figure = new Figure('all heads', () => headRows(), () => [...aboutNow({head: false}), this.step && `${this.title}, step ${this.step}`]);
     this.figure.svg.setAttribute('role', 'group');  // the heads are buttons
     this.choose = el('div');
     this.text = el('p', {class: 'note muted'});
@@ -35,6 +35,7 @@ class HeadGrid {
       this.mode = scores[i].kind;
       update({});
     }));
+    Object.assign(this, {title: scores[chosen].title, step: scores[chosen].step});
     const score = scores[chosen], found = measuredHeads(now.attention) ?? now.attention.partly;
     this.cells = drawHeads(this.figure, now, {width, most, captions, score, found});
     this.isTurned = this.cells.isTurned;
@@ -52,16 +53,19 @@ function namesOfHeads({heads, attention}) {
   return names.length ? `All ${total(heads)} heads: ${counts.map(({name, count}) => `${count} ${name}`).join(', ')}.` : '';
 }
 
-// Returns the ways to show heads: [{kind, title, of(layer, head), low, high, note}]. Without of(), thumbnails.
+// Returns the ways to show heads: [{kind, title, of(layer, head), low, high, note, step}]. Without of(), thumbnails. `step` is that of a
+// score which is not of the step shown.
 function scoresOfHeads(now) {
   const found = measuredHeads(now.attention), rows = runNow().causes?.rows ?? [];
   const list = [{kind: 'pattern', title: 'attention pattern', note: 'Each square is scaled to its own largest weight.'}];
   if (now.antecedent >= 0)
     list.push({kind: 'antecedent', title: `weight on the ${sourceName()}`, of: (l, h) => weightOnAnswer(now, l, h), high: 1});
   const zero = new Map(rows.filter(({what}) => what === 'head zero').map((one) => [key(one.layer, one.head), one]));
-  if (zero.size > 0)
-    list.push({kind: 'effect', title: 'effect of zero-ablating it', of: (l, h) => zero.get(key(l, h))?.probability ?? NaN, signed: true,
-      note: 'Change of the answer’s probability over held-out sentences.'});
+  if (zero.size > 0) {
+    const step = otherStep(runNow().causes, now);
+    list.push({kind: 'effect', title: 'effect of zero-ablating it', of: (l, h) => zero.get(key(l, h))?.probability ?? NaN, signed: true, step,
+      note: `Change of the answer’s probability over held-out sentences${step ? `, at step ${step}` : ''}.`});
+  }
   const direct = now.live?.reading.direct(Math.min(state.token, now.tokens.length - 1));
   if (direct)
     list.push({kind: 'direct', title: 'direct effect on the next token’s logit', of: (l, h) => direct.values[l][h], signed: true,
@@ -85,7 +89,7 @@ const weightOnAnswer = (now, layer, head) => {
 function drawHeads(figure, now, {width, most, captions, score, found}) {
   const {heads, attention, tokens} = now, widest = Math.max(...heads), isTurned = heads.length > 1.5 * widest;
   const [columns, lines] = isTurned ? [heads.length, widest] : [widest, heads.length];
-  const group = groupSize(), left = 26, top = 22, apart = group > 1 ? 4 : 0, caption = captions ? 32 : 0;
+  const group = groupSize(), left = 34, top = 34, apart = group > 1 ? 4 : 0, caption = captions ? 32 : 0;
   const along = isTurned ? 0 : Math.floor((columns - 1) / group) * apart;
   const step = Math.max(6, Math.min(most, (width - left - along) / columns)), gap = step > 40 ? 10 : step > 16 ? 3 : 1, side = step - gap;
   const down = side + gap + caption, height = lines * down + (isTurned ? Math.floor((lines - 1) / group) * apart : 0);
@@ -99,9 +103,11 @@ function drawHeads(figure, now, {width, most, captions, score, found}) {
     const shift = Math.floor(head / group) * apart;
     return isTurned ? [left + layer * step, top + head * down + shift] : [left + head * step + shift, top + layer * down];
   };
-  for (let n = 0; n < columns; n += every) figure.text(place(isTurned ? n : 0, isTurned ? 0 : n)[0] + side / 2, 10, `${step > 70 ? isTurned ? 'layer ' : 'head ' : ''}${n + 1}`, small);
+  for (let n = 0; n < columns; n += every) figure.text(place(isTurned ? n : 0, isTurned ? 0 : n)[0] + side / 2, top - 12, String(n + 1), small);
   for (let n = 0; n < lines; n += Math.ceil(13 / down)) figure.text(left - 6, place(isTurned ? 0 : n, isTurned ? n : 0)[1] + side / 2, String(n + 1), {...small, 'text-anchor': 'end'});
-  figure.text(0, 10, isTurned ? 'head' : 'layer', {...small, 'text-anchor': 'start', 'font-size': 10});
+  const [across, downward] = isTurned ? ['layer', 'head'] : ['head', 'layer'], middle = top + Math.max(14, (height - gap - caption) / 2);
+  figure.text(left + Math.max(14, (columns * step + along - gap) / 2), 8, across, small);
+  figure.text(8, middle, downward, {...small, transform: `rotate(-90 8 ${middle})`});
   for (let head = 0; group > 1 && head < widest; head += group) {
     const [x, y] = place(0, head), [endX, endY] = place(0, head + group - 1);
     figure.add('path', {
@@ -109,9 +115,9 @@ function drawHeads(figure, now, {width, most, captions, score, found}) {
       stroke: ink.muted, 'stroke-width': 2, class: 'group', title: `heads ${head + 1} to ${head + group} share keys and values`
     });
   }
-  const cuts = new Map((runNow().causes?.rows ?? []).filter(isRemovedEdge).map((one) => [key(one.layer, one.head), one]));
   for (const [layer, head] of allHeads(heads)) {
     const [x, y] = place(layer, head), one = found?.[layer]?.[head], value = score.of?.(layer, head), chosen = layer === state.layer && head === state.head;
+    const isOff = now.isAfter && isRemoved(layer, head);
     if (!score.of && one) {
       const whole = side > 90;
       figure.heat(x, y, side, side, whole ? tokens.length : one.side, whole ? tokens.length : one.side, whole ? attention.of(layer, head) : one.thumb, scales.weight.within(one.most));
@@ -120,8 +126,8 @@ function drawHeads(figure, now, {width, most, captions, score, found}) {
     figure.add('rect', {
       x: x - 0.5, y: y - 0.5, width: side + 1, height: side + 1, rx: 2,
       fill: !score.of ? 'transparent' : Number.isFinite(value) ? scale.colour(value) : ink.panel,
-      stroke: isRemoved(layer, head) ? ink.mark : chosen ? ink.accent : ink.line,
-      'stroke-width': chosen ? 3 : isRemoved(layer, head) ? 2 : 1,
+      stroke: isOff ? ink.mark : chosen ? ink.accent : ink.line,
+      'stroke-width': chosen ? 3 : isOff ? 2 : 1,
       class: 'head', role: 'button', tabindex: chosen ? 0 : -1, 'aria-pressed': String(chosen), 'aria-label': name,
       onkeydown: (event) => {
         if (event.key !== 'Enter' && event.key !== ' ') return;
@@ -130,12 +136,13 @@ function drawHeads(figure, now, {width, most, captions, score, found}) {
       }
     });
     if (Number.isFinite(value) && side >= 30 && score.of) figure.text(x + side / 2, y + side / 2, fixed(value, 2).replace(/^(−?)0\./, '$1.'), {...small, fill: scale.text(value)});
-    if (isRemoved(layer, head)) figure.add('path', {d: `M${x},${y}L${x + side},${y + side}`, stroke: ink.mark, 'stroke-width': 2});
+    if (isOff) figure.add('path', {d: `M${x},${y}L${x + side},${y + side}`, stroke: ink.mark, 'stroke-width': 2});
     if (captions) {
-      const weight = weightOnAnswer(now, layer, head), after = cuts.get(key(layer, head))?.accuracy, compact = side < 76;
+      const weight = weightOnAnswer(now, layer, head), cut = cutOf(now, layer, head), compact = side < 76;
+      const after = cut && !otherStep(cut, now) ? cut.accuracy : NaN;
       const bold = weight >= 0.5 ? {'font-weight': 700, fill: ink.text} : {};
       figure.text(x + side / 2, y + side + 10, fixed(weight, 2).replace(/^0/, compact ? '' : '0'), {...small, ...bold, 'font-size': compact ? 10 : 13});
-      if (Number.isFinite(after)) figure.text(x + side / 2, y + side + 23, compact ? `${(100 * after).toFixed(0)}%` : `after: ${rounded(after)}`, {...small, 'font-size': compact ? 9 : 12});
+      if (Number.isFinite(after)) figure.text(x + side / 2, y + side + 23, compact ? rounded(after).replace(' ', '') : `after: ${rounded(after)}`, {...small, 'font-size': compact ? 9 : 12});
     }
     cells.push({layer, head, x, y, side, tip: () => name});
   }
@@ -148,11 +155,23 @@ const groupSize = ({kv_heads, heads} = runNow()) => kv_heads > 0 ? heads[0] / kv
 // Returns whether a row of the causes removes the edge from the query to the antecedent in one head.
 const isRemovedEdge = ({what, from, to}) => what === 'edge' && from === 'query' && to === 'antecedent';
 
+// Returns what removing the edge from the query to the antecedent in a head does to held-out sentences: {step, before, accuracy,
+// accuracy_error, sentences}. The step is that of `now`, if its model was measured, else the last; undefined if none was.
+function cutOf(now, layer, head) {
+  const {causes, history} = runNow(), then = causes?.step !== now.step && history?.steps.find(({step}) => step === now.step);
+  if (then) return {...then.heads[layer][head], step: then.step, before: then.accuracy, sentences: history.sentences};
+  const row = causes?.rows.find((one) => isRemovedEdge(one) && one.layer === layer && one.head === head);
+  return row && {...row, step: causes.step};
+}
+
+// Returns the step of a measurement as a text, or '' if it is the step that is shown.
+const otherStep = (measured, now) => measured.step === now.step ? '' : String(measured.step);
+
 function headRows() {
-  const now = subject(), cuts = (runNow().causes?.rows ?? []).filter(isRemovedEdge), [head, ...rows] = attentionRows(now, () => true);
-  return [[...head, weightName(now), 'accuracy after the removal'], ...rows.map((row) => {
-    const cut = cuts.find((one) => one.layer === row[0] - 1 && one.head === row[1] - 1);
-    return [...row, weightOnAnswer(now, row[0] - 1, row[1] - 1).toFixed(3), Number.isFinite(cut?.accuracy) ? cut.accuracy.toFixed(4) : ''];
+  const now = subject(), [head, ...rows] = attentionRows(now, () => true), measured = cutOf(now, 0, 0), other = measured && otherStep(measured, now);
+  return [[...head, weightName(now), `accuracy after the removal${other ? ` at step ${other}` : ''}`], ...rows.map((row) => {
+    const cut = cutOf(now, row[0] - 1, row[1] - 1);
+    return [...row, digitsOf(weightOnAnswer(now, row[0] - 1, row[1] - 1), 3), cut?.accuracy ?? ''];
   })];
 }
 const weightName = ({antecedent}) => antecedent >= 0 ? `weight on the ${sourceName()}` : 'largest weight';
@@ -161,7 +180,7 @@ const weightName = ({antecedent}) => antecedent >= 0 ? `weight on the ${sourceNa
 const headsView = {
   title: 'All heads',
   lead: () => {
-    const {antecedent} = subject(), cut = (runNow().causes?.rows ?? []).find(isRemovedEdge);
+    const now = subject(), {antecedent} = now, measured = cutOf(now, state.layer, state.head), cut = measured && !otherStep(measured, now) ? measured : null;
     return `Each square is a head. Under it, ${antecedent >= 0 ? `the weight from the query to the ${sourceName()}` : 'the largest weight of the selected token'}${
         cut ? `, and the accuracy over ${grouped(cut.sentences)} held-out sentences after that edge is removed in this head` : ''
     }. Press a square to see it large. Each row of the matrix adds up to 1; press a row to list its weights.`;
@@ -196,15 +215,33 @@ const headsView = {
   },
 };
 
+// Returns the weight that tells most about a head, like telling_weight() of inspect/views/shown_heads.h: {weight, to, beyond}. A weight
+// from the token to a neighbour counts as far as it is `beyond` what the head's other tokens put on theirs.
+function tellingWeight({tokens, attention, token}, layer, head) {
+  const T = tokens.length, weights = attention.of(layer, head), sinks = sinksOf({tokens});
+  const usual = (by) => {
+    const others = tokens.map((_, i) => i).filter((i) => i !== token && i + by >= 0 && i + by < T && !sinks[i + by]);
+    return others.length > 0 ? total(others.map((i) => weights[i * T + i + by])) / others.length : 0;
+  };
+  return tokens.map((_, to) => {
+    const weight = weights[token * T + to];
+    return {weight, to, beyond: sinks[to] || to === token ? 0 : weight - (Math.abs(to - token) === 1 ? usual(to - token) : 0)};
+  }).reduce((a, b) => b.beyond > a.beyond ? b : a, {weight: 0, to: -1, beyond: 0});
+}
+
 function headsSay(now) {
   if (!now.attention) return [];
   const best = allHeads(now.heads).map(([layer, head]) => ({layer, head, weight: weightOnAnswer(now, layer, head)})).reduce((a, b) => b.weight > a.weight ? b : a);
-  const cut = (runNow().causes?.rows ?? []).filter(isRemovedEdge).find(({layer, head}) => layer === best.layer && head === best.head);
+  const cut = cutOf(now, best.layer, best.head), other = cut && otherStep(cut, now);
   const where = atStep(now, `${headName(best.layer, best.head)} `), from = el('b', {}, placed(now.tokens, now.antecedent >= 0 ? now.query : now.token));
-  if (now.antecedent < 0) return [`${where}has the strongest single weight from `, from, `: ${fixed(best.weight, 2)}.`];
+  if (now.antecedent < 0) {
+    const telling = allHeads(now.heads).map(([layer, head]) => ({layer, head, ...tellingWeight(now, layer, head)})).reduce((a, b) => b.beyond > a.beyond ? b : a);
+    if (telling.to < 0) return [];
+    return [atStep(now, `${headName(telling.layer, telling.head)} has the most telling weight from `), from, `: ${fixed(telling.weight, 2)} on `, el('b', {}, placed(now.tokens, telling.to)), '.'];
+  }
   return [
     `${where}puts the most attention from `, from, ' on ', el('b', {}, spanText(now, antecedentSpan(now))), `: ${rounded(best.weight)}.`,
-    cut ? ` After that edge is removed in it, ${percent(cut.accuracy, cut.accuracy_error)} of ${grouped(cut.sentences)} held-out sentences are answered right (before ${percent(cut.before)}).` : ''
+    cut ? ` ${other ? `At step ${other}, after` : 'After'} that edge is removed in it, ${percent(cut.accuracy, cut.accuracy_error)} of ${grouped(cut.sentences)} held-out sentences are answered right (before ${percent(cut.before)}).` : ''
   ];
 }
 
@@ -233,7 +270,7 @@ function chooseHead(heads) {
 function rowList({tokens, attention}, layer, head, i) {
   const row = Array.from(attention.row(layer, head, i)), most = 10;
   const order = row.map((weight, j) => ({weight, j})).sort((a, b) => b.weight - a.weight);
-  const others = order.slice(most), rest = total(others.map(({weight}) => weight));
+  const others = order.slice(most), rest = Math.max(0, 1 - total(order.slice(0, most).map(({weight}) => weight)));  // exact: packed zeros are not 0
   return el(
       'div', {class: 'row-list'}, el('h2', {}, 'From ', word(placed(tokens, i)), `, in ${headName(layer, head)}`),
       table(

@@ -44,12 +44,48 @@ std::string policy(const PageSource& source, bool is_served) {
       is_served ? "; connect-src 'self'" : "");
 }
 
+// Returns a message without the directory in which `run` lies.
+std::string without_directory(std::string message, const std::filesystem::path& run) {
+  const std::string directory = (run.parent_path() / "").string();
+  if (directory.empty()) return message;
+  for (std::size_t at; (at = message.find(directory)) != message.npos;) message.erase(at, directory.size());
+  return message;
+}
+
+// Names each run by the last part of its path, and runs of one name by as many parts as tell them apart: the rest of a path is
+// of the machine.
+void name_runs(Json& descriptions, const std::vector<PageRun>& runs) {
+  std::vector<std::filesystem::path> rest(runs.size());  // of the paths
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    Json& one = descriptions[i];
+    if (runs[i].path.empty()) continue;
+    const std::filesystem::path whole = std::filesystem::absolute(runs[i].path / "").lexically_normal().parent_path();
+    one["name"] = whole.filename().string();
+    rest[i] = whole.parent_path();
+    if (one.contains("causes_missing")) one["causes_missing"] = without_directory(one["causes_missing"], runs[i].path);
+  }
+  while (true) {
+    std::map<std::string, int> counts;
+    for (const Json& one : descriptions) ++counts[one["name"].get<std::string>()];
+    bool is_longer = false;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const std::string name = descriptions[i]["name"];
+      if (counts[name] < 2 || !rest[i].has_filename()) continue;
+      descriptions[i]["name"] = (rest[i].filename() / name).string();
+      rest[i] = rest[i].parent_path();
+      is_longer = true;
+    }
+    if (!is_longer) return;
+  }
+}
+
 }  // namespace
 
 std::string page(const std::vector<PageRun>& runs) {
   Json colours = Json::array(), descriptions = Json::array();
   for (const Colour& c : colour_stops) colours.push_back({c.red, c.green, c.blue});
   for (const PageRun& run : runs) descriptions.push_back(run.description);
+  name_runs(descriptions, runs);
   const Json data = {
       {"version", HEED_VERSION}, {"colours", colours}, {"separators", separators}, {"runs", descriptions}};
   // The first view's data precedes the script and the rest follows it, so that a large page is visible before it has loaded.

@@ -17,16 +17,13 @@ namespace {
 
 constexpr std::size_t most_answers = 10;
 
-// Rounds to four digits after the point: the page shows three. NaN becomes null.
-Json rounded(double x) { return std::isnan(x) ? Json() : Json(std::round(x * 1e4) / 1e4); }
-
 Json next_of(const SavedModel& model, const Example& example) {
   const Answers given = run(*model.network, questions(*model.network, model.vocabulary, example));
   const std::vector<double> p = softmax(given.logits.to(DType::float64)).to_vector();
   Json result = Json::array();
   for (const std::size_t i : largest_of<double>(p, most_answers)) {
     const std::string token = answer_text(*model.network, model.vocabulary, example, static_cast<int>(i));
-    result.push_back({page_token(model, token), rounded(p[i])});
+    result.push_back({page_token(model, token), p[i]});
   }
   return result;
 }
@@ -37,7 +34,7 @@ Json bits_of(const SavedModel& model, const LanguageModel& network, const Exampl
   Json result = Json::array({nullptr});
   for (std::int64_t t = 1; t < ids.numel(); ++t) {
     const Tensor p = softmax(contiguous(slice(logits, 1, t - 1, t)).to(DType::float64));
-    result.push_back(rounded(-std::log2(p.at({0, 0, ids[t]}))));
+    result.push_back(-std::log2(p.at({0, 0, ids[t]})));
   }
   return result;
 }
@@ -83,7 +80,7 @@ Json head_scores_of(const Dump& dump) {
   for (const std::vector<HeadScores>& layer : head_scores(dump.sentences)) {
     Json& heads = layers.emplace_back(Json::array());
     for (const HeadScores& head : layer) {
-      heads.push_back({rounded(head.previous_token), rounded(head.induction)});
+      heads.push_back({number_or_null(head.previous_token), number_or_null(head.induction)});
     }
   }
   return layers;
@@ -93,8 +90,7 @@ PageHeading heading_of(const Json& descriptions) {
   PageHeading heading{.title = "heed:",
                       .description = "Where the model attends, and whether that attention causes its answers."};
   for (const Json& run : descriptions) {
-    const std::filesystem::path path = run["name"].get<std::string>() + "/";
-    heading.title += (heading.title.size() > 5 ? " and " : " ") + path.parent_path().filename().string();
+    heading.title += (heading.title.size() > 5 ? " and " : " ") + run["name"].get<std::string>();
     if (run.contains("causes") && !run["causes"]["verdict"].empty()) heading.description = run["causes"]["verdict"][0];
   }
   return heading;

@@ -222,7 +222,7 @@ PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgr
                  std::size_t most_with_models) {
   if (!fs::is_directory(run)) fail("{}: is a single file; inspect page needs the run directory", run.string());
   PageRun result;
-  result.description["name"] = run.lexically_normal().string();
+  result.path = run;
   std::optional<SavedModel> model;
   if (fs::exists(model_path(run))) model = load_model(model_path(run));
   add_dumps(result, run, model, most, progress);

@@ -13,6 +13,7 @@ namespace heed {
 
 /// Data of one run in the page.
 struct PageRun {
+  std::filesystem::path path{};  // of the run, by which page() names it; empty: the description has a name
   // Read by inspect/page/data.js. Initialised as an object: nlohmann/json cannot destroy a value whose conversion failed.
   Json description = Json::object();
   // [step][sentence]: pack_weights() of each head in turn, in base64, as JSON

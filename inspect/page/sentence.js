@@ -81,11 +81,12 @@ const sentenceView = {
   },
 };
 
-// Returns the subject at the token that the user selected, with the removed parts removed: {..., token, live}. A language model is asked about
-// every token.
+// Returns the subject at the token that the user selected: {..., token, live, isAfter}. `isAfter` tells whether the removed parts are
+// removed, which a model of this step can do. A language model is asked about every token.
 function shownNow() {
   const now = subject(), token = Math.min(state.token, now.tokens.length - 1), live = now.attention && liveReading(now);
-  return {...now, token, live, attention: isRemovedAny() && live ? live.reading.attention : now.attention};
+  const isAfter = Boolean(isRemovedAny() && live);
+  return {...now, token, live, isAfter, attention: isAfter ? live.reading.attention : now.attention};
 }
 
 const asLines = ({tokens}) => tokens.length <= 26 && !['language', 'induction'].includes(kindOf());
@@ -159,7 +160,7 @@ function saysOf(now) {
   const shown = shownHeads(heads), T = tokens.length;
   if (shown.length === 0) return ['No head is chosen: choose one of the numbers.'];
   const {layer, head} = shown.find((one) => one.layer === state.layer && one.head === state.head) ?? shown[0];
-  if (isRemoved(layer, head)) return [`${atStep(now, headName(layer, head))} is removed.`];
+  if (now.isAfter && isRemoved(layer, head)) return [`${atStep(now, headName(layer, head))} is removed.`];
   const from = Math.min(state.token, T - 1), row = attention.row(layer, head, from);
   const sinks = hasSinks(now) ? sinksOf(now) : [], loud = row.map((w, j) => sinks[j] ? 0 : w),
         sunk = total(row) - total(loud);
@@ -174,7 +175,7 @@ function saysOf(now) {
   const one = measuredHeads(attention)?.[layer][head], named = one && shown.length === 1 ? ` (${patternText(one)})` : '';
   return [
     atStep(now, `in ${headName(layer, head)}${antecedent < 0 ? named : ''}, `), el('b', {}, placed(tokens, from)), ' puts ', ...on,
-    sunk > 0.1 ? `; ${rounded(sunk)} go to ${sinkNames(now)}` : '', isRemovedAny() ? ', after the removal.' : '.',
+    sunk > 0.1 ? `; ${rounded(sunk)} go to ${sinkNames(now)}` : '', now.isAfter ? ', after the removal.' : '.',
     shown.length > 1 ? ` ${shown.length} heads are shown, each in the colour of its button.` : ''
   ];
 }
@@ -186,7 +187,7 @@ const antecedentSpan = ({antecedent, candidates}) => candidates?.find((span) => 
 // Returns whether a token is the antecedent or belongs to a candidate.
 const isMarked = (token, antecedent, candidates) => token === antecedent || Boolean(candidates?.some((span) => isIn(span, token)));
 
-function drawSentence(figure, view, {tokens, query, antecedent, candidates, heads, attention}, focus, leastWeight, sinks) {
+function drawSentence(figure, view, {tokens, query, antecedent, candidates, heads, attention, isAfter}, focus, leastWeight, sinks) {
   const T = tokens.length, shown = shownHeads(heads);
   const row = T <= 16 ? 32 : 26, size = T <= 16 ? 18 : 15;
   const room = pictureRoom(), column = room > 520 ? 58 : 40, narrowest = 120;  // minimum width of the lines, in pixels
@@ -196,7 +197,7 @@ function drawSentence(figure, view, {tokens, query, antecedent, candidates, head
   const width = Math.min(room, 560 + 2 * labels + figures * column), top = figures ? 34 : 12;
   const left = labels, right = width - labels - figures * column;
   Object.assign(view, {row, top, middle: (left + right) / 2});
-  figure.begin(width, top + T * row + 44, `Attention in ${shown.length} heads. ${looksAt({tokens, heads, attention}, focus.token)}`);
+  figure.begin(width, top + T * row + 44, `Attention in ${counted(shown.length, 'head')}. ${looksAt({tokens, heads, attention}, focus.token)}`);
   const y = (token) => top + (token + 0.5) * row, apart = Math.min(5, row / (shown.length + 1));
   const line = (i, j, weight, colour, opacity, n, dashes) => {
     const shift = (n - (shown.length - 1) / 2) * apart, [from, to] = [y(i) + shift, y(j) + shift];
@@ -233,7 +234,7 @@ function drawSentence(figure, view, {tokens, query, antecedent, candidates, head
     });
   });
   for (const [n, {layer, head}] of shown.entries()) {
-    tokens.forEach((_, j) => isRemoved(layer, head, j) && line(query, j, 0.2, ink.mark, 0.9, n, '4 5'));
+    tokens.forEach((_, j) => isAfter && isRemoved(layer, head, j) && line(query, j, 0.2, ink.mark, 0.9, n, '4 5'));
   }
   tokens.forEach((_, t) => {
     for (const side of ['left', 'right']) {
@@ -274,7 +275,7 @@ function attentionRows({tokens, attention}, wanted) {
       if (!wanted(l, h)) continue;
       attention.of(l, h).forEach((weight, n) => {
         const i = Math.floor(n / T), j = n % T;
-        rows.push([l + 1, h + 1, i + 1, j + 1, tokens[i], tokens[j], weight.toFixed(3)]);
+        rows.push([l + 1, h + 1, i + 1, j + 1, tokens[i], tokens[j], digitsOf(weight, 3)]);
       });
     }
   });

@@ -25,14 +25,13 @@ class Story {
   draw(now) {
     const kind = kindOf(), isText = isOfText(), hasGrid = isText || total(now.heads) > 16;
     const told = kind === 'language' ? numbersPart(now) : kind === 'induction' ? inductionPart(now) : isText ? [] : guidePart(now);
-    renew(this.top, ...answerPart(now, kind), ...told, ...verdictPart());
+    renew(this.top, ...answerPart(now, kind), ...told, ...whyNotLive(now), ...verdictPart(now));
     if (!hasGrid) this.grid.element.remove();
     else if (!this.grid.element.parentNode) this.below.before(this.grid.element);
     if (hasGrid)
       inTurn('grid', () => this.grid.draw(now, {width: sideRoom(), most: 40, wanted: kind === 'language' ? now.live ? 'direct' : 'previous' : 'pattern'}));
     if (!isText) return this.below.replaceChildren();
-    renew(this.below, now.live ? el('p', {}, removeHead(), ...otherRemoved([key(state.layer, state.head)])) : null,
-        runNow().model || runNow().served ? null : el('p', {class: 'note muted'}, runNow().model_missing ?? ''));
+    renew(this.below, now.live ? el('p', {}, removeHead(), ...otherRemoved([key(state.layer, state.head)])) : null);
   }
 }
 
@@ -49,7 +48,7 @@ function answerPart(now, kind) {
   if (rows.length === 0) return isNext ? [el('p', {class: 'note muted'}, 'The predictions after other tokens need the model, which this page does not hold.')] : [];
   const title = isNext ? ['Next token after ', word(placed(now.tokens, token))] : kind === 'masked' ? ['Predictions for ', word(now.tokens[token])] : ['Answer at ', word(placed(now.tokens, token))];
   return [
-    el('h2', {}, ...title, isRemovedAny() ? ', after the removal' : ''),
+    el('h2', {}, ...title, now.isAfter ? ', after the removal' : ''),
     table(['', 'probability', ...(changed ? ['before'] : [])], rows.map(({word: answer, probability, before}) => [
       word(answer), bar(probability, fixed(probability)), ...(changed ? [fixed(before)] : [])
     ]), {'aria-label': 'Answers', class: 'answers'})
@@ -64,7 +63,7 @@ function numbersPart(now) {
     line.bits_per_byte && `${fixed(line.bits_per_byte, 2)} bits per byte`
   ].filter(Boolean).join(' · ') : '';
   return [
-    ...(numbers ? [el('p', {class: 'numbers'}, el('b', {}, numbers), el('span', {class: 'muted'}, ' on held-out text'))] : []),
+    ...(numbers ? [el('p', {class: 'numbers'}, el('b', {}, numbers), el('span', {class: 'muted'}, ` on held-out text${line.step === now.step ? '' : ` at step ${line.step}`}`))] : []),
     ...(bits.length ? [el('p', {class: 'numbers'}, el('b', {}, `${fixed(total(bits) / bits.length, 2)} bits per token`), el('span', {class: 'muted'}, ' on this text'))] : [])
   ];
 }
@@ -78,8 +77,8 @@ function guidePart(now) {
   const names = Array.from({length: span[1] - span[0]}, (_, i) => `${layer}.${head}.${span[0] + i}`);
   const removed = names.every((name) => state.removed.includes(name)), edge = removed ? 'Put the edge back' : 'Remove this edge';
   const from = el('b', {}, visible(tokens[query])), to = el('b', {}, antecedent >= 0 ? spanText(now, span) : placed(tokens, best));
-  const cut = antecedent < 0 ? null : (runNow().causes?.rows ?? []).filter(isRemovedEdge).find((one) => one.layer === layer && one.head === head);
-  const over = cut ? ` Over ${grouped(cut.sentences)} held-out sentences, accuracy ${percent(cut.before)}, and ${percent(cut.accuracy)} after the removal.` : '';
+  const cut = antecedent < 0 ? undefined : cutOf(now, layer, head), other = cut && otherStep(cut, now);
+  const over = cut ? ` ${other ? `At step ${other}, over` : 'Over'} ${grouped(cut.sentences)} held-out sentences, accuracy ${percent(cut.before)}, and ${percent(cut.accuracy)} after the removal.` : '';
   if (!now.live && !cut) return [];
   return [
     el('h2', {}, 'See it, remove it, watch the answer'),
@@ -99,7 +98,7 @@ function firstAnswers({live}, token) {
 
 function answerChange(now) {
   const {whole, after} = firstAnswers(now, now.query), before = fixed(whole.before);
-  if (!isRemovedAny()) return ['The answer is ', el('b', {}, visible(whole.word)), `, with probability ${before}.`];
+  if (!now.isAfter) return ['The answer is ', el('b', {}, visible(whole.word)), `, with probability ${before}.`];
   const change = `: its probability is ${fixed(whole.probability)} instead of ${before}.`;
   return after.word !== whole.word ?
       ['The answer breaks: ', el('b', {}, visible(after.word)), ' instead of ', el('b', {}, visible(whole.word)), change] :
@@ -152,7 +151,7 @@ function inductionPart(now) {
     el('ol', {class: 'guide'},
        line(previous, 'each token takes in the token before it.'),
        line(induction, 'the token attends to the one that follows its earlier copy, and predicts it again.'),
-       arcs && whole ? el('li', {}, ...(isRemovedAny() ? [
+       arcs && whole ? el('li', {}, ...(now.isAfter ? [
          `After the removal the induction head’s weight is ${fixed(arcs[0].weight, 2)}, and `, el('b', {}, visible(whole.word)),
          ` has probability ${fixed(whole.probability, 2)} instead of ${fixed(whole.before, 2)}.`
        ] : ['Remove one of them: the other alone does not continue the pattern.'])) : null)
@@ -160,7 +159,7 @@ function inductionPart(now) {
 }
 
 // The verdict on the causes, from causes_verdict() of inspect/views/view.h.
-function verdictPart() {
-  const verdict = runNow().causes?.verdict[0];
-  return verdict ? [el('p', {class: 'finding'}, el('b', {}, 'Is the attention the cause? '), inWords(verdict), ' ', button('Details', () => chooseTab(views.indexOf(causesView))))] : [];
+function verdictPart(now) {
+  const {causes} = runNow(), verdict = causes?.verdict[0], other = verdict && otherStep(causes, now);
+  return verdict ? [el('p', {class: 'finding'}, el('b', {}, `Is the attention the cause${other ? ` at step ${other}` : ''}? `), inWords(verdict), ' ', button('Details', () => chooseTab(views.indexOf(causesView))))] : [];
 }

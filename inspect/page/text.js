@@ -27,17 +27,21 @@ function direction(tokens) {
 
 function pointName(character) { return `⟨U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`; }
 
-// Formats a number with a minus sign (U+2212).
-const fixed = (x, decimals = 3) => Number.isFinite(x) ? x.toFixed(decimals).replace('-', '−') : '–';
+// Formats a number with a minus sign (U+2212). Rounds a number in the middle of two to the even digit, as the program does.
+const fixed = (x, decimals = 3) => Number.isFinite(x) ? digitsOf(x, decimals).replace('-', '−') : '–';
+function digitsOf(x, decimals) {
+  const text = x.toFixed(decimals), isMiddle = Math.abs(x * 2 ** (decimals + 1) % 2) === 1;  // toFixed() rounds these up
+  return isMiddle && '13579'.includes(text.at(-1)) ? (x * (1 - Number.EPSILON)).toFixed(decimals) : text;
+}
 const signed = (x, decimals = 3) => {
   const zero = Number(x.toFixed(decimals)) === 0;
   return zero ? fixed(0, decimals) : (x > 0 ? '+' : '') + fixed(x, decimals);
 };
 // Returns "28.0 % ± 6.3", or "28.0 %" if the error is unknown.
 const percent = (x, error) =>
-    !Number.isFinite(x) ? '–' : `${(100 * x).toFixed(1)} %${Number.isFinite(error) ? ` ± ${(100 * error).toFixed(1)}` : ''}`;
+    !Number.isFinite(x) ? '–' : `${fixed(100 * x, 1)} %${Number.isFinite(error) ? ` ± ${fixed(100 * error, 1)}` : ''}`;
 const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ',');  // 39,744; toLocaleString() first loads its data for 15 ms
-const rounded = (x) => `${(100 * x).toFixed(0)} %`;
+const rounded = (x) => `${fixed(100 * x, 0)} %`;
 const headName = (layer, head) => `layer ${layer + 1} head ${head + 1}`;
 
 // Returns the word, with its position (from 1) as a subscript if it occurs more than once: the₅.
@@ -163,11 +167,14 @@ function editDistance(a, b) {
   return d[a.length][b.length];
 }
 
-// Returns up to three of `words`, the nearest first.
+// Returns up to three of `words`, the nearest first. Every word of one or two characters is near every other: these must differ in case
+// alone, or be a swap of two characters.
 function nearest(word, words) {
-  const characters = [...word];
+  const characters = [...word], swapped = characters.toReversed().join('');
+  const isNear = (candidate, distance) => characters.length > 2 ? distance <= Math.max(1, characters.length / 3) :
+      candidate.toLowerCase() === word.toLowerCase() || candidate === swapped;
   return words.map((candidate) => ({candidate, distance: editDistance(characters, [...candidate])}))
-      .filter(({distance}) => distance <= Math.max(1, characters.length / 3))
+      .filter(({candidate, distance}) => isNear(candidate, distance))
       .sort((a, b) => a.distance - b.distance)
       .slice(0, 3).map(({candidate}) => candidate);
 }

@@ -53,7 +53,7 @@ const training = {
     const last = Math.max(metrics.at(-1).step, steps.at(-1).step, 1);
     const now = metrics.findLast((line) => line.step <= step) ?? metrics[0];
     this.figure.begin(
-        room, beside ? height : 2 * height, `Loss ${fixed(now.held_out_loss)} and accuracy ${percent(now.held_out_accuracy)} at step ${step}`);
+        room, beside ? height : 2 * height, `Loss ${fixed(now.held_out_loss)} and accuracy ${percent(now.held_out_accuracy)} at step ${now.step}`);
     const losses = content.runs.flatMap((run) => run.metrics).flatMap((line) => [line.train_loss, line.held_out_loss]);
     const largest = Math.max(...losses.filter(Number.isFinite));
     const scoreCurve = ({layer, head, kind, name, colour}) => ({
@@ -102,6 +102,11 @@ function drawPlot(figure, {x, y, width, height, top, ticks, name, curves, area},
       figure.add('rect', {x: labelX + 6 * dash, y: labelY - 2, width: dashed ? 4 : 10, height: 4, fill: colour});
     figure.text(labelX + 14, labelY, says, {'font-size': 12});
     labelX += wide + 14;
+  }
+  if (now.step !== step) {  // the step shown was not measured
+    const says = `at step ${now.step}`;
+    if (labelX + textWidth(says, 12) > x + width) [labelX, labelY] = [left, labelY + 17];
+    figure.text(labelX, labelY, says, {'font-size': 12, fill: ink.muted});
   }
   const low = y + height - 22, high = labelY + 17, place = (at, value) => [left + at / last * inner, low - Math.max(0, Math.min(1, value / top)) * (low - high)];
   const path = (list, of) => list.filter((point) => Number.isFinite(of(point)) && point.step <= last).map((point) => place(point.step, of(point)).map((v) => v.toFixed(1)).join());

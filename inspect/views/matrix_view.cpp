@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace heed {
 namespace {
@@ -65,7 +64,7 @@ std::string row(const SentenceAttention& sentence, const Tensor& weights, int he
   std::string text = (query == sentence.query ? highlighted(fitted, view.terminal) : fitted) + " ";
   for (int key = layout.begin; key < layout.end; ++key) {
     const double weight = weights.at({head, query, key});
-    const std::string figure = layout.words ? fmt::format("{:3}", std::lround(100 * weight)) : "";
+    const std::string figure = layout.words ? fmt::format("{:3.0f}", 100 * weight) : "";
     text += heat_cell(weight, figure, layout.cell, view.terminal);
   }
   return trimmed(text) + "\n";

@@ -18,6 +18,11 @@ TEST_CASE("The URL captures the current view, and a link opens it") {
   // Invalid values give the default view.
   chromium->open(page.file, 1280, false, "#view=nothing&sentence=99&step=7&layer=x&head=-1");
   CHECK(chromium->run("[state.tab, state.sentence, subject().step]") == Json({0, 0, 400}));
+  const std::string lost = "header.lost.hidden ? '' : header.lost.textContent";
+  CHECK(chromium->text(lost) == "This page lacks what its link names: sentence 99; step 7; layer x; view nothing");
+  show(*chromium, "All heads");
+  chromium->settle();
+  CHECK(chromium->text(lost) == "");
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
@@ -45,6 +50,9 @@ TEST_CASE("The URL contains a typed sentence, and a link opens it at the same wo
   CHECK(chromium->run("state.removed") == Json({"0.1"}));
   chromium->open(page.file, 1280, false, "#view=sentence&text=xyzzy");  // a word that the model does not know
   CHECK(chromium->run("state.sentence") == 0);
+  chromium->wait_for("!header.lost.hidden");
+  CHECK(chromium->text("header.lost.textContent") ==
+        "This page lacks what its link names: text “xyzzy”: The model does not know “xyzzy”.");
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 

