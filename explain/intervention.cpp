@@ -156,6 +156,20 @@ Intervention patch(Heads heads, const std::vector<int>& from) {
           }};
 }
 
+Intervention in_text(int text, const Intervention& intervention) {
+  return {intervention.heads(), intervention.value(), [text, intervention](int layer, Tensor& value) {
+            if (text < 0 || text >= value.size(0)) fail("in_text: no text {} among {}", text, value.size(0));
+            Tensor of_text = slice(value, 0, text, text + 1).clone();
+            intervention.apply(layer, of_text);
+            of_text = contiguous(of_text);
+            value = contiguous(value);
+            dispatch(value.dtype(), [&]<class T>() {
+              const std::int64_t count = of_text.numel();
+              std::copy_n(of_text.data<T>(), count, value.mutable_data<T>() + text * count);
+            });
+          }};
+}
+
 namespace {
 
 // Runs `read` while the interventions hold.

@@ -86,6 +86,9 @@ Intervention patch(Heads heads, const Trace& from);
 /// changed.
 Intervention patch(Heads heads, const std::vector<int>& from);
 
+/// Makes the intervention in one text of a batch only: a batch of copies of a text answers under many interventions at once.
+Intervention in_text(int text, const Intervention& intervention);
+
 /// Answers the questions, and keeps every intermediate value, while the interventions hold. Each sees the result of those
 /// before it.
 Answers answer(const Model& model, const Questions& questions, const std::vector<Intervention>& interventions);

@@ -5,11 +5,15 @@ namespace heed {
 
 Hidden states_at_query(const Transformer& transformer, const Questions& questions, Compute compute, Weights weights,
                        const Dropout& drop) {
+  const LayerInput input = questions.computed
+                               ? *questions.computed
+                               : LayerInput{0, drop.with(drop.embedding, transformer.embed(questions.texts))};
+  const Mask mask = transformer.mask_of(questions.texts);
   Hidden hidden;
   if (compute == Compute::query) {
-    hidden = transformer.at(questions.query, questions.texts, weights, drop);
+    hidden = transformer.at(questions.query, input.residual, mask, weights, drop, input.layer);
   } else {
-    hidden = transformer(questions.texts, weights, drop);
+    hidden = transformer(input.residual, mask, weights, drop, input.layer);
     hidden.output = select_rows(hidden.output, questions.query);
   }
   Hook::show(transformer.name, "at_query", hidden.output);

@@ -6,11 +6,19 @@
 
 namespace heed {
 
+/// The input of one layer, which an earlier run computed.
+struct LayerInput {
+  int layer = 0;    ///< from 0
+  Tensor residual;  ///< (B, T, d_model)
+};
+
 /// B texts with one question each, asked at a token.
 struct Questions {
   TextBatch texts;
   Ids query;         ///< (B): the token
   Ids candidates{};  ///< (B, C, 2): begin and end of each candidate; -1 where a text has fewer
+  std::optional<LayerInput>
+      computed{};  ///< a model begins with this layer, and computes those before it no second time
 
   /// Returns the number of questions.
   std::int64_t size() const { return query.numel(); }

@@ -147,10 +147,18 @@ Hidden Transformer::operator()(const TextBatch& texts, Weights weights, const Dr
   return (*this)(drop.with(drop.embedding, embed(texts)), mask_of(texts), weights, drop);
 }
 
-Hidden Transformer::operator()(const Tensor& embedded, const Mask& mask, Weights weights, const Dropout& drop) const {
+std::span<const TransformerBlock> Transformer::blocks_from(int layer) const {
+  if (layer < 0 || (layer > 0 && layer >= std::ssize(blocks))) {
+    fail("Transformer: expected a layer from 0 to {}, got {}", std::ssize(blocks) - 1, layer);
+  }
+  return std::span(blocks).subspan(static_cast<std::size_t>(layer));
+}
+
+Hidden Transformer::operator()(const Tensor& input, const Mask& mask, Weights weights, const Dropout& drop,
+                               int first_layer) const {
   Hidden hidden;
-  Tensor x = embedded;
-  for (const TransformerBlock& block : blocks) {
+  Tensor x = input;
+  for (const TransformerBlock& block : blocks_from(first_layer)) {
     if (&block == &blocks.back()) hidden.last_input = x;
     AttentionResult attended = block(x, mask, weights, drop);
     x = attended.output;
@@ -164,20 +172,20 @@ Hidden Transformer::at(const Ids& query, const TextBatch& texts, Weights weights
   return at(query, drop.with(drop.embedding, embed(texts)), mask_of(texts), weights, drop);
 }
 
-Hidden Transformer::at(const Ids& query, const Tensor& embedded, const Mask& mask, Weights weights,
-                       const Dropout& drop) const {
+Hidden Transformer::at(const Ids& query, const Tensor& input, const Mask& mask, Weights weights, const Dropout& drop,
+                       int first_layer) const {
   const LayerScope scope(name);
   Hidden hidden;
   const TransformerBlock* const last = blocks.empty() ? nullptr : &blocks.back();
   if (last && (last->narrowed(mask).has_band() || last->attention.rotary)) {
     // Tokens differ in visible keys or position, so all are computed.
-    hidden = (*this)(embedded, mask, weights, drop);
+    hidden = (*this)(input, mask, weights, drop, first_layer);
     hidden.output = select_rows(hidden.output, query);
     for (Tensor& layer : hidden.weights) layer = rows_of_heads(layer, query);
     return hidden;
   }
-  Tensor x = embedded;
-  for (const TransformerBlock& block : blocks) {
+  Tensor x = input;
+  for (const TransformerBlock& block : blocks_from(first_layer)) {
     const bool is_last = &block == last;
     if (is_last) hidden.last_input = x;
     AttentionResult attended = is_last ? block.at(query, x, mask, weights, drop) : block(x, mask, weights, drop);

@@ -2,6 +2,7 @@
 #include <heed/nn/block.h>
 
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace heed {
@@ -137,13 +138,14 @@ struct Transformer {
   Tensor embed(const TextBatch& texts, std::int64_t first = 0) const;
   /// Runs the whole model.
   Hidden operator()(const TextBatch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
-  /// Runs the blocks on embeddings x (B, T, d_model).
-  Hidden operator()(const Tensor& x, const Mask& mask, Weights weights = Weights::no, const Dropout& drop = {}) const;
+  /// Runs the blocks from `first_layer` on, whose input is x (B, T, d_model): of the first layer, the embeddings.
+  Hidden operator()(const Tensor& x, const Mask& mask, Weights weights = Weights::no, const Dropout& drop = {},
+                    int first_layer = 0) const;
   /// Computes only token query[b] of each text b in the last layer, if mask and positions allow it.
   Hidden at(const Ids& query, const TextBatch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
-  /// Does the same from embeddings x (B, T, d_model).
+  /// Does the same from the input x (B, T, d_model) of `first_layer`.
   Hidden at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights = Weights::no,
-            const Dropout& drop = {}) const;
+            const Dropout& drop = {}, int first_layer = 0) const;
   /// Appends tokens (B, T) to those of `cache`: (B, T, d_model), equal to the states of the whole text except for
   /// rounding. Throws `Error` beyond max_length tokens and for a model that is not causal; the cache is then as before. Not
   /// recorded.
@@ -152,6 +154,7 @@ struct Transformer {
   Mask mask_of(const TextBatch& texts) const;
 
  private:
+  std::span<const TransformerBlock> blocks_from(int layer) const;
   Tensor normalised(const Tensor& x) const { return final_norm ? (*final_norm)(x) : x; }
 };
 

@@ -1,3 +1,5 @@
+#include "autograd/cpu/thread_pool.h"
+
 #include <heed/autograd/ops.h>
 #include <heed/data/overlap.h>
 #include <heed/explain/sentence_attention.h>
@@ -8,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <mutex>
 #include <utility>
 
 namespace heed {
@@ -66,10 +70,13 @@ HeldOut::HeldOut(const SavedModel& model, const std::vector<Example>& examples, 
   batches_ = NumberedExamples(sentences_, model.vocabulary).batches(128);  // even, so that twins are in one
 }
 
-std::vector<HeldOut::Answer> HeldOut::read(const Read& logits_of) const {
+// Reads every batch, from the input of `layer` if there is one.
+std::vector<HeldOut::Answer> HeldOut::read(const Read& logits_of, const Inputs& inputs, int layer) const {
   std::vector<Answer> result;
-  for (const Batch& batch : batches_) {
-    const Tensor logits = logits_of(questions(batch), result.size());  // (B, vocabulary)
+  for (std::size_t i = 0; i < batches_.size(); ++i) {
+    Questions asked = questions(batches_[i]);
+    if (layer > 0) asked.computed = {layer, inputs[static_cast<std::size_t>(layer)][i]};
+    const Tensor logits = logits_of(asked, result.size());  // (B, vocabulary)
     const std::vector<double> probabilities = softmax(logits.to(DType::float64)).to_vector();
     auto row = probabilities.begin();
     for (std::int64_t b = 0; b < logits.size(0); ++b, row += logits.size(1)) {
@@ -90,23 +97,86 @@ std::vector<HeldOut::Answer> HeldOut::answers() const {
 }
 
 std::vector<HeldOut::Answer> HeldOut::answers(const InterventionOf& intervention) const {
-  return read([&](const Questions& questions, std::size_t first) {
-    const std::span<const Example> batch =
-        std::span(sentences_).subspan(first, static_cast<std::size_t>(questions.size()));
-    return answer(*model_.network, questions, {intervention(batch)}).logits;
+  return answers_from({}, 0, intervention);
+}
+
+std::vector<HeldOut::Answer> HeldOut::answers_from(const Inputs& inputs, int layer,
+                                                   const InterventionOf& intervention) const {
+  return read(
+      [&](const Questions& questions, std::size_t first) {
+        const std::span<const Example> batch =
+            std::span(sentences_).subspan(first, static_cast<std::size_t>(questions.size()));
+        return answer(*model_.network, questions, {intervention(batch)}).logits;
+      },
+      inputs, layer);
+}
+
+// Returns the inputs of `layers`, except of the first layer. They have the bits that a run under an intervention has.
+HeldOut::Inputs HeldOut::inputs_of(const std::set<int>& layers) const {
+  Inputs inputs(static_cast<std::size_t>(this->layers()));
+  const Hook hook([&](const std::string& name, const Tensor& value) {
+    for (const int layer : layers) {
+      if (layer > 0 && name == residual_name(model_.transformer(), layer)) {
+        inputs[static_cast<std::size_t>(layer)].push_back(value);
+      }
+    }
   });
+  if (std::ranges::any_of(layers, [](int layer) { return layer > 0; })) {
+    read([&](const Questions& questions, std::size_t) { return answer(*model_.network, questions).logits; });
+  }
+  return inputs;
+}
+
+// Returns the first layer that the intervention changes.
+int HeldOut::layer_of(const InterventionOf& intervention) const {
+  const std::size_t first_batch = batches_.empty() ? 0 : static_cast<std::size_t>(batches_[0].query.numel());
+  return std::max(0, intervention(std::span(sentences_).first(first_batch)).heads().layer);
+}
+
+// Returns whether a batch is so small that operations on it would leave threads idle, and that each thread may hold one.
+bool HeldOut::threads_share_interventions() const {
+  constexpr double most_bytes = 1 << 28;
+  const TransformerConfig& config = model_.transformer().config;
+  const double T = static_cast<double>(longest(sentences_)),
+               per_token = 4.0 * config.heads() * T + 3.0 * config.block.mlp.width + 12.0 * config.d_model();
+  return 128 * T * per_token * sizeof(float) < most_bytes;
 }
 
 std::vector<std::vector<HeldOut::Answer>> HeldOut::answers(const std::vector<InterventionOf>& interventions,
                                                            const std::function<void()>& begin) const {
   const Share own = share_of(std::ssize(interventions), processes_.rank(), processes_.size());
-  std::vector<double> numbers;
-  for (std::int64_t i = own.first; i < own.end; ++i) {
-    if (begin) begin();
-    for (const Answer& answer : answers(interventions[static_cast<std::size_t>(i)])) {
-      numbers.push_back(answer.probability);
-      numbers.push_back(answer.word);
+  const std::span<const InterventionOf> of_own =
+      std::span(interventions)
+          .subspan(static_cast<std::size_t>(own.first), static_cast<std::size_t>(own.end - own.first));
+  std::vector<int> layer_at;
+  for (const InterventionOf& one : of_own) layer_at.push_back(layer_of(one));
+  const Inputs inputs = inputs_of({layer_at.begin(), layer_at.end()});
+  std::vector<std::vector<Answer>> given(of_own.size());
+  std::vector<std::exception_ptr> errors(of_own.size());  // a tile must not throw
+  std::mutex one_at_a_time;
+  const auto answer_one = [&](std::int64_t index) {
+    const auto i = static_cast<std::size_t>(index);
+    try {
+      if (begin) {
+        const std::lock_guard lock(one_at_a_time);
+        begin();
+      }
+      given[i] = answers_from(inputs, layer_at[i], of_own[i]);
+    } catch (...) {
+      errors[i] = std::current_exception();
     }
+  };
+  if (threads_share_interventions()) {
+    cpu::parallel_for(std::ssize(of_own), 1, [&](std::int64_t first, std::int64_t) { answer_one(first); });
+  } else {
+    for (std::int64_t i = 0; i < std::ssize(of_own); ++i) answer_one(i);
+  }
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  std::vector<double> numbers;
+  for (const std::vector<Answer>& of_one : given) {
+    for (const Answer& answer : of_one) numbers.insert(numbers.end(), {answer.probability, 1.0 * answer.word});
   }
   numbers = processes_.gather(numbers);
   std::vector<std::vector<Answer>> all(interventions.size());

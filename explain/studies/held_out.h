@@ -4,6 +4,7 @@
 #include <heed/explain/studies/interval.h>
 
 #include <functional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -43,8 +44,9 @@ class HeldOut {
   /// Returns the answers with nothing changed, or while an intervention holds. Throws NotFinite where they are infinite or NaN.
   std::vector<Answer> answers() const;
   std::vector<Answer> answers(const InterventionOf& intervention) const;  ///< while it holds
-  /// Returns the answers while each of `interventions` holds. The processes share these out, and all get the answers. Calls
-  /// `begin` before each intervention of this process.
+  /// Returns the answers while each of `interventions` holds. The processes share these out, and all get the answers. The
+  /// threads of a process share its part. The layers before an intervention are computed once for all. Calls `begin` before
+  /// each intervention of this process, on any thread, one call at a time.
   std::vector<std::vector<Answer>> answers(const std::vector<InterventionOf>& interventions,
                                            const std::function<void()>& begin = {}) const;
 
@@ -65,7 +67,12 @@ class HeldOut {
  private:
   // Reads every batch: answer(questions, first sentence).
   using Read = std::function<Tensor(const Questions& questions, std::size_t first)>;
-  std::vector<Answer> read(const Read& logits_of) const;
+  using Inputs = std::vector<std::vector<Tensor>>;  // of layers, per batch
+  std::vector<Answer> read(const Read& logits_of, const Inputs& inputs = {}, int layer = 0) const;
+  std::vector<Answer> answers_from(const Inputs& inputs, int layer, const InterventionOf& intervention) const;
+  Inputs inputs_of(const std::set<int>& layers) const;
+  int layer_of(const InterventionOf& intervention) const;
+  bool threads_share_interventions() const;
 
   const SavedModel& model_;
   std::vector<Example> sentences_;

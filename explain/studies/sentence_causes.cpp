@@ -5,12 +5,39 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <span>
 
 namespace heed {
 namespace {
 
-constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
+constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
+
+// Interventions on a text, and what receives the logits of each.
+struct Change {
+  Intervention intervention;
+  std::function<void(const std::vector<double>& logits)> use;
+};
+
+// `count` copies of a question, whose model begins with `layer`.
+Questions copies(const Questions& one, int count, int layer, const Tensor& residual) {
+  const auto repeated = [&](const Ids& ids) {
+    if (ids.numel() == 0) return ids;
+    std::vector<std::int32_t> values;
+    for (int i = 0; i < count; ++i) values.insert(values.end(), ids.data(), ids.data() + ids.numel());
+    Shape shape = ids.shape();
+    shape[0] = count;
+    return Ids(shape, std::move(values));
+  };
+  std::vector<int> lengths;
+  if (!one.texts.lengths.empty()) lengths.assign(static_cast<std::size_t>(count), one.texts.lengths[0]);
+  const Tensor input = contiguous(broadcast_to(residual, {count, residual.size(1), residual.size(2)}));
+  return {.texts = {repeated(one.texts.tokens), lengths, repeated(one.texts.segments)},
+          .query = repeated(one.query),
+          .candidates = repeated(one.candidates),
+          .computed = LayerInput{layer, input}};
+}
 
 // A text and everything that the model computes for it.
 struct ReadText {
@@ -28,11 +55,30 @@ struct ReadText {
   }
 
   std::vector<double> logits() const { return seen.logits.to_vector(); }
-  std::vector<double> logits_with(const Intervention& change) const {
-    return heed::answer(*model.network, asked, {change}).logits.to_vector();
-  }
   std::string answer(std::size_t index) const {
     return answer_text(*model.network, model.vocabulary, example, static_cast<int>(index));
+  }
+
+  // Makes changes in one layer. A batch of copies of the text answers under many of them at once, so that the parameters are
+  // read once for all, and from this layer on, since the layers before it are not changed.
+  void answer_under(int layer, const std::vector<Change>& changes, Passes& passes) const {
+    constexpr std::size_t tokens_at_once = 1024;
+    const std::size_t most = std::max<std::size_t>(1, tokens_at_once / example.tokens.size());
+    for (std::size_t first = 0; first < changes.size(); first += most) {
+      const std::size_t count = std::min(most, changes.size() - first);
+      std::vector<Intervention> interventions;
+      for (std::size_t i = 0; i < count; ++i) {
+        passes.next();
+        interventions.push_back(in_text(static_cast<int>(i), changes[first + i].intervention));
+      }
+      const Tensor& residual = seen.layers[static_cast<std::size_t>(layer)].residual_in;
+      const Questions many = copies(asked, static_cast<int>(count), layer, residual);
+      const Tensor logits = heed::answer(*model.network, many, interventions).logits;  // (count, answers)
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto row = static_cast<std::int64_t>(i);
+        changes[first + i].use(slice(logits, 0, row, row + 1).to_vector());
+      }
+    }
   }
 };
 
@@ -99,8 +145,8 @@ SentenceCauses sentence_causes(const SavedModel& model, const Example& example, 
                         .query = example.query,
                         .answer = text.answer(answer),
                         .probability = probability(before, answer),
-                        .difference = no_figure,
-                        .pair_difference = no_figure};
+                        .difference = not_measured,
+                        .pair_difference = not_measured};
   const auto measure = [&](const std::vector<double>& logits) {
     return counterpart ? logits[answer] - logits[rival] : probability(logits, answer);
   };
@@ -121,7 +167,7 @@ SentenceCauses sentence_causes(const SavedModel& model, const Example& example, 
     for (int head = 0; head < model.heads(); ++head) {
       if ((among.layer >= 0 && layer != among.layer) || (among.head >= 0 && head != among.head)) continue;
       SentenceCauses::Head& one = result.heads.emplace_back();
-      one.layer = layer, one.head = head, one.zero_weight = one.restored = no_figure;
+      one.layer = layer, one.head = head, one.zero_weight = one.restored = not_measured;
       for (int key = 0; key < T; ++key) one.weights.push_back(weight_of(text, {layer, head}, key));
       passes += counterpart ? 3 : 2;
       passes += std::ranges::any_of(one.weights, is_cut);
@@ -129,29 +175,44 @@ SentenceCauses sentence_causes(const SavedModel& model, const Example& example, 
     }
   }
   Passes pass("causes", passes, progress);
-  for (SentenceCauses::Head& one : result.heads) {
-    const Heads at{one.layer, one.head};
-    const auto changed = [&](const Intervention& change) {
-      pass.next();
-      return measure(text.logits_with(change)) - measure(before);
-    };
-    pass.next();
-    const std::vector<double> without = text.logits_with(ablate(at));
-    one.zero = measure(without) - measure(before);
-    one.answer_without = text.answer(index_of_largest(without));
-    const Tensor& output = text.seen.layers[static_cast<std::size_t>(at.layer)].head_output;
-    one.mean = changed(ablate(at, mean_over_tokens(output), {example.query}));
-    for (int key = 0; key < T; ++key) {
+  const auto into = [&measure, &before](double& figure) {
+    return [&, to = &figure](const std::vector<double>& logits) { *to = measure(logits) - measure(before); };
+  };
+  for (auto first = result.heads.begin(), end = first; first != result.heads.end(); first = end) {
+    const int layer = first->layer;
+    end = std::find_if(first, result.heads.end(), [&](const SentenceCauses::Head& one) { return one.layer != layer; });
+    const std::span<SentenceCauses::Head> heads(first, end);
+    const MeanOutput mean = mean_over_tokens(text.seen.layers[static_cast<std::size_t>(layer)].head_output);
+    std::vector<Change> changes, of_largest_cuts, in_counterpart;
+    for (SentenceCauses::Head& one : heads) {
+      const Heads at{layer, one.head};
+      changes.push_back({ablate(at), [&](const std::vector<double>& without) {
+                           one.zero = measure(without) - measure(before);
+                           one.answer_without = text.answer(index_of_largest(without));
+                         }});
+      changes.push_back({ablate(at, mean, {example.query}), into(one.mean)});
+      one.cuts.resize(static_cast<std::size_t>(T), not_measured);
+      for (int key = 0; key < T; ++key) {
+        const auto k = static_cast<std::size_t>(key);
+        if (is_cut(one.weights[k]))
+          changes.push_back({cut(at, Edge{example.query, {key, key + 1}}), into(one.cuts[k])});
+      }
+      if (counterpart) {
+        in_counterpart.push_back({patch(at, text.seen), [&](const std::vector<double>& patched) {
+                                    one.restored = (measure(patched) - result.pair_difference) /
+                                                   (result.difference - result.pair_difference);
+                                  }});
+      }
+    }
+    text.answer_under(layer, changes, pass);
+    for (SentenceCauses::Head& one : heads) {
+      const int key = one.largest_cut();
+      if (key < 0) continue;
       const Edge edge{example.query, {key, key + 1}};
-      one.cuts.push_back(is_cut(one.weights[static_cast<std::size_t>(key)]) ? changed(cut(at, edge)) : no_figure);
+      of_largest_cuts.push_back({zero_weight({layer, one.head}, edge), into(one.zero_weight)});
     }
-    if (const int key = one.largest_cut(); key >= 0) {
-      one.zero_weight = changed(zero_weight(at, Edge{example.query, {key, key + 1}}));
-    }
-    if (!counterpart) continue;
-    pass.next();
-    const double patched = measure(counterpart->logits_with(patch(at, text.seen)));
-    one.restored = (patched - result.pair_difference) / (result.difference - result.pair_difference);
+    text.answer_under(layer, of_largest_cuts, pass);
+    if (counterpart) counterpart->answer_under(layer, in_counterpart, pass);
   }
   return result;
 }

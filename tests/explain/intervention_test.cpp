@@ -142,6 +142,37 @@ TEST_CASE("ablate, cut, keep_only and patch change the trace and the answer of o
   CHECK(of_other.layers[1].head_output.to_vector() == trace(network, other).layers[1].head_output.to_vector());
 }
 
+TEST_CASE("in_text changes one text of a batch") {
+  const SavedModel model = small_model();
+  Questions two = questions(NumberedExamples({sentences()[0], sentences()[2]}, model.vocabulary).batch(0, 2));
+  const Tensor before = answer(*model.network, two, std::vector<Intervention>{}).logits;
+  const Tensor all = answer(*model.network, two, {ablate({0, 1})}).logits;
+  const Tensor second = answer(*model.network, two, {in_text(1, ablate({0, 1}))}).logits;
+  CHECK(max(abs(slice(second, 0, 0, 1) - slice(before, 0, 0, 1))).item() < 1e-6);
+  CHECK(max(abs(slice(second, 0, 1, 2) - slice(all, 0, 1, 2))).item() < 1e-6);
+  CHECK(max(abs(slice(second, 0, 1, 2) - slice(before, 0, 1, 2))).item() > 1e-6);
+  CHECK(message([&] {
+          answer(*model.network, two, {in_text(2, ablate({0, 1}))});
+        }) == "encoder.0.attention: in_text: no text 2 among 2");
+}
+
+TEST_CASE("A model continues from the input of a layer as if it had computed it") {
+  for (const TransformerConfig& config : {small_config(), modern_config()}) {
+    const SavedModel model = small_model(answerer_of(config));
+    Questions asked = questions(*model.network, model.vocabulary, sentences()[0]);
+    const Trace seen = trace(*model.network, asked);
+    for (const Compute compute : {Compute::all, Compute::query}) {
+      const std::vector<double> whole = answer(*model.network, asked, compute).logits.to_vector();
+      Questions from = asked;
+      from.computed = LayerInput{1, seen.layers[1].residual_in};
+      const std::vector<double> continued = answer(*model.network, from, compute).logits.to_vector();
+      for (std::size_t i = 0; i < whole.size(); ++i) CHECK(continued[i] == Approx(whole[i]).margin(1e-6));
+      from.computed = LayerInput{2, seen.layers[1].residual_in};
+      CHECK(message([&] { answer(*model.network, from, compute); }).ends_with("expected a layer from 0 to 1, got 2"));
+    }
+  }
+}
+
 TEST_CASE("Interventions in a layer, head or edge that does not exist are refused") {
   const SavedModel model = small_model();
   const Questions asked = questions(*model.network, model.vocabulary, sentences()[0]);

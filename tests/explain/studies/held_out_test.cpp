@@ -1,6 +1,7 @@
 #include "tests/explain/studies/helpers.h"
 #include "tests/message.h"
 
+#include <heed/autograd/machine.h>
 #include <heed/explain/studies/held_out.h>
 
 using namespace heed;
@@ -26,4 +27,42 @@ TEST_CASE("HeldOut::answers throws for values that are not finite, and names the
   CHECK(message([&] { held_out.answers(); })
             .starts_with("the model computes values that are not finite, the first of them in "
                          "encoder.1.attention_norm.output (1, 5, 8): "));
+}
+
+TEST_CASE("HeldOut answers under many interventions as under each, to the bit, for any number of threads") {
+  TransformerConfig config = small_config();
+  config.layers = 3;
+  const SavedModel model = small_model(answerer_of(config));
+  const HeldOut held_out(model, sentences(), any_number);
+  std::vector<InterventionOf> interventions;
+  for (int layer = -1; layer < 3; ++layer) {
+    interventions.emplace_back([layer](auto) { return ablate({layer, layer < 0 ? -1 : 1}); });
+    interventions.push_back(cut_in_each({layer, 0}, [](const Example& e) { return Edge{e.query, {0, 1}}; }));
+    interventions.push_back(patch_from_counterparts({layer, 0}));
+  }
+  std::vector<std::vector<HeldOut::Answer>> each;
+  for (const InterventionOf& one : interventions) each.push_back(held_out.answers(one));
+  const int before = threads();
+  for (const int count : {1, 2, 5}) {
+    set_threads(count);
+    CAPTURE(count);
+    int begun = 0;
+    const auto all = held_out.answers(interventions, [&] { ++begun; });
+    CHECK(begun == std::ssize(interventions));
+    REQUIRE(all.size() == each.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      for (std::size_t k = 0; k < all[i].size(); ++k) {
+        CHECK((all[i][k].probability == each[i][k].probability && all[i][k].word == each[i][k].word));
+      }
+    }
+  }
+  set_threads(before);
+}
+
+TEST_CASE("HeldOut passes an error of an intervention on from any thread") {
+  const SavedModel model = small_model();
+  const HeldOut held_out(model, sentences(), any_number);
+  const std::vector<InterventionOf> some{[](auto) { return ablate({0, 0}); }, [](auto) { return ablate({0, 7}); }};
+  CHECK(message([&] { held_out.answers(some); }) ==
+        "Intervention: no layer 0 head 7 in a model of 2 layers with 2 heads (from 0)");
 }
