@@ -183,10 +183,13 @@ function whyContent(parts, tokens, layer, head, from, to, rather) {
          ` removed: the weight is ${fixed(after, 2)} instead of ${fixed(weight, 2)}`, ...(!parts.answer ? ['.'] : [', and ', el('b', {}, visible(parts.answer)),
          ` has probability ${fixed(probability)} instead of ${fixed(parts.probability)}.`])));
   const meets = new TableBelow('Query × key terms');
-  meets.draw(() => table(
-      [`in ${ask}`, `in ${answer}`, 'ahead by'],
-      parts.products.slice(0, 12).map(({query, key, ahead}) => [partName(parts.query[query], tokens), partName(parts.key[key], tokens), signedBar(ahead)]),
-      {'aria-label': 'Query × key terms'}));
+  meets.draw(() => {
+    const shown = parts.products.slice(0, 12), present = (side) => side.filter((part) => part.score !== 0 || part.ahead !== 0).length;
+    const rows = shown.map(({query, key, ahead}) => [partName(parts.query[query], tokens), partName(parts.key[key], tokens), signedBar(ahead)]);
+    const others = present(parts.query) * present(parts.key) - shown.length;
+    if (others > 0) rows.push([`${others} others`, '', signedBar(score - reference - total(shown.map(({ahead}) => ahead)))]);
+    return table([`in ${ask}`, `in ${answer}`, 'ahead by'], rows, {'aria-label': 'Query × key terms'});
+  });
   const source = (side, itself) => {
     const two = furthest(side.slice(0, -1), 2).filter((n) => side[n].ahead > 0).map((n) => partPhrase(side[n], tokens, itself));
     return two.length ? `comes mainly from ${two.join(' and ')}` : 'has no large part that raises the weight';

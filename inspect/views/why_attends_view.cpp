@@ -12,7 +12,7 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t shown_parts = 6;
+constexpr std::int64_t shown_parts = 6;
 
 // "layer 1 head 2 from tired"
 std::string part_name(const ScoreParts& of, const ScoreParts::Part& part) {
@@ -24,6 +24,11 @@ std::string part_name(const ScoreParts& of, const ScoreParts::Part& part) {
 
 std::string figure_of(double value) { return std::abs(value) < 0.005 ? " 0.00" : fmt::format("{:+.2f}", value); }
 
+// Returns the line by which a list adds up.
+std::string others_text(std::int64_t count, double sum) {
+  return count > 0 ? fmt::format("  {:>7}  {} others\n", figure_of(sum), count) : "";
+}
+
 // Returns the parts with the largest absolute lead, and the sum of the rest.
 std::string parts_text(const ScoreParts& of, const std::vector<ScoreParts::Part>& parts) {
   std::vector<const ScoreParts::Part*> order;
@@ -33,17 +38,36 @@ std::string parts_text(const ScoreParts& of, const std::vector<ScoreParts::Part>
   std::ranges::stable_sort(order, std::greater(), [](const auto* part) { return std::abs(part->ahead); });
   std::string text;
   double rest = 0;
-  for (std::size_t i = 0; i < order.size(); ++i) {
+  for (std::int64_t i = 0; i < std::ssize(order); ++i) {
+    const ScoreParts::Part& part = *order[static_cast<std::size_t>(i)];
     if (i < shown_parts) {
-      text += fmt::format("  {:>7}  {}\n", figure_of(order[i]->ahead), part_name(of, *order[i]));
+      text += fmt::format("  {:>7}  {}\n", figure_of(part.ahead), part_name(of, part));
     } else {
-      rest += order[i]->ahead;
+      rest += part.ahead;
     }
   }
-  if (order.size() > shown_parts) {
-    text += fmt::format("  {:>7}  {} others\n", figure_of(rest), order.size() - shown_parts);
+  return text + others_text(std::ssize(order) - shown_parts, rest);
+}
+
+// Returns the products with the largest absolute lead, and the sum of the rest.
+std::string products_text(const ScoreParts& of, const Terminal& terminal) {
+  const auto name = [&](const std::vector<ScoreParts::Part>& side, int part) {
+    return part_name(of, side[static_cast<std::size_t>(part)]);
+  };
+  const auto present = [](const std::vector<ScoreParts::Part>& side) {  // without biases their part is 0
+    return std::ranges::count_if(side, [](const auto& one) { return one.score != 0 || one.ahead != 0; });
+  };
+  std::string text;
+  double rest = of.score - of.reference;
+  std::int64_t shown = 0;
+  for (const auto& [query, key, score, ahead] : of.products) {
+    if (shown == shown_parts || ahead == 0) break;  // in order of their size
+    text += paragraph(fmt::format("  {:>7}  {} x {}", figure_of(ahead), name(of.query, query), name(of.key, key)),
+                      terminal, 11);
+    rest -= ahead;
+    ++shown;
   }
-  return text;
+  return text + others_text(present(of.query) * present(of.key) - shown, rest);
 }
 
 std::string one_text(const ScoreParts& of, int antecedent, bool is_text, const View& view) {
@@ -58,15 +82,7 @@ std::string one_text(const ScoreParts& of, int antecedent, bool is_text, const V
       view.terminal);
   text += fmt::format("query contributions: {}\n", from) + parts_text(of, of.query);
   text += fmt::format("key contributions: {}\n", to) + parts_text(of, of.key);
-  text += "query x key terms\n";
-  for (std::size_t i = 0; i < std::min(shown_parts, of.products.size()); ++i) {
-    const auto& [query, key, score, ahead] = of.products[i];
-    if (ahead == 0) break;  // in order of their size
-    text += paragraph(
-        fmt::format("  {:>7}  {} x {}", figure_of(ahead), part_name(of, of.query[static_cast<std::size_t>(query)]),
-                    part_name(of, of.key[static_cast<std::size_t>(key)])),
-        view.terminal, 11);
-  }
+  text += "query x key terms\n" + products_text(of, view.terminal);
   text += paragraph(fmt::format("removed from the input of layer {}:", of.layer + 1), view.terminal);
   for (const auto& [of_query, part, weight, probability] : of.cuts) {
     const ScoreParts::Part& taken = (of_query ? of.query : of.key)[static_cast<std::size_t>(part)];

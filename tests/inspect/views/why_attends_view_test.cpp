@@ -7,8 +7,41 @@
 #include <heed/files/file.h>
 
 #include <cmath>
+#include <sstream>
 
 using namespace heed;
+
+namespace {
+
+// Returns the sums of the lists of figures in a text, one line per figure, each list below a heading.
+std::vector<double> sums_of_lists(const std::string& text) {
+  std::vector<double> sums;
+  bool is_in_list = false;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_figure =
+        line.size() > 9 && line.starts_with("  ") && line.substr(7, 4).find("  ") == 2 && line[6] == '.';
+    if (is_figure && !is_in_list) sums.push_back(0);
+    if (is_figure) sums.back() += std::stod(line.substr(2, 7));
+    is_in_list = is_figure;
+  }
+  return sums;
+}
+
+}  // namespace
+
+TEST_CASE("Each list of inspect why adds up to the difference of the scores") {
+  const SavedModel model = small_model();
+  Example example = question(model, "The animal didn't cross the street because it was too tired");
+  example.antecedent = 1;
+  const Dump dump{model.step, {attend(*model.network, model.vocabulary, example)}};
+  const View view{.terminal = {.width = 200}, .layer = 2, .head = 1};
+  const std::vector<ScoreParts> all = why_attends(model, dump, dump.sentences, view);
+  const std::vector<double> sums = sums_of_lists(why_attends_view(all, dump, view));
+  REQUIRE(sums.size() == 3);
+  for (const double sum : sums)
+    CHECK(std::abs(sum - (all[0].score - all[0].reference)) < 0.05);  // each line is rounded
+}
 
 TEST_CASE("inspect why prints the parts of a score, as text and JSON, for the pointing or chosen head") {
   const ScratchDirectory place;
