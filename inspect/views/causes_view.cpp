@@ -124,7 +124,7 @@ std::string attribution_text(const Attribution& one, bool is_text, const View& v
 }
 
 // Selects all heads of a small model. In a larger model, selects the heads with the most weight on the antecedent, or if it
-// is unknown, those whose ablation changes the answers most.
+// is unknown, those whose output, replaced, changes the answers most.
 ShownHeads heads_of(const Causes& causes, const View& view) {
   std::vector<int> heads;
   for (const Cause& row : causes.rows) {
@@ -134,8 +134,11 @@ ShownHeads heads_of(const Causes& causes, const View& view) {
   }
   const auto importance = [&](HeadIndex at) {
     if (const Cause* edge = causes.find(Cause::What::edge, at.layer, at.head, "antecedent")) return edge->weight;
-    const Cause* zeroed = causes.find(Cause::What::zero_ablation, at.layer, at.head);
-    return zeroed ? std::abs(zeroed->probability) : 0;
+    double most = 0;
+    for (const auto what : {Cause::What::zero_ablation, Cause::What::mean_ablation, Cause::What::patch_head}) {
+      if (const Cause* row = causes.find(what, at.layer, at.head)) most = std::max(most, std::abs(row->probability));
+    }
+    return most;
   };
   const ShownHeads all = shown_heads(heads, view, always_shown, importance);
   return all.of <= always_shown ? all : shown_heads(heads, view, static_cast<int>(of_many), importance);
@@ -185,9 +188,10 @@ std::string causes_view(const Causes& causes, const View& view) {
     if (last_of_layer && !view.head) text += rows_text(causes, layer, -1, view);
   }
   if (!view.layer && !view.head) text += rows_text(causes, -1, -1, view);
-  text +=
-      left_out_text(shown, causes.pointing ? "those with the most weight on the antecedent" : "those that change most",
-                    view.terminal);
+  text += left_out_text(shown,
+                        causes.pointing ? "those with the most weight on the antecedent"
+                                        : "those whose output, zeroed, averaged or patched, changes most",
+                        view.terminal);
   if (causes.attribution.empty()) return text;
   text += "\n" + paragraph("Attribution: parts that add up to the logit of an answer", view.terminal);
   for (const Attribution& one : causes.attribution) text += attribution_text(one, causes.is_text, view);

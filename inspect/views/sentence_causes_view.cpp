@@ -29,8 +29,15 @@ double largest_cut_of(const Head& head) {
   return token < 0 ? 0 : head.cuts[static_cast<std::size_t>(token)];
 }
 
-// The share that patching restores, or the size of the change by zero ablation.
-double importance_of(const Head& head) { return std::isnan(head.restored) ? std::abs(head.zero) : head.restored; }
+// The share that patching restores, or the size of the change by zero ablation: what the verdict is about.
+double measured_effect(const Head& head) { return std::isnan(head.restored) ? std::abs(head.zero) : head.restored; }
+
+// The largest absolute change of the measure in any column of the table. A patch changes the counterpart's.
+double largest_effect(const SentenceCauses& causes, const Head& head) {
+  const double patched = head.restored * (causes.difference - causes.pair_difference);
+  return std::max({std::abs(head.zero), std::abs(head.mean), std::abs(largest_cut_of(head)),
+                   std::isnan(patched) ? 0 : std::abs(patched)});
+}
 
 std::string verdict_of_ablation(const SentenceCauses& causes, const Head& most) {
   const std::string answer = token_text(causes.answer);
@@ -53,7 +60,7 @@ std::string verdict_of_patch(const SentenceCauses& causes, const Head& most) {
 }
 
 std::vector<std::string> verdict(const SentenceCauses& causes, bool is_whole_model) {
-  const Head& most = *std::ranges::max_element(causes.heads, {}, importance_of);
+  const Head& most = *std::ranges::max_element(causes.heads, {}, measured_effect);
   std::vector<std::string> lines{causes.has_rival() ? verdict_of_patch(causes, most)
                                                     : verdict_of_ablation(causes, most)};
   if (!is_whole_model) lines[0] = "Of the heads measured: " + lines[0];
@@ -116,15 +123,18 @@ std::string sentence_causes_view(const SentenceCauses& causes, const View& view)
   const std::size_t most =
       static_cast<std::size_t>(heads_that_fit(terminal, causes.has_rival() ? 2 : 1, terminal.width < 80 ? 2 : 1));
   if (!view.layer && !view.head) {
-    std::ranges::stable_sort(heads, std::greater<>(), importance_of);
+    std::ranges::stable_sort(heads, std::greater<>(), [&](const Head& head) { return largest_effect(causes, head); });
     heads.resize(std::min(heads.size(), most));
   }
   for (const Head& head : heads) text += head_text(causes, head, terminal);
   if (heads.size() < causes.heads.size()) {
-    text +=
-        paragraph(fmt::format("Shown: {} of {} heads, those with the largest effect. --layer {} shows all of layer {}.",
-                              heads.size(), causes.heads.size(), heads[0].layer + 1, heads[0].layer + 1),
-                  terminal);
+    text += paragraph(
+        fmt::format("Shown: {} of {} heads, sorted by their largest absolute change in any column{}. --layer {} shows "
+                    "all of layer {}, --json all heads.",
+                    heads.size(), causes.heads.size(),
+                    causes.has_rival() ? " (patched: of the pair's logit difference)" : "", heads[0].layer + 1,
+                    heads[0].layer + 1),
+        terminal);
   }
   return text;
 }

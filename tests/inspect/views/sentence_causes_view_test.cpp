@@ -93,10 +93,32 @@ TEST_CASE("sentence_causes_view fits the terminal, and names the heads that it l
   SentenceCauses large = found();
   for (int head = 0; head < 98; ++head) large.heads.push_back(large.heads[1]);
   const std::string text = sentence_causes_view(large, {});
-  CHECK(text.find("heads, those with the largest effect. --layer 1 shows all of") != text.npos);
+  CHECK(text.find("heads, sorted by their largest absolute change in any column.\n--layer 1 shows all of") !=
+        text.npos);
   View view;
   view.layer = 1;
   CHECK(sentence_causes_view(found(), view).starts_with("Of the heads measured: paris depends most on"));
+}
+
+TEST_CASE("sentence_causes_view shows a head that is large in one column only") {
+  const auto shown = [](const SentenceCauses& causes, const char* head) {
+    return sentence_causes_view(causes, {}).find(head) != std::string::npos;
+  };
+  for (const bool is_pair : {false, true}) {
+    CAPTURE(is_pair);
+    SentenceCauses causes = is_pair ? with_pair() : found();
+    if (is_pair) causes.heads[1].restored = 0;
+    for (int head = 0; head < 98; ++head) causes.heads.push_back(causes.heads[1]);
+    causes.heads.push_back({.layer = 6, .head = 6, .zero = -0.596, .answer_without = "paris", .restored = 0});
+    causes.heads.push_back({.layer = 7, .head = 7, .mean = 0.7, .answer_without = "paris", .restored = 0});
+    causes.heads.push_back(
+        {.layer = 8, .head = 8, .answer_without = "paris", .weights = {1}, .cuts = {-0.8}, .restored = 0});
+    if (is_pair) causes.heads.push_back({.layer = 9, .head = 9, .answer_without = "paris", .restored = -0.125});
+    CHECK(shown(causes, "\nlayer 7 head 7 "));
+    CHECK(shown(causes, "\nlayer 8 head 8 "));
+    CHECK(shown(causes, "\nlayer 9 head 9 "));
+    if (is_pair) CHECK(shown(causes, "\nlayer 10 head 10 "));
+  }
 }
 
 TEST_CASE("sentence_causes_json writes null for undefined values") {
