@@ -263,14 +263,23 @@ std::vector<std::vector<Example>> with_twins(const std::vector<Example>& example
   return groups;
 }
 
-void hold_out_tenth(Task& task, std::vector<std::vector<Example>> groups, Random random) {
+void hold_out(Task& task, std::vector<std::vector<Example>> groups, Fold fold, Random random) {
   if (groups.size() < 2)
     fail("task '{}': {} group of examples; expected two to hold one out", task.name, groups.size());
+  if (fold.of < 2 || fold.number < 1 || fold.number > fold.of) {
+    fail("hold_out: expected a part from 1 to the number of parts, at least 2, got {} of {}", fold.number, fold.of);
+  }
+  if (std::ssize(groups) < fold.number) {
+    fail("task '{}': {} groups of examples (sentences, minimal pairs, stories) make no {} parts to hold out in turn",
+         task.name, groups.size(), fold.of);
+  }
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   random.shuffle(order);
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    std::vector<Example>& set = order[i] % 10 == 0 ? task.held_out : task.train;
+    std::vector<Example>& set =
+        order[i] % static_cast<std::size_t>(fold.of) + 1 == static_cast<std::size_t>(fold.number) ? task.held_out
+                                                                                                  : task.train;
     std::vector<Example>& group = groups[i];
     const bool is_pair = group.size() == 2 && group[0].twin >= 0 && group[1].twin >= 0;
     for (std::size_t k = 0; k < group.size(); ++k) {

@@ -141,9 +141,14 @@ void append_set(std::vector<Sentence>& all, std::vector<Sentence> more) {
 /// Returns groups of each example and its counterpart, in the order of the first of them.
 std::vector<std::vector<Example>> with_twins(const std::vector<Example>& examples);
 
-/// Holds out a tenth of the groups, chosen by `random`. Groups (minimal pairs, stories) stay together. The counterparts of a
-/// pair refer to each other in their new set.
-void hold_out_tenth(Task& task, std::vector<std::vector<Example>> groups, Random random);
+/// The part of a set that is held out: one of `of` parts, counted from 1. All parts together are the set.
+struct Fold {
+  int number = 1, of = 10;
+};
+
+/// Holds out a part of the groups, chosen by `random`. Groups (minimal pairs, stories) stay together. The counterparts of a
+/// pair refer to each other in their new set. Throws Error when there are fewer groups than parts to train on and to hold out.
+void hold_out(Task& task, std::vector<std::vector<Example>> groups, Fold fold, Random random);
 
 /// A control: replaces each answer with the distractor with probability 1/2, or with any candidate, equally likely
 /// (including none of them, if the set has such answers). Throws Error for an example without distractor and candidates.

@@ -33,7 +33,7 @@ Task make_task() {
   pair_twins(examples);
   Task task;
   task.name = "hunters";
-  hold_out_tenth(task, with_twins(examples), Random(1));
+  hold_out(task, with_twins(examples), {}, Random(1));
   complete(task);  // its vocabulary and longest text
   return task;
 }

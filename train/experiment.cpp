@@ -128,6 +128,10 @@ ModelConfig model_config(const Config& config, const Task& task) {
 
 }  // namespace
 
+Task make_task(const Config& config) {
+  return make_task(config.data, Random(config.data_seed > 0 ? config.data_seed : config.seed).stream("data"));
+}
+
 Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, Values values) {
   Experiment e{.config = config,
                .task = {},
@@ -139,7 +143,7 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
                .memory = {}};
   std::optional<ModelConfig> continued;
   if (config.pretrained) continued = continued_config(config);  // refuses a task before its data is read
-  e.task = make_task(config.data, Random(config.seed).stream("data"));
+  e.task = make_task(config);
   if (continued) {
     e.task.vocabulary = config.pretrained->vocabulary;
     e.model.pretrained_config = config.pretrained->pretrained_config;

@@ -25,6 +25,9 @@ struct Experiment {
 
 enum class Resumed { no, yes };  // yes: model.from is not read, since a checkpoint gives the weights
 
+/// Makes the task that the configuration describes, from data.seed.
+Task make_task(const Config& config);
+
 /// Makes the experiment. Throws Error for a task that cannot be made, a watched sentence with words that the task
 /// lacks, or a model.from that does not fit. Also throws Error, before it allocates the model, when training needs more
 /// memory than the machine has. With Values::none the model has shapes only, which suffices for its size.

@@ -5,12 +5,13 @@
 #include "train/progress.h"
 #include "train/report.h"
 
+#include <heed/explain/studies/evaluation.h>
+#include <heed/explain/studies/held_out.h>
 #include <heed/files/file.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <numbers>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -64,7 +65,15 @@ double half_width(const std::vector<double>& values) {
   return student_t(static_cast<int>(values.size()) - 1) * std::sqrt(squares / (n - 1) / n);
 }
 
-fs::path run_of(const fs::path& out, const Config& config) { return out / fmt::format("seed-{}", config.seed); }
+const char* name_of(Varied varied) { return varied == Varied::seed ? "seed" : "fold"; }
+
+std::uint64_t number_of(Varied varied, const Config& config) {
+  return varied == Varied::seed ? config.seed : static_cast<std::uint64_t>(config.data.fold.number);
+}
+
+fs::path run_of(const fs::path& out, Varied varied, const Config& config) {
+  return out / fmt::format("{}-{}", name_of(varied), number_of(varied, config));
+}
 
 // Returns the first line in which two configurations differ.
 std::string first_difference(const std::string& there, const std::string& here) {
@@ -113,24 +122,10 @@ std::vector<std::uint64_t> parse_seeds(std::string_view text) {
   }
 }
 
-// P(|T| < t) is a finite sum in theta = atan(t / sqrt(degrees)) (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4).
-double student_t(int degrees) {
-  const auto within = [&](double theta) {
-    const double cosine = std::cos(theta);
-    const bool is_odd = degrees % 2 == 1;
-    double term = is_odd ? cosine : 1, sum = degrees == 1 ? 0 : term;
-    for (int i = is_odd ? 3 : 2; i < degrees; i += 2) sum += term *= cosine * cosine * (i - 1) / i;
-    return is_odd ? (theta + std::sin(theta) * sum) * 2 / std::numbers::pi : std::sin(theta) * sum;
-  };
-  double low = 0, high = std::numbers::pi / 2;
-  for (int i = 0; i < 100; ++i) (within((low + high) / 2) < 0.95 ? low : high) = (low + high) / 2;
-  return std::tan(low) * std::sqrt(degrees);
-}
-
-std::string SeedTable::row(std::uint64_t seed, const Evaluation& held_out) {
+std::string SeedTable::row(std::uint64_t number, const Evaluation& held_out) {
   std::string text;
   if (columns_.empty()) {
-    text = "  seed";
+    text = fmt::format("{:>6}", name_of(varied_));
     for (const SeedFigure& figure : seed_figures) {
       if (std::isnan(figure.of(held_out))) continue;
       columns_.push_back({figure.name, std::max(9, static_cast<int>(std::string_view(figure.name).size()) + 2), {}});
@@ -138,7 +133,7 @@ std::string SeedTable::row(std::uint64_t seed, const Evaluation& held_out) {
     }
     text += "\n";
   }
-  text += fmt::format("{:>6}", seed);
+  text += fmt::format("{:>6}", number);
   for (Column& column : columns_) {
     const SeedFigure& figure = figure_called(column.name);
     column.values.push_back(figure.of(held_out));
@@ -158,37 +153,70 @@ std::string SeedTable::summary() const {
     means += fmt::format("{:>{}}", shown_figure(figure, mean_of(column.values)), column.width);
     if (runs > 1) widths += fmt::format("{:>{}}", shown_figure(figure, half_width(column.values)), column.width);
   }
-  return means + "\n" + (runs > 1 ? widths + "  (95 % interval)\n" : "");
+  const char* over = varied_ == Varied::seed ? "" : " if the folds were independent";
+  return means + "\n" + (runs > 1 ? fmt::format("{}  (95 % interval{})\n", widths, over) : "");
 }
 
-bool train_seeds(const std::vector<Config>& configs, const fs::path& out, bool quiet, const Terminal& terminal,
-                 const volatile std::sig_atomic_t& stop) {
-  if (fs::exists(out / "config.yaml")) {
-    fail("{}: is a run; --seeds needs a directory for the runs of its seeds: choose another --out", out.string());
+void FoldAnswers::add(const SavedModel& model, const std::vector<Example>& held_out) {
+  const HeldOut asked(model, held_out, held_out.size());
+  const std::vector<HeldOut::Answer> answers = asked.answers();
+  const int first = static_cast<int>(right_.size());
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    right_.push_back(asked.right(i) >= 0 && answers[i].word == asked.right(i));
+    groups_.push_back(first + asked.group(i));
   }
-  for (const Config& config : configs) check_same_config(run_of(out, config), config);
-  SeedTable table;
+}
+
+std::string FoldAnswers::summary(const Terminal& terminal) const {
+  const Interval right = interval_of(right_, groups_);
+  return wrapped(
+             fmt::format(
+                 "All {}, each held out once: {} are answered right, 95 % interval {:.1f} to {:.1f} over sentences. "
+                 "The "
+                 "folds share training sentences, so they are not independent: no interval tells how much the accuracy "
+                 "changes with other training sentences.",
+                 counted(std::ssize(right_), "sentence"), percent(right.share), 100 * right.low, 100 * right.high),
+             terminal.width) +
+         "\n";
+}
+
+bool train_series(const std::vector<Config>& configs, Varied varied, const fs::path& out, bool quiet,
+                  const Terminal& terminal, const volatile std::sig_atomic_t& stop) {
+  if (fs::exists(out / "config.yaml")) {
+    fail("{}: is a run; --{}s needs a directory for its runs: choose another --out", out.string(), name_of(varied));
+  }
+  for (const Config& config : configs) check_same_config(run_of(out, varied, config), config);
+  if (varied == Varied::fold) {  // throws where there are too few sentences for the last fold
+    make_task(configs.back());
+  }
+  SeedTable table(varied);
+  FoldAnswers folds;
   for (const Config& config : configs) {
-    const fs::path path = run_of(out, config);
+    const fs::path path = run_of(out, varied, config);
     const bool has_begun = fs::exists(path / "config.yaml");
     std::optional<RunDirectory> run;
     if (has_begun) run.emplace(RunDirectory::open(path));
     Experiment experiment =
         make_experiment(config, DType::float32, run && run->has_checkpoint() ? Resumed::yes : Resumed::no);
     if (!run) run.emplace(RunDirectory::create(config.name, to_yaml(config), path));
-    if (!quiet && config.seed == configs[0].seed) fmt::print("{}\n", opening(experiment, out / "seed-N", terminal));
+    if (!quiet && &config == &configs[0]) {
+      fmt::print("{}\n", opening(experiment, out / fmt::format("{}-N", name_of(varied)), terminal));
+    }
     const bool is_live = !quiet && isatty(STDOUT_FILENO);
     ProgressLine progress(config.schedule.steps, true, tokens_a_step(experiment));
     const Listener silent{[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}};
     const std::int64_t steps = train(experiment, *run, is_live ? progress.listener() : silent, stop);
     progress.erase();
     if (stop && steps < config.schedule.steps) return false;
-    if (!quiet) fmt::print("{}", table.row(config.seed, read_metrics(path).back().held_out));
+    if (!quiet) fmt::print("{}", table.row(number_of(varied, config), read_metrics(path).back().held_out));
+    if (!quiet && varied == Varied::fold) folds.add(load_model(model_path(path)), experiment.task.held_out);
     std::fflush(stdout);
   }
   if (quiet) return true;
-  fmt::print("{}\nLook closer: {} {}\n", table.summary(), command_of("inspect"), shell_word(run_of(out, configs[0])));
-  if (configs.size() > 1) {
+  fmt::print("{}\n", table.summary());
+  if (varied == Varied::fold) fmt::print("{}\n", folds.summary(terminal));
+  fmt::print("Look closer: {} {}\n", command_of("inspect"), shell_word(run_of(out, varied, configs[0])));
+  if (configs.size() > 1 && varied == Varied::seed) {
     fmt::print("Heads that do the same: {} match {}\n", command_of("inspect"), shell_word(out) + "/seed-*");
   }
   return true;

@@ -49,6 +49,10 @@ cxxopts::Options options() {
        "Train once with each of these seeds, e.g. 1-8 or 1,3,5, in DIR/seed-N (default DIR: runs/NAME-seeds); "
        "the same command continues after a stop",
        cxxopts::value<std::string>(), "SEEDS")  //
+      ("folds",
+       "Cross-validate: cut the sentences of data.train into K parts, and train K times, each part held out once, in "
+       "DIR/fold-N (default DIR: runs/NAME-folds)",
+       cxxopts::value<int>(), "K")  //
       ("threads", "Threads per process (default: all cores of a host, shared by its processes); changes no result",
        cxxopts::value<int>(), "N")                                                                                //
       ("dry-run", "Print the size of the model and the run, and the resolved configuration; write nothing")       //
@@ -87,12 +91,19 @@ void check(const cxxopts::ParseResult& arguments) {
   if (!arguments.unmatched().empty()) refuse(unexpected(arguments.unmatched()[0], settings_of(arguments)));
   if (is_given("config") == is_given("resume")) refuse("expected either --config FILE or --resume DIR");
   for (const char* name : {"resume", "dry-run", "check-gradients", "profile"}) {
-    if (is_given("seeds") && is_given(name))
-      refuse(fmt::format("--{} works on one run and cannot be used with --seeds", name));
+    for (const char* series : {"seeds", "folds"}) {
+      if (is_given(series) && is_given(name))
+        refuse(fmt::format("--{} works on one run and cannot be used with --{}", name, series));
+    }
   }
+  if (is_given("seeds") && is_given("folds"))
+    refuse("--folds cannot be used with --seeds; give another seed with --set");
+  if (is_given("folds") && arguments["folds"].as<int>() < 2) refuse("--folds must be at least 2");
   for (const std::string& setting : settings_of(arguments)) {
     if (is_given("seeds") && setting.starts_with("seed="))
       refuse("--seeds gives the seeds and cannot be used with --set seed");
+    if (is_given("folds") && setting.starts_with("data.fold"))
+      refuse("--folds gives the folds and cannot be used with --set data.fold or data.folds");
   }
   for (const char* name : {"out", "dry-run", "check-gradients"}) {
     if (is_given("resume") && is_given(name)) {
@@ -114,19 +125,30 @@ std::string text_of(const cxxopts::ParseResult& arguments, const char* name) {
   return arguments.count(name) ? arguments[name].as<std::string>() : std::string();
 }
 
-int run_seeds(const cxxopts::ParseResult& arguments) {
+// Trains with several seeds, or holds out each part of the sentences in turn.
+int run_series(const cxxopts::ParseResult& arguments, heed::Varied varied) {
   using namespace heed;
   std::vector<Config> configs;
-  for (const std::uint64_t seed : parse_seeds(arguments["seeds"].as<std::string>())) {
+  const auto add = [&](const std::vector<std::string>& more) {
     std::vector<std::string> overrides = settings_of(arguments);
-    overrides.push_back(fmt::format("seed={}", seed));
+    overrides.insert(overrides.end(), more.begin(), more.end());
     configs.push_back(read_config(arguments["config"].as<std::string>(), overrides));
+  };
+  if (varied == Varied::seed) {
+    for (const std::uint64_t seed : parse_seeds(arguments["seeds"].as<std::string>()))
+      add({fmt::format("seed={}", seed)});
+  } else {
+    const int folds = arguments["folds"].as<int>();
+    for (int fold = 1; fold <= folds; ++fold) {
+      add({fmt::format("data.folds={}", folds), fmt::format("data.fold={}", fold)});
+    }
   }
   const std::string given = text_of(arguments, "out");
-  const std::filesystem::path out = given.empty() ? "runs/" + configs[0].name + "-seeds" : given;
+  const char* suffix = varied == Varied::seed ? "-seeds" : "-folds";
+  const std::filesystem::path out = given.empty() ? "runs/" + configs[0].name + suffix : given;
   handle_signal(SIGINT, ask_to_stop);
   handle_signal(SIGTERM, ask_to_stop);
-  if (train_seeds(configs, out, arguments.count("quiet") > 0, terminal_of(STDOUT_FILENO), stop)) return 0;
+  if (train_series(configs, varied, out, arguments.count("quiet") > 0, terminal_of(STDOUT_FILENO), stop)) return 0;
   std::fputs("train: stopped; the runs are saved. Repeat the command to continue\n", stderr);
   return 128 + stop;
 }
@@ -158,11 +180,14 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
   const bool is_first = processes.rank() == 0, is_alone = processes.size() == 1;
   if (arguments.count("threads")) set_threads(arguments["threads"].as<int>());
   threads();  // throws when OMP_NUM_THREADS is refused, before anything is written
-  if (!is_alone && arguments.count("seeds")) {
-    throw misuse("train", "--seeds trains one run after another; start one process for it");
+  for (const char* series : {"seeds", "folds"}) {
+    if (!is_alone && arguments.count(series)) {
+      throw misuse("train", fmt::format("--{} trains one run after another; start one process for it", series));
+    }
   }
   if (!is_first && (arguments.count("check-gradients") || arguments.count("dry-run"))) return 0;
-  if (arguments.count("seeds")) return run_seeds(arguments);
+  if (arguments.count("seeds")) return run_series(arguments, Varied::seed);
+  if (arguments.count("folds")) return run_series(arguments, Varied::fold);
   const auto text = [&](const char* name) { return text_of(arguments, name); };
   const std::vector<std::string> overrides = settings_of(arguments);
   std::optional<RunDirectory> directory;  // on rank 0

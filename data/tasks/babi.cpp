@@ -140,11 +140,11 @@ std::vector<std::vector<Example>> read_babi(const std::filesystem::path& path) {
   return stories;
 }
 
-Task babi_task(const std::string& train, const std::string& test, const Random& random) {
+Task babi_task(const std::string& train, const std::string& test, const Random& random, Fold fold) {
   Task task;
   task.name = "babi";
   if (test.empty()) {
-    hold_out_tenth(task, read_all(train), random.stream("held_out"));
+    hold_out(task, read_all(train), fold, random.stream("held_out"));
   } else {
     append(task.train, read_all(train));
     append(task.held_out, read_all(test));

@@ -13,8 +13,8 @@ namespace heed {
 /// file, by line.
 std::vector<std::vector<Example>> read_babi(const std::filesystem::path& path);  ///< grouped by story
 
-/// Makes the task. `train` and `test` are lists of paths, separated by commas. With an empty `test`, a tenth of the
-/// stories is held out.
-Task babi_task(const std::string& train, const std::string& test, const Random& random);
+/// Makes the task. `train` and `test` are lists of paths, separated by commas. With an empty `test`, a part of the
+/// stories is held out, by default a tenth.
+Task babi_task(const std::string& train, const std::string& test, const Random& random, Fold fold = {});
 
 }  // namespace heed

@@ -115,7 +115,7 @@ std::vector<Example> cut_all(const std::vector<MarkedText>& texts, const Tokeniz
 }
 
 Task candidates_task(const std::string& train, const std::string& test, Split split, int vocabulary,
-                     const Random& random, const std::optional<Tokenizer>& known) {
+                     const Random& random, const std::optional<Tokenizer>& known, Fold fold) {
   Task task;
   task.name = "candidates";
   const std::vector<MarkedText> texts = read_all_candidates(train);
@@ -134,7 +134,7 @@ Task candidates_task(const std::string& train, const std::string& test, Split sp
     task.held_out = cut_all(tests, task.tokenizer);
     task.alike_left_out += tests.size() - task.held_out.size();
   } else {
-    hold_out_tenth(task, with_twins(examples), random.stream("held_out"));
+    hold_out(task, with_twins(examples), fold, random.stream("held_out"));
     for (std::vector<Example>* set : {&task.train, &task.held_out}) {
       for (std::size_t i = 0; i < set->size(); ++i) {  // pairs are now adjacent
         if ((*set)[i].twin < 0) continue;

@@ -13,12 +13,12 @@ std::vector<MarkedText> read_candidates(const std::string& file);
 /// it.
 std::vector<MarkedText> read_all_candidates(const std::string& files);
 
-/// Makes the task. With an empty `test`, a tenth of `train` is held out. Split::subwords learns about `vocabulary`
+/// Makes the task. With an empty `test`, a part of `train` is held out, by default a tenth. Split::subwords learns about `vocabulary`
 /// subwords from the training sentences, unless a tokenizer with `known` tokens is given. Held-out sentences that are also
 /// in the training set are removed and counted, as are sentences in which two candidates have the same tokens ("fiction"
 /// found in "non-fiction").
 Task candidates_task(const std::string& train, const std::string& test, Split split, int vocabulary,
-                     const Random& random, const std::optional<Tokenizer>& known = {});
+                     const Random& random, const std::optional<Tokenizer>& known = {}, Fold fold = {});
 
 /// Tokenizes the texts. Skips those in which two candidates get the same tokens. Throws Error with the number of a text
 /// that cannot be tokenized.

@@ -271,7 +271,7 @@ void write_jsonl(const std::filesystem::path& path, const std::vector<Example>& 
   write_file(path, text);
 }
 
-Task jsonl_task(const std::string& train, const std::string& test, const Random& random) {
+Task jsonl_task(const std::string& train, const std::string& test, const Random& random, Fold fold) {
   Task task;
   task.name = "jsonl";
   std::vector<Example> examples = read_files(train);
@@ -284,7 +284,7 @@ Task jsonl_task(const std::string& train, const std::string& test, const Random&
     if (groups.size() < 2) {
       fail("{}: has only one sentence or minimal pair; expected more, to hold some out, or a file in data.test", train);
     }
-    hold_out_tenth(task, std::move(groups), random.stream("held_out"));
+    hold_out(task, std::move(groups), fold, random.stream("held_out"));
   }
   pair_twins(task.train);
   pair_twins(task.held_out);

@@ -18,8 +18,8 @@ std::vector<Example> read_jsonl(const std::filesystem::path& path);
 /// Error, before it writes, with all that read_jsonl() would refuse: a query beyond the tokens, a counterpart beyond the examples.
 void write_jsonl(const std::filesystem::path& path, const std::vector<Example>& examples);
 
-/// Makes the task. `train` and `test` are lists of paths, separated by commas. With an empty `test`, a tenth of `train`
-/// is held out. Minimal pairs are found again in each set.
-Task jsonl_task(const std::string& train, const std::string& test, const Random& random);
+/// Makes the task. `train` and `test` are lists of paths, separated by commas. With an empty `test`, a part of `train`
+/// is held out, by default a tenth. Minimal pairs are found again in each set.
+Task jsonl_task(const std::string& train, const std::string& test, const Random& random, Fold fold = {});
 
 }  // namespace heed

@@ -30,9 +30,9 @@ Task task_of(const TaskOptions& o, const Random& random) {
     case TaskKind::chinese:
       return chinese_task(o.sentences, o.held_out, random);
     case TaskKind::babi:
-      return babi_task(o.train, o.test, random);
+      return babi_task(o.train, o.test, random, o.fold);
     case TaskKind::jsonl:
-      return jsonl_task(o.train, o.test, random);
+      return jsonl_task(o.train, o.test, random, o.fold);
     case TaskKind::text:
       return text_task(o.train, o.test, o.split, o.context, o.vocabulary, o.tokenizer);
     case TaskKind::masked_text:
@@ -40,7 +40,7 @@ Task task_of(const TaskOptions& o, const Random& random) {
     case TaskKind::induction:
       return induction_task(o.sentences, o.held_out, o.context, random);
     case TaskKind::candidates:
-      return candidates_task(o.train, o.test, o.split, o.vocabulary, random, o.tokenizer);
+      return candidates_task(o.train, o.test, o.split, o.vocabulary, random, o.tokenizer, o.fold);
   }
   fail("make_task: {} is not a task", static_cast<int>(o.kind));
 }

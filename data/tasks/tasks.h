@@ -33,15 +33,16 @@ constexpr bool predicts_tokens(TaskKind kind) { return is_text(kind) || kind == 
 struct TaskOptions {
   TaskKind kind = TaskKind::coreference;
   std::string train = {},
-              test = {};       ///< for tasks that read files; with an empty `test`, a tenth of `train` is held out
-  Split split = Split::words;  ///< how to split a text, or a later question, into tokens
-  int context = 64;            ///< for `text` and `induction`: tokens per window
-  int vocabulary = 1024;       ///< for `text`, and `candidates` with subwords: number of subwords to learn
+              test = {};             ///< for tasks that read files; with an empty `test`, a part of `train` is held out
+  Split split = Split::words;        ///< how to split a text, or a later question, into tokens
+  int context = 64;                  ///< for `text` and `induction`: tokens per window
+  int vocabulary = 1024;             ///< for `text`, and `candidates` with subwords: number of subwords to learn
   Unknown unknown = Unknown::error;  ///< how to treat words that are missing from the training set
   int min_count = 1;                 ///< rarer words of the training set are unknown too
   /// Tokenizer with known tokens, for Split::subwords: of a run's subwords, or of a pretrained model. Empty: learn subwords
   std::optional<Tokenizer> tokenizer = {};
   int sentences = 4000, held_out = 1000;  ///< to generate, for the other tasks
+  Fold fold{};                            ///< the part that is held out, for tasks that read sentences
   bool shuffle_antecedents = false;       ///< control: randomises answers of the training set
 };
 

@@ -220,13 +220,13 @@ TEST_CASE("shuffle_antecedents chooses between the two candidates, and half of t
         "shuffle_antecedents: expected an antecedent and a distractor in example 1");
 }
 
-TEST_CASE("hold_out_tenth holds out a tenth of the groups and keeps groups together") {
+TEST_CASE("hold_out holds out a tenth of the groups and keeps groups together") {
   Task task;
   std::vector<std::vector<Example>> groups;
   for (int i = 0; i < 50; ++i) {
     groups.push_back({example({std::to_string(i), "it"}, 1, 0), example({std::to_string(i), "that"}, 1, 0)});
   }
-  hold_out_tenth(task, groups, Random(1));
+  hold_out(task, groups, {}, Random(1));
   REQUIRE(task.train.size() == 90);
   REQUIRE(task.held_out.size() == 10);
   for (std::size_t i = 0; i < 10; i += 2) CHECK(task.held_out[i].answer == task.held_out[i + 1].answer);
@@ -238,15 +238,15 @@ TEST_CASE("hold_out_tenth holds out a tenth of the groups and keeps groups toget
   }
   pair_twins(pairs);
   Task paired;
-  hold_out_tenth(paired, with_twins(pairs), Random(1));
+  hold_out(paired, with_twins(pairs), {}, Random(1));
   for (const std::vector<Example>* set : {&paired.train, &paired.held_out}) {
     for (std::size_t i = 0; i < set->size(); ++i) {  // in the new set, not in `pairs`
       CHECK((*set)[i].twin == static_cast<int>(i % 2 == 0 ? i + 1 : i - 1));
     }
   }
   Task again, other;
-  hold_out_tenth(again, groups, Random(1));
-  hold_out_tenth(other, groups, Random(2));
+  hold_out(again, groups, {}, Random(1));
+  hold_out(other, groups, {}, Random(2));
   CHECK(again.held_out[0].answer == task.held_out[0].answer);
   const auto answers = [](const Task& t) {
     std::vector<std::string> all;
@@ -257,8 +257,33 @@ TEST_CASE("hold_out_tenth holds out a tenth of the groups and keeps groups toget
   Task small;
   small.name = "jsonl";
   groups.resize(1);
-  CHECK(message([&] { hold_out_tenth(small, groups, Random(1)); }) ==
+  CHECK(message([&] { hold_out(small, groups, {}, Random(1)); }) ==
         "task 'jsonl': 1 group of examples; expected two to hold one out");
+}
+
+TEST_CASE("hold_out takes each group once over all parts") {
+  std::vector<std::vector<Example>> groups;
+  for (int i = 0; i < 23; ++i) groups.push_back({example({std::to_string(i), "it"}, 1, 0)});
+  std::vector<std::string> held_out;
+  for (int fold = 1; fold <= 4; ++fold) {
+    Task task;
+    hold_out(task, groups, {fold, 4}, Random(1));
+    CHECK((task.held_out.size() == 5 || task.held_out.size() == 6));
+    CHECK(task.train.size() + task.held_out.size() == 23);
+    for (const Example& e : task.held_out) held_out.push_back(e.answer);
+  }
+  std::ranges::sort(held_out);
+  CHECK(std::ranges::adjacent_find(held_out) == held_out.end());
+  CHECK(held_out.size() == 23);
+  Task task;
+  task.name = "jsonl";
+  CHECK(message([&] {
+          hold_out(task, groups, {24, 24}, Random(1));
+        }) ==
+        "task 'jsonl': 23 groups of examples (sentences, minimal pairs, stories) make no 24 parts to hold out in turn");
+  CHECK(message([&] {
+          hold_out(task, groups, {5, 4}, Random(1));
+        }) == "hold_out: expected a part from 1 to the number of parts, at least 2, got 5 of 4");
 }
 
 TEST_CASE("complete() sets the vocabulary, the longest text and the number of sentences of a task") {

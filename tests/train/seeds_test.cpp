@@ -5,7 +5,10 @@
 #include "tests/message.h"
 #include "tests/train/program.h"
 
+#include <heed/data/tasks/jsonl.h>
+
 #include <cmath>
+#include <set>
 
 using namespace heed;
 namespace fs = std::filesystem;
@@ -49,12 +52,6 @@ TEST_CASE("parse_seeds reads numbers and ranges, and refuses repeats and more th
   CHECK(mistake("1-4,3").ends_with(": 3 twice"));
   CHECK(mistake("0-18446744073709551615").ends_with(": more than 1000 seeds"));
   CHECK(mistake("0-999,5000").ends_with(": more than 1000 seeds"));
-}
-
-TEST_CASE("student_t agrees with published tables") {
-  const std::vector<std::pair<int, double>> table{{1, 12.706}, {2, 4.303}, {3, 3.182},  {4, 2.776},
-                                                  {7, 2.365},  {8, 2.306}, {30, 2.042}, {120, 1.980}};
-  for (const auto& [degrees, t] : table) CHECK(student_t(degrees) == Approx(t).margin(5e-4));
 }
 
 TEST_CASE("The table of seeds ends with means and 95 % intervals and omits unknown figures") {
@@ -134,10 +131,66 @@ TEST_CASE("--seeds refuses another configuration, a run as --out, --dry-run and 
   CHECK_FALSE(fs::exists(place / "s/seed-1"));
   CHECK(read_file(place / "s/seed-2/model.safetensors") == model);
   CHECK(error("train --config small.yaml --seeds 1 --out s/seed-2") ==
-        "1: train: s/seed-2: is a run; --seeds needs a directory for the runs of its seeds: choose another --out\n");
+        "1: train: s/seed-2: is a run; --seeds needs a directory for its runs: choose another --out\n");
   CHECK(error("train --config small.yaml --seeds 1 --dry-run") ==
         "2: train: --dry-run works on one run and cannot be used with --seeds (see train --help)\n");
   CHECK(error("train --config small.yaml --seeds 1 --set seed=3") ==
         "2: train: --seeds gives the seeds and cannot be used with --set seed (see train --help)\n");
   CHECK(error("train --config small.yaml --seeds a").starts_with("2: train: --seeds: expected seeds such as "));
+}
+
+TEST_CASE("--folds holds each sentence out once, keeps pairs together and sums up all answers") {
+  const SeedsScratch place;
+  std::string lines;
+  for (int i = 0; i < 20; ++i) {
+    const std::string thing = "thing" + std::to_string(i);
+    for (const auto& [cue, antecedent] : {std::pair("tired", 0), std::pair("wide", 1)}) {
+      lines +=
+          fmt::format("{{\"tokens\":[\"{}\",\"street\",\"it\",\"{}\"],\"query\":2,\"antecedent\":{},\"other\":{}}}\n",
+                      thing, cue, antecedent, 1 - antecedent);
+    }
+  }
+  write_file(place / "mine.jsonl", lines);
+  write_file(place / "mine.yaml",
+             "name: mine\ndata: {task: jsonl, train: mine.jsonl}\nmodel: {d_model: 16}\n"
+             "train: {steps: 20, batch_size: 8, evaluate_every: 10}\ndump: {sentences: 2}\n");
+  const Ended ended = place.run("train --config mine.yaml --folds 4");
+  CAPTURE(ended.out, ended.err);
+  REQUIRE(ended.code == 0);
+  CHECK(ended.out.find("\n  fold     loss  accuracy  both of a pair") != std::string::npos);
+  CHECK(ended.out.find("  (95 % interval if the folds were independent)\n") != std::string::npos);
+  CHECK(ended.out.find("\nAll 40 sentences, each held out once: ") != std::string::npos);
+  CHECK(ended.out.ends_with("Look closer: inspect runs/mine-folds/fold-1\n"));
+  std::set<std::string> all;
+  double right = 0;
+  for (int fold = 1; fold <= 4; ++fold) {
+    const fs::path run = place / fmt::format("runs/mine-folds/fold-{}", fold);
+    const std::vector<Example> held_out = read_jsonl(run / "held_out.jsonl");
+    CHECK(held_out.size() == 10);
+    for (const Example& e : held_out) {
+      CHECK(e.twin >= 0);  // its counterpart is held out, too
+      CHECK(all.insert(fmt::format("{} {}", e.tokens[0], e.tokens[3])).second);
+    }
+    right += read_metrics(run).back().held_out.accuracy * 10;
+  }
+  CHECK(all.size() == 40);
+  CHECK(ended.out.find(fmt::format("once: {:.1f} % are answered", right / 40 * 100)) != std::string::npos);
+  const auto error = [&](const std::string& command) {
+    const Ended failed = place.run(command);
+    return std::to_string(failed.code) + ": " + failed.err;
+  };
+  CHECK(error("train --config mine.yaml --folds 21 --out x") ==
+        "1: train: task 'jsonl': 20 groups of examples (sentences, minimal pairs, stories) make no 21 parts to hold "
+        "out in "
+        "turn\n");
+  CHECK(error("train --config mine.yaml --folds 1") == "2: train: --folds must be at least 2 (see train --help)\n");
+  CHECK(error("train --config mine.yaml --folds 4 --seeds 1-2")
+            .starts_with("2: train: --folds cannot be used with --seeds"));
+  CHECK(
+      error("train --config mine.yaml --folds 4 --set data.folds=3").starts_with("2: train: --folds gives the folds"));
+  CHECK(error("train --config small.yaml --folds 4")
+            .find("data.fold is for babi, jsonl and candidates without data.test, got "
+                  "task coreference") != std::string::npos);
+  CHECK(error("train --config mine.yaml --set data.folds=3 --set data.fold=4")
+            .find("data.fold 4 must be at most data.folds 3") != std::string::npos);
 }

@@ -35,6 +35,7 @@ struct Config {
   std::uint64_t seed = 1;
 
   TaskOptions data;
+  std::uint64_t data_seed = 0;  // of the sentences that are made and held out; 0: seed
   // the task sets its vocabulary and lengths
   TransformerConfig model{.block = {.attention = {.d_model = 64, .heads = 2}}, .last_residual = Residual::no};
   Answer answer = Answer::word;

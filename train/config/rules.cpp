@@ -55,6 +55,16 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
                        key));
   }
 
+  const bool holds_out = reads && !is_text(c.data.kind) && c.data.test.empty();
+  for (const auto& [key, is_set] :
+       {std::pair("data.folds", c.data.fold.of != Fold{}.of), std::pair("data.fold", c.data.fold.number != 1)}) {
+    unused(!holds_out && is_set, {key, "data.task", "data.test"},
+           fmt::format("{} is for babi, jsonl and candidates without data.test, got task {}{}", key, task,
+                       c.data.test.empty() ? "" : " with data.test"));
+  }
+  demand(c.data.fold.number <= c.data.fold.of, {"data.fold", "data.folds"},
+         fmt::format("data.fold {} must be at most data.folds {}", c.data.fold.number, c.data.fold.of));
+
   const bool takes_subwords = c.data.kind == TaskKind::candidates && c.data.split == Split::subwords;
   demand(is_text(c.data.kind) || takes_subwords || !is_of_texts_alone(c.data.split), {"data.task", "data.tokens"},
          c.pretrained ? fmt::format("task {} has sentences of words: {} (model.from) reads candidates, text and "
