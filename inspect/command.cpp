@@ -28,7 +28,7 @@ const std::vector<Group>& groups() {
   static const std::vector<Group> all{
       {"Attention", {&attention_command, &compare_command, &steps_command, &weights_command, &induction_command}},
       {"Causes", {&causes_command, &why_command, &history_command, &match_command}},
-      {"Answers", {&report_command, &heads_command, &generate_command}},
+      {"Answers", {&report_command, &heads_command, &evaluate_command, &generate_command}},
       {"Files", {&page_command, &serve_command, &export_command, &verify_command}}};
   return all;
 }
@@ -114,7 +114,8 @@ void take_words(Request& request, const Command& command, const std::vector<std:
   const auto runs = static_cast<std::ptrdiff_t>(std::min(command.most, words.size()));
   request.runs.assign(words.begin(), words.begin() + runs);
   request.files.assign(words.begin() + runs, words.end());
-  if (!request.files.empty() && &command != &report_command && &command != &heads_command) {
+  if (!request.files.empty() && &command != &report_command && &command != &heads_command &&
+      &command != &evaluate_command) {
     const std::string hint = command_named(words[0])
                                  ? fmt::format("; the command comes first: inspect {} RUN", words[0])
                              : &command == &attention_command ? "; inspect compare RUN RUN compares two"

@@ -15,13 +15,13 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t most_answers = 10;
+constexpr std::size_t most_shown_answers = 10;
 
 Json next_of(const SavedModel& model, const Example& example) {
   const Answers given = run(*model.network, questions(*model.network, model.vocabulary, example));
   const std::vector<double> p = softmax(given.logits.to(DType::float64)).to_vector();
   Json result = Json::array();
-  for (const std::size_t i : largest_of<double>(p, most_answers)) {
+  for (const std::size_t i : largest_of<double>(p, most_shown_answers)) {
     const std::string token = answer_text(*model.network, model.vocabulary, example, static_cast<int>(i));
     result.push_back({page_token(model, token), p[i]});
   }
