@@ -1,5 +1,7 @@
 #pragma once
+#include <heed/explain/progress.h>
 #include <heed/explain/sentence_attention.h>
+#include <heed/explain/studies/interval.h>
 
 #include <vector>
 
@@ -16,5 +18,32 @@ struct HeadScores {
 ///     const auto scores = head_scores({attend(*model.network, model.vocabulary, question(model, "a b a b"))});
 ///     fmt::print("{:.2f}\n", scores[1][0].induction);
 std::vector<std::vector<HeadScores>> head_scores(const std::vector<SentenceAttention>& sentences);
+
+/// Returns the number of tokens that occurred before in their sentence: those over which `induction` is the mean.
+int repeated_tokens(const std::vector<SentenceAttention>& sentences);
+
+/// The same scores where only induction explains them: in random sequences of different tokens that a model reads twice in a
+/// row, over the tokens of the second copy. Neither meaning nor the distance of neighbours leads to the token behind the copy.
+///
+///     const RepeatedScores found = repeated_scores(model);
+///     if (found.is_induction(1, 0)) fmt::print("layer 2 head 1: {:.2f}\n", found.heads[1][0].induction.share);
+struct RepeatedScores {
+  /// Mean weights over the second copies, with the 95 % interval over sequences.
+  struct Head {
+    Interval previous_token{};  ///< to the token before
+    Interval induction{};       ///< to the token behind the earlier copy
+  };
+  int sequences = 0, length = 0;           ///< `length` different tokens each, read twice
+  std::vector<std::vector<Head>> heads{};  ///< [layer][head]
+
+  /// Least induction score of an induction head.
+  static constexpr double least = 0.4;
+  /// Returns whether the interval of the induction score lies above `least`.
+  bool is_induction(int layer, int head) const;
+};
+
+/// Measures a model on 20 sequences from `seed`, of as many different tokens as it reads twice, at most 25. Throws Error for a
+/// model that reads fewer than 4 tokens twice, or knows fewer.
+RepeatedScores repeated_scores(const SavedModel& model, std::uint64_t seed = 1, const OnProgress& progress = {});
 
 }  // namespace heed

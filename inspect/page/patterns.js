@@ -1,20 +1,22 @@
-// Patterns of attention in one text, by measurement (Olsson et al. 2022; Clark et al. 2019; Xiao et al. 2023).
+// Patterns of attention in one text, by measurement (Olsson et al. 2022; Clark et al. 2019; Xiao et al. 2023). Copies of tokens name a
+// head only if the text has at least `fewest` of them, and only for this text: inspect induction measures random sequences.
 const patterns = {
   previous: {name: 'previous token', title: 'previous token', of: (i) => i - 1},
   next: {name: 'next token', title: 'next token', of: (i, tokens) => i + 1 < tokens.length ? i + 1 : -1},
   same: {name: 'same token', title: 'same token', of: (i) => i},
   first: {name: 'first token', title: 'first-token sink', of: () => 0},
-  induction: {name: 'induction', title: 'induction: the token after an earlier copy', of: (i, tokens, last) => last[i] < 0 ? -1 : last[i] + 1},
-  duplicate: {name: 'earlier copy', title: 'earlier copy of the token', of: (i, tokens, last) => last[i]},
+  induction: {name: 'after an earlier copy', title: 'the token after an earlier copy', of: (i, tokens, last) => last[i] < 0 ? -1 : last[i] + 1, isOfCopies: true},
+  duplicate: {name: 'earlier copy', title: 'earlier copy of the token', of: (i, tokens, last) => last[i], isOfCopies: true},
   mark: {name: 'separators', title: 'the nearest separator or full stop', of: (i, tokens, last, marks) => marks[i]},
 };
 const isSeparator = (token) => [...content.separators, '.', ',', '。', '，', ';'].includes(token.trim());
+const fewest = 8;
 const thumbSide = 24;  // cells per side of a thumbnail, at most
 
 // Returns {scores, entropy, name, share, thumb, side, most} of a head. A score is the mean weight from each token (but the first) to
 // the token that the pattern names. A thumbnail holds the largest weight of each of its cells.
 function measureHead(weights, tokens, places) {
-  const T = tokens.length, scores = {}, side = Math.min(T, thumbSide), thumb = new Float32Array(side * side);
+  const T = tokens.length, scores = {}, counts = {}, side = Math.min(T, thumbSide), thumb = new Float32Array(side * side);
   for (const [kind, to] of Object.entries(places)) {
     let sum = 0, count = 0;
     for (let i = 1; i < T; ++i) {
@@ -23,6 +25,7 @@ function measureHead(weights, tokens, places) {
       ++count;
     }
     scores[kind] = count > 0 ? sum / count : NaN;
+    counts[kind] = count;
   }
   let entropy = 0, most = 0;
   const causal = T > 1 && weights[1] <= 0.0001;
@@ -39,7 +42,8 @@ function measureHead(weights, tokens, places) {
     if (keys > 1) entropy += sum / Math.log(keys) / (T - (causal ? 1 : 0));
   }
   scores.entropy = Math.min(1, entropy);
-  const best = Object.keys(places).reduce((a, b) => scores[b] > (scores[a] || 0) ? b : a, 'previous');
+  const naming = Object.keys(places).filter((kind) => !patterns[kind].isOfCopies || counts[kind] >= fewest);
+  const best = naming.reduce((a, b) => scores[b] > (scores[a] || 0) ? b : a, 'previous');
   const name = T < 3 || !(scores[best] >= 0.4) ? entropy > 0.85 ? 'broad' : 'mixed' : patterns[best].name;
   return {scores, name, share: scores[best], thumb, side, most};
 }

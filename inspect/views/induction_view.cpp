@@ -2,10 +2,13 @@
 
 #include "inspect/views/shown_heads.h"
 
+#include <heed/files/utf8.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace heed {
@@ -57,7 +60,7 @@ std::string largest_text(const Scored& last, const std::vector<HeadIndex>& heads
                ? "-"
                : fmt::format("{:.2f} in layer {} head {}", last.at(best).*score, best.layer + 1, best.head + 1);
   };
-  return fmt::format("Largest scores at step {}: previous token {}, induction {}.", last.step,
+  return fmt::format("Largest scores in the watched sentences at step {}: previous token {}, induction {}.", last.step,
                      largest(&HeadScores::previous_token), largest(&HeadScores::induction));
 }
 
@@ -79,16 +82,97 @@ std::string best_head_text(const Dump& dump, double HeadScores::*score) {
   return largest < 0 ? "-" : fmt::format("{:.2f} layer {} head {}", largest, best.layer + 1, best.head + 1);
 }
 
+namespace {
+
+std::vector<HeadIndex> heads_of(const RepeatedScores& scores, const View& view) {
+  std::vector<int> counts;
+  for (const auto& layer : scores.heads) counts.push_back(static_cast<int>(layer.size()));
+  return chosen_heads(counts, view);
+}
+
+const RepeatedScores::Head& head_at(const RepeatedScores& scores, HeadIndex at) {
+  return scores.heads[static_cast<std::size_t>(at.layer)][static_cast<std::size_t>(at.head)];
+}
+
+std::vector<HeadIndex> by_induction(const RepeatedScores& scores, const View& view) {
+  std::vector<HeadIndex> heads = heads_of(scores, view);
+  std::ranges::stable_sort(heads, std::greater<>(), [&](HeadIndex at) { return head_at(scores, at).induction.share; });
+  return heads;
+}
+
+}  // namespace
+
+std::string repeated_verdict(const RepeatedScores& scores, const View& view) {
+  std::vector<std::string> found;
+  for (const HeadIndex at : by_induction(scores, view)) {
+    if (scores.is_induction(at.layer, at.head)) {
+      found.push_back(
+          fmt::format("layer {} head {} ({:.2f})", at.layer + 1, at.head + 1, head_at(scores, at).induction.share));
+    }
+  }
+  const std::string how = fmt::format(
+      "over {} sequences of {} different random tokens, each read twice, the mean weight from a token of the second "
+      "copy "
+      "to the one behind its first copy has a 95 % interval above {:.2f}",
+      scores.sequences, scores.length, RepeatedScores::least);
+  return found.empty() ? fmt::format("No head is an induction head: for none, {}.", how)
+                       : fmt::format("Induction heads: {}: {}.", listed(found, ", ", 8), how);
+}
+
+std::string repeated_view(const RepeatedScores& scores, const View& view) {
+  std::string text = paragraph(repeated_verdict(scores, view), view.terminal) + "\n";
+  std::vector<HeadIndex> heads = by_induction(scores, view);
+  const std::size_t all = heads.size();
+  if (!view.layer && !view.head) {
+    heads.resize(std::min(all, static_cast<std::size_t>(heads_that_fit(view.terminal, 1, 1))));
+  }
+  const auto cell = [](const Interval& score) {
+    return fmt::format("{:.2f} ({:.2f} to {:.2f})", score.share, score.low, score.high);
+  };
+  if (view.terminal.width >= 68) text += fmt::format("{:<19}{:<23}{}\n", "", "induction", "previous token");
+  for (const HeadIndex at : heads) {
+    const auto& [previous, induction] = head_at(scores, at);
+    const std::string name = fmt::format("layer {} head {}", at.layer + 1, at.head + 1);
+    text += view.terminal.width >= 68
+                ? fmt::format("{:<19}{:<23}{}\n", name, cell(induction), cell(previous))
+                : fmt::format("{}\n  induction {}\n  previous  {}\n", name, cell(induction), cell(previous));
+  }
+  if (heads.size() < all) {
+    text +=
+        paragraph(fmt::format("Shown: {} of {} heads, those with the largest induction scores. --layer {} shows all "
+                              "of layer {}, --json all heads.",
+                              heads.size(), all, heads[0].layer + 1, heads[0].layer + 1),
+                  view.terminal);
+  }
+  return text;
+}
+
+Json repeated_json(const RepeatedScores& scores, const View& view) {
+  Json heads = Json::array();
+  for (const HeadIndex at : heads_of(scores, view)) {
+    heads.push_back({{"layer", at.layer},
+                     {"head", at.head},
+                     {"previous_token", interval_json(head_at(scores, at).previous_token)},
+                     {"induction", interval_json(head_at(scores, at).induction)},
+                     {"is_induction", scores.is_induction(at.layer, at.head)}});
+  }
+  return {{"sequences", scores.sequences},
+          {"length", scores.length},
+          {"least", RepeatedScores::least},
+          {"heads", std::move(heads)}};
+}
+
 std::string induction_view(const std::vector<Dump>& dumps, const std::vector<Metrics>& metrics, const View& view) {
   const std::vector<Scored> all = scored(dumps, metrics);
   const std::vector<HeadIndex> columns = chosen_heads(all.at(0), view);
   constexpr int margin = 16, column_width = 12;
   const std::size_t a_table = static_cast<std::size_t>(std::max(1, (view.terminal.width - margin) / column_width));
-  std::string text = paragraph(largest_text(all.back(), columns), view.terminal) +
-                     paragraph(
-                         "prev: mean weight from a token to the one before it; ind: to the token that followed its "
-                         "earlier occurrence.",
-                         view.terminal);
+  std::string text =
+      paragraph(largest_text(all.back(), columns), view.terminal) +
+      paragraph(fmt::format("prev: mean weight from a token to the one before it; ind: to the token that "
+                            "followed its earlier occurrence, over {} that occur again.",
+                            counted(repeated_tokens(dumps.back().sentences), "token")),
+                view.terminal);
   for (std::size_t first = 0; first < columns.size(); first += a_table) {
     const std::size_t end = std::min(columns.size(), first + a_table);
     std::string above = std::string(margin, ' '), names = fmt::format("{:>6}  {:>8}", "step", "loss");

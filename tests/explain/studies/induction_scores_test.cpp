@@ -38,3 +38,35 @@ TEST_CASE("head_scores measures attention to the previous token and induction") 
   CHECK(std::isnan(head_scores({english_sentence()})[0][0].induction));  // no word is repeated
   CHECK(message([] { head_scores({}); }) == "head_scores: expected sentences, got none");
 }
+
+TEST_CASE("repeated_scores measures tokens of a second copy of random sequences, with an interval") {
+  for (const ModelConfig& config : {ModelConfig(decoder_of(modern_config())), ModelConfig(answerer_of(small_config())),
+                                    ModelConfig(chooser_of(small_config()))}) {
+    const SavedModel model = small_model(config);
+    const RepeatedScores found = repeated_scores(model);
+    CHECK((found.sequences == 20 && found.length == 6));  // 12 positions
+    REQUIRE((found.heads.size() == 2 && found.heads[1].size() == 2));
+    for (const auto& layer : found.heads) {
+      for (const RepeatedScores::Head& head : layer) {
+        CHECK((head.induction.low <= head.induction.share && head.induction.share <= head.induction.high));
+        CHECK((head.previous_token.share > 0 && head.previous_token.share < 1));
+      }
+    }
+    CHECK_FALSE(found.is_induction(0, 0));  // it is not trained
+    CHECK(repeated_scores(model).heads[1][1].induction.share == found.heads[1][1].induction.share);
+    CHECK(repeated_scores(model, 2).heads[1][1].induction.share != found.heads[1][1].induction.share);
+  }
+  TransformerConfig shortest = small_config();
+  shortest.max_length = 7;
+  const SavedModel model = small_model(decoder_of(shortest));
+  CHECK(message([&] { repeated_scores(model); }) ==
+        "induction needs a model that reads 4 different tokens twice; this one knows 14 and reads 7 at once");
+}
+
+TEST_CASE("An induction head is one whose interval lies above the least score") {
+  RepeatedScores scores;
+  scores.heads = {
+      {{.previous_token = {}, .induction = {0.45, 0.39, 0.5}}, {.previous_token = {}, .induction = {0.5, 0.41, 0.6}}}};
+  CHECK_FALSE(scores.is_induction(0, 0));
+  CHECK(scores.is_induction(0, 1));
+}

@@ -30,10 +30,10 @@ TEST_CASE("induction_view shows the scores of every head and the loss per step")
   line.step = 100;
   line.held_out.loss = 1.25;
   CHECK(induction_view({repeated_dump()}, {line}, {}) ==
-        "Largest scores at step 100: previous token 0.83 in layer 1 head 1, induction\n"
-        "0.75 in layer 1 head 1.\n"
+        "Largest scores in the watched sentences at step 100: previous token 0.83 in\n"
+        "layer 1 head 1, induction 0.75 in layer 1 head 1.\n"
         "prev: mean weight from a token to the one before it; ind: to the token that\n"
-        "followed its earlier occurrence.\n"
+        "followed its earlier occurrence, over 2 tokens that occur again.\n"
         "\n"
         "                   layer 1.1   layer 1.2\n"
         "  step      loss   prev  ind   prev  ind\n"
