@@ -8,7 +8,7 @@ namespace heed {
 
 /// First bytes of each format that `inspect` writes.
 constexpr std::string_view svg_beginning = "<svg ", csv_beginning = "sentence,layer,head,", npy_beginning = "\x93NUMPY",
-                           page_beginning = "<!doctype html>";
+                           pdf_beginning = "%PDF-", png_beginning = "\x89PNG", page_beginning = "<!doctype html>";
 
 /// Throws Error unless `path` may be written. Directories and files of `runs` are always refused. An existing file that does
 /// not begin with `beginning` requires `force`. Devices and FIFOs are written to, not replaced.

@@ -1,4 +1,5 @@
 #include "inspect/commands/shared.h"
+#include "inspect/converted_picture.h"
 #include "inspect/output_file.h"
 #include "inspect/views/picture.h"
 #include "inspect/views/written_tokens.h"
@@ -21,9 +22,14 @@ struct Format {
   std::string (*content)(const Dump& dump, const View& view);
 };
 
-constexpr std::array<Format, 3> formats{
-    {{"svg", svg_beginning,
-      [](const Dump& dump, const View& view) { return attention_svg(dump.sentences[0], dump.step, view); }},
+std::string svg_of(const Dump& dump, const View& view) { return attention_svg(dump.sentences[0], dump.step, view); }
+
+constexpr std::array<Format, 5> formats{
+    {{"svg", svg_beginning, svg_of},
+     {"pdf", pdf_beginning,
+      [](const Dump& dump, const View& view) { return converted_picture(svg_of(dump, view), "pdf"); }},
+     {"png", png_beginning,
+      [](const Dump& dump, const View& view) { return converted_picture(svg_of(dump, view), "png"); }},
      {"csv", csv_beginning, [](const Dump& dump, const View& view) { return attention_csv(dump, view); }},
      {"npy", npy_beginning,
       [](const Dump& dump, const View& view) { return attention_npy(dump.sentences[0], view); }}}};
@@ -53,13 +59,15 @@ std::string export_model(const Request& request, const std::filesystem::path& di
 
 const Command export_command{
     .name = "export",
-    .summary = "Writes attention weights as SVG, CSV or NumPy, or a model",
+    .summary = "Writes attention as a picture, CSV or NumPy, or a model",
     .example = "inspect export runs/toy --svg it.svg --layer 2 --head 1",
     .shared = "sentence query words probe step layer head force",
     .declare =
         [](cxxopts::OptionAdder& options) {
           const auto file = [] { return cxxopts::value<std::string>(); };
           options("svg", "Draw one sentence: a heat map of one head, or a grid of all", file(), "FILE")  //
+              ("pdf", "The same as PDF, by rsvg-convert (Debian: librsvg2-bin)", file(), "FILE")         //
+              ("png", "The same as PNG, by rsvg-convert", file(), "FILE")                                //
               ("csv", "Write all weights as a table, counted from 1", file(), "FILE")                    //
               ("npy", "Write one sentence for NumPy: (layers, heads, T, T)", file(), "FILE")             //
               ("hugging-face", "Write the model as a directory that transformers loads", file(), "DIR");
@@ -74,9 +82,9 @@ const Command export_command{
               check_output(*file, format.beginning, request.runs, request.has("force"));
             }
           }
-          if (!request.has("svg") && !request.has("csv") && !request.has("npy")) {
+          if (std::ranges::none_of(formats, [&](const Format& format) { return request.has(format.option); })) {
             if (!text.empty()) return text;
-            misused("expected --svg FILE, --csv FILE, --npy FILE or --hugging-face DIR");
+            misused("expected --svg FILE, --pdf FILE, --png FILE, --csv FILE, --npy FILE or --hugging-face DIR");
           }
           Reading read = reading_of(request);
           Dump& dump = read.dump;
