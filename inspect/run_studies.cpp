@@ -74,11 +74,19 @@ CauseHistory cause_history(const fs::path& run, const StudyOptions& options) {
   return cause_history(files.size(), load, std::move(held_out), options);
 }
 
-MatchedHeads match_heads(const std::vector<fs::path>& runs, const StudyOptions& options) {
+MatchedHeads match_heads(const std::vector<fs::path>& runs, const StudyOptions& options, const std::string& test) {
+  std::vector<Example> tested;
+  if (!test.empty()) {
+    tested = read_jsonl(test);
+    pair_twins(tested);
+  }
   std::vector<SeedRun> seeds;
-  for (const fs::path& run : runs)
-    seeds.push_back({run.string(), [run] { return model_of_run(run); }, read_held_out(run)});
-  return match_heads(seeds, options);
+  for (const fs::path& run : runs) {
+    seeds.push_back({run.string(), [run] { return model_of_run(run); }, test.empty() ? read_held_out(run) : tested});
+  }
+  MatchedHeads result = match_heads(seeds, options);
+  result.source = test;
+  return result;
 }
 
 std::vector<Example> report_sentences(const SavedModel& model, const fs::path& run, const std::string& file) {

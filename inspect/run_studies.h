@@ -21,8 +21,9 @@ Causes causes(const SavedModel& model, const std::filesystem::path& run, const S
 /// Measures the history of a run that keeps its models (dump.weights). Throws Error if the run kept none.
 CauseHistory cause_history(const std::filesystem::path& run, const StudyOptions& options = {});
 
-/// Matches the heads of several runs.
-MatchedHeads match_heads(const std::vector<std::filesystem::path>& runs, const StudyOptions& options = {});
+/// Matches the heads of several runs, on the sentences of `test` or, without it, on those that they held out.
+MatchedHeads match_heads(const std::vector<std::filesystem::path>& runs, const StudyOptions& options = {},
+                         const std::string& test = "");
 
 /// Reads the sentences of `file` (data/tasks/candidates.h), tokenised for the model. Without a file, returns the held-out
 /// sentences of the run.

@@ -1,4 +1,5 @@
 #include <heed/autograd/random.h>
+#include <heed/data/overlap.h>
 #include <heed/explain/studies/assignment.h>
 #include <heed/explain/studies/baseline.h>
 #include <heed/explain/studies/matched_heads.h>
@@ -270,10 +271,20 @@ int held_out_by(const SeedRun& run, const std::vector<Example>& sentences) {
       std::ranges::count_if(sentences, [&](const Example& e) { return own.contains(std::pair(e.tokens, e.query)); }));
 }
 
+// Returns the sentences of the first run that all runs held out; all of the first if these are few.
+std::vector<Example> sentences_to_ask(const std::vector<SeedRun>& runs) {
+  std::vector<Example> common = runs.at(0).held_out;
+  for (const SeedRun& run : runs) {
+    const std::unordered_set<std::uint64_t> own = sentence_numbers(run.held_out);
+    leave_out_if(common, [&](const Example& e) { return !own.contains(sentence_number(e)); });
+  }
+  return common.size() >= least_common ? common : runs[0].held_out;
+}
+
 }  // namespace
 
 MatchedHeads match_heads(const std::vector<SeedRun>& runs, const StudyOptions& options) {
-  const std::vector<Example>& held_out = runs.at(0).held_out;
+  const std::vector<Example> held_out = sentences_to_ask(runs);
   if (held_out.size() < 4) {
     fail("{}: expected at least 4 held-out sentences, got {}: heads are matched on one half and measured on the other",
          runs[0].name, held_out.size());

@@ -23,7 +23,8 @@ struct SeedRun {
 ///                                               {"seed 2", [] { return load_model("2.safetensors"); }, held_out}});
 ///     fmt::print("{:.2f} alike, {:.2f} at random\n", matched.similarity, matched.random);
 struct MatchedHeads {
-  int sentences = 0;        ///< the same for all runs: held-out sentences of the first run
+  std::string source{};     ///< the file of the sentences; empty: held out of the first run
+  int sentences = 0;        ///< the same for all runs
   int with_antecedent = 0;  ///< sentences with a known antecedent
   int with_twin = 0;
 
@@ -77,8 +78,11 @@ struct MatchedHeads {
 
 constexpr int random_matchings = 9999;
 
-/// Matches the heads of models of equal shape and vocabulary while they answer held-out sentences of the first. Throws Error
-/// for models that cannot be compared.
+/// Least number of sentences held out by all runs that are used alone.
+constexpr std::size_t least_common = 100;
+
+/// Matches the heads of models of equal shape and vocabulary while they answer the sentences that all of them held out, or, when
+/// these are fewer than `least_common`, those held out of the first. Throws Error for models that cannot be compared.
 MatchedHeads match_heads(const std::vector<SeedRun>& runs, const StudyOptions& options = {});
 
 }  // namespace heed

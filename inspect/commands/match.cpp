@@ -5,19 +5,29 @@
 
 namespace heed {
 
-const Command match_command{.name = "match",
-                            .words = "RUN RUN [RUN...]",
-                            .fewest = 2,
-                            .most = std::numeric_limits<std::size_t>::max(),
-                            .summary = "Finds the heads that do the same in runs with different seeds",
-                            .example = "inspect match runs/toy-seeds/seed-*",
-                            .shared = "limit json",
-                            .of_runs = true,
-                            .is_shared = true,
-                            .answer = [](const Request& request) {
-                              const MatchedHeads matched = match_heads(request.runs, study_of(request));
-                              return request.has("json") ? json_line(matched_heads_json(matched))
-                                                         : matched_heads_view(matched, request.view);
-                            }};
+const Command match_command{
+    .name = "match",
+    .words = "RUN RUN [RUN...]",
+    .fewest = 2,
+    .most = std::numeric_limits<std::size_t>::max(),
+    .summary = "Finds the heads that do the same in runs with different seeds",
+    .example = "inspect match runs/toy-seeds/seed-*",
+    .shared = "limit json",
+    .declare =
+        [](cxxopts::OptionAdder& options) {
+          options("test",
+                  "Ask the sentences of this file (JSONL), on which no run was trained (default: "
+                  "those that the runs held out)",
+                  cxxopts::value<std::string>(), "FILE");
+        },
+    .of_runs = true,
+    .is_shared = true,
+    .answer =
+        [](const Request& request) {
+          const MatchedHeads matched =
+              match_heads(request.runs, study_of(request), request.given<std::string>("test").value_or(""));
+          return request.has("json") ? json_line(matched_heads_json(matched))
+                                     : matched_heads_view(matched, request.view);
+        }};
 
 }  // namespace heed

@@ -169,8 +169,9 @@ std::string roles_table(const MatchedHeads& matched, const Terminal& terminal) {
 
 std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
   const auto paragraph = [&](const std::string& line) { return wrapped(line, view.terminal.width) + "\n"; };
-  std::string text = paragraph(fmt::format("{} runs answer the same {} sentences, held out of the first.",
-                                           matched.runs.size(), matched.sentences));
+  std::string text =
+      paragraph(fmt::format("{} runs answer the same {} sentences, {}.", matched.runs.size(), matched.sentences,
+                            matched.source.empty() ? "held out of the first" : "of " + matched.source));
   const std::vector<std::string> names = short_names(matched);
   std::vector<std::string> others;
   std::vector<int> held_out;
@@ -181,10 +182,11 @@ std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
   }
   if (!others.empty()) {
     const auto [least, most] = std::ranges::minmax(held_out);
-    text += paragraph(fmt::format("{} held out only {} of these sentences; {} may have trained on the rest.",
-                                  fmt::join(others, ", "),
-                                  least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most),
-                                  others.size() == 1 ? "it" : "they"));
+    text += paragraph(fmt::format(
+        "{} held out only {} of these sentences; {} may have trained on the rest. --test FILE "
+        "asks all runs the same new sentences, and --set data.seed=1 of train holds out the same.",
+        fmt::join(others, ", "), least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most),
+        others.size() == 1 ? "it" : "they"));
   }
   const std::vector<std::string> verdict = pointing_verdict(matched);
   if (!verdict.empty()) {
@@ -260,7 +262,8 @@ Json matched_heads_json(const MatchedHeads& matched) {
     }
     found.push_back({{"members", members}, {"similarity", role.similarity}, {"random", role.random}, {"p", role.p}});
   }
-  return {{"sentences", matched.sentences},
+  return {{"source", matched.source.empty() ? Json() : Json(matched.source)},
+          {"sentences", matched.sentences},
           {"with_antecedent", matched.with_antecedent},
           {"with_twin", matched.with_twin},
           {"chance", number_or_null(matched.chance)},

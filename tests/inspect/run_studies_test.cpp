@@ -179,7 +179,8 @@ TEST_CASE("match_heads matches swapped heads, and random matchings are less simi
   CHECK(found.sentences == 24);
   CHECK((found.runs[0].held_out == 24 && found.runs[1].held_out == 2));
   CHECK(matched_heads_view(found, {}).find(
-            "\nseed-2 held out only 2 of these sentences; it may have trained on the rest.\n") != std::string::npos);
+            "\nseed-2 held out only 2 of these sentences; it may have trained on the rest.\n--test") !=
+        std::string::npos);
   CHECK((found.reference == 0 || found.reference == 2 || found.reference == 4));
   REQUIRE(found.roles.size() == 4);
   CHECK(found.similarity == Approx(1).margin(1e-5));
@@ -199,6 +200,36 @@ TEST_CASE("match_heads matches swapped heads, and random matchings are less simi
   const Json json = matched_heads_json(found);
   CHECK(json["roles"][1]["members"][1]["head"] == 0);
   CHECK(json["runs"][4]["name"] == runs.paths[4].string());
+}
+
+TEST_CASE(
+    "match_heads asks the sentences that all runs held out, those of the first where they are few, or those of a "
+    "file") {
+  const auto numbered = [](int first, int end) {
+    std::vector<Example> sentences;
+    for (int i = first; i < end; ++i) {
+      const auto word = [&](int n) { return tired_animal[static_cast<std::size_t>(n % 11)]; };
+      sentences.push_back({.tokens = {word(i), word(i / 11 + 1), "it", "was"}, .query = 2, .antecedent = 0});
+      sentences.back().answer = sentences.back().tokens[0];
+    }
+    return sentences;
+  };
+  Runs runs;
+  for (int i = 0; i < 2; ++i) runs.add(sharp(small_model()));
+  write_jsonl(held_out_path(runs.paths[0]), numbered(0, 110));
+  write_jsonl(held_out_path(runs.paths[1]), numbered(5, 115));
+  const MatchedHeads common = match_heads(runs.paths);
+  CHECK((common.sentences == 105 && common.runs[0].held_out == 105 && common.runs[1].held_out == 105));
+  CHECK(matched_heads_view(common, {}).find("may have trained") == std::string::npos);
+  write_jsonl(held_out_path(runs.paths[1]), numbered(20, 115));
+  const MatchedHeads of_first = match_heads(runs.paths);
+  CHECK((of_first.sentences == 110 && of_first.runs[1].held_out == 90));
+  const std::string test = (runs.paths[0] / "test.jsonl").string();
+  write_jsonl(test, numbered(40, 60));
+  const MatchedHeads tested = match_heads(runs.paths, {}, test);
+  CHECK((tested.sentences == 20 && tested.runs[0].held_out == 20 && tested.runs[1].held_out == 20));
+  CHECK(matched_heads_view(tested, {.terminal = {.width = 500}, .layer = {}, .head = {}})
+            .starts_with("2 runs answer the same 20 sentences, of " + test));
 }
 
 TEST_CASE("match_heads gives the pointing head and its knockout effects as causes() does") {

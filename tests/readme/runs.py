@@ -94,7 +94,7 @@ def check_json(scratch):
               "--out", decoder)
     sentence = ("--sentence", "The dog didn't cross the road because it was too muddy")
     for command in ([run], ["causes", run, "--limit", "20"], ["why", run], ["history", run, "--limit", "20"],
-                    ["match", run, run, "--limit", "20"], ["report", places], ["steps", run, *sentence], ["weights", run],
+                    ["match", run, run, "--limit", "20"], ["report", places], ["evaluate", run, run / "held_out.jsonl"], ["steps", run, *sentence], ["weights", run],
                     ["compare", run, "--step", "0", "--step", "60"], ["induction", decoder]):
         unnamed = keys_of(json.loads(output_of(BUILD / "inspect", *command, "--json"))) - named
         if unnamed:

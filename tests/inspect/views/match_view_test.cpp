@@ -64,7 +64,8 @@ head   layer   antecedent     cue word      ablated    alike  random       p
   CHECK(matched_heads_view(matched, {})
             .starts_with(
                 "4 runs answer the same 200 sentences, held out of the first.\nseed-2, seed-4 held out only 0 to 5 "
-                "of these sentences; they may have trained on\nthe rest.\n"));
+                "of these sentences; they may have trained on\nthe rest. --test FILE asks all runs the same new sentences, "
+                "and --set\ndata.seed=1 of train holds out the same.\n"));
   for (MatchedHeads::Run& run : matched.runs) run.pointing.reset();
   CHECK(matched_heads_view(matched, {}).find("Which head points?") == std::string::npos);
 }
