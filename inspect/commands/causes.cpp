@@ -1,5 +1,6 @@
 #include "inspect/commands/shared.h"
 #include "inspect/run_studies.h"
+#include "inspect/views/causes_by_view.h"
 #include "inspect/views/written_tokens.h"
 
 #include <heed/explain/studies/sentence_causes.h>
@@ -20,13 +21,23 @@ std::string of_held_out(const Request& request) {
   const std::filesystem::path& run = request.runs[0];
   const SavedModel model = model_of(run, step_of(request), request.progress);
   check_has_answers(*model.network);
-  Causes found = causes(model, run, study_of(request), chosen_heads(request, model));
-  if (request.has("json")) return json_line(causes_json(found));
+  const Heads among = chosen_heads(request, model);
+  const std::vector<Example> held_out = read_held_out(run);
+  const std::string field = request.given<std::string>("by").value_or(default_field(held_out));
+  if (!field.empty()) check_field(held_out, field);
+  Causes found = causes(model, run, study_of(request), among);
+  std::optional<CausesBy> by;
+  if (!field.empty()) by = causes_by(model, held_out, found, field, study_of(request), among);
+  if (request.has("json")) {
+    Json json = causes_json(found);
+    if (by) json["by"] = causes_by_json(*by);
+    return json_line(json);
+  }
   for (Attribution& one : found.attribution) {
     one.tokens = shown_tokens(model.tokenizer, one.tokens);
     one.answer = shown_token(model.tokenizer, one.answer);
   }
-  return causes_view(found, request.view);
+  return (by ? causes_by_view(*by, request.view) + "\n" : "") + causes_view(found, request.view);
 }
 
 void write_out_tokens(SentenceCauses& causes, const Example& example, const Tokenizer& tokenizer) {
@@ -44,7 +55,9 @@ std::string of_sentence(const Request& request) {
     misused("expected one process for --sentence, got {}; several share the held-out sentences",
             request.processes.size());
   }
-  if (request.has("limit")) misused("--limit counts held-out sentences; --sentence asks one");
+  for (const char* option : {"limit", "by"}) {
+    if (request.has(option)) misused("--{} is for held-out sentences; --sentence asks one", option);
+  }
   const std::filesystem::path& run = request.runs[0];
   const SavedModel model = model_of(run, step_of(request), request.progress);
   if (!has_answers(*model.network)) {
@@ -75,7 +88,11 @@ const Command causes_command{
     .declare =
         [](cxxopts::OptionAdder& options) {
           options("pair", "With --sentence: a text of as many tokens with another answer, to patch heads into",
-                  cxxopts::value<std::string>(), "TEXT");
+                  cxxopts::value<std::string>(), "TEXT")  //
+              ("by",
+               "A verdict for each value of this field of the held-out sentences (default: relation, if they have "
+               "several)",
+               cxxopts::value<std::string>(), "FIELD");
         },
     .of_runs = true,
     .is_shared = true,
