@@ -168,7 +168,7 @@ void FoldAnswers::add(const SavedModel& model, const std::vector<Example>& held_
 }
 
 std::string FoldAnswers::summary(const Terminal& terminal) const {
-  const Interval right = interval_of(right_, groups_);
+  const Interval right = share_of_answers(right_, groups_);
   return wrapped(
              fmt::format(
                  "All {}, each held out once: {} are answered right, 95 % interval {:.1f} to {:.1f} over sentences. "

@@ -106,6 +106,11 @@ double student_t(int degrees) {
   return std::tan(low) * std::sqrt(degrees);
 }
 
+Interval share_of_answers(const std::vector<double>& right, const std::vector<int>& groups) {
+  const Interval share = interval_of(right, groups);
+  return {share.share, std::max(share.low, 0.0), std::min(share.high, 1.0)};
+}
+
 Interval mean_of(const std::vector<double>& values, const std::vector<int>& groups) {
   struct Group {
     double sum = 0, count = 0;
@@ -198,15 +203,15 @@ AnswerEvaluation evaluate_answers(const SavedModel& model, std::vector<Example> 
   }
   result.sentences = static_cast<int>(answers.size());
   result.pairs = static_cast<int>(both.size());
-  result.accuracy = interval_of(right, groups);
-  result.both_of_pair = interval_of(both, pairs);
+  result.accuracy = share_of_answers(right, groups);
+  result.both_of_pair = share_of_answers(both, pairs);
   result.loss = mean_of(losses, loss_groups);
   for (const auto& [name, members] : of_relation) {
     if (of_relation.size() < 2) break;
     std::vector<double> of_group;
     std::vector<int> number;
     for (const std::size_t i : members) of_group.push_back(right[i]), number.push_back(groups[i]);
-    result.groups.push_back({name, static_cast<int>(members.size()), interval_of(of_group, number)});
+    result.groups.push_back({name, static_cast<int>(members.size()), share_of_answers(of_group, number)});
   }
   return result;
 }

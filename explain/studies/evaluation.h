@@ -52,6 +52,9 @@ AnswerEvaluation evaluate_answers(const SavedModel& model, std::vector<Example> 
 /// Returns t with P(|T| < t) = 0.95 for Student's t distribution with `degrees` (at least 1) degrees of freedom.
 double student_t(int degrees);
 
+/// Returns the share of right (1) answers with an interval within [0, 1]; the answers of a group are not independent.
+Interval share_of_answers(const std::vector<double>& right, const std::vector<int>& groups);
+
 /// Returns the mean of `values` of any size and its 95 % interval from the sums of the groups (Cochran 1977, section 6.3) with
 /// Student's t. The ends are NaN for fewer than 10 groups.
 Interval mean_of(const std::vector<double>& values, const std::vector<int>& groups);

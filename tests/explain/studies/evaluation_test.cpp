@@ -19,6 +19,13 @@ std::string words(int count) {
   return text;
 }
 
+// 0, 0, 1, 1, ...: the groups of minimal pairs.
+std::vector<int> pairs_of_numbers(int count) {
+  std::vector<int> groups;
+  for (int i = 0; i < count; ++i) groups.push_back(i / 2);
+  return groups;
+}
+
 }  // namespace
 
 TEST_CASE("student_t agrees with published tables") {
@@ -42,6 +49,12 @@ TEST_CASE("mean_of has the interval of Student's t over groups") {
   for (int& group : each) group /= 2;
   CHECK((mean_of(values, each).share == Approx(6.5) && std::isnan(mean_of(values, each).low)));
   CHECK(std::isnan(mean_of({}, {}).share));
+}
+
+TEST_CASE("share_of_answers has an interval within 0 and 1") {
+  const Interval all = share_of_answers(std::vector<double>(20, 1), pairs_of_numbers(20));
+  CHECK((all.share == 1 && all.low > 0.5 && all.low < 1 && all.high == 1));
+  CHECK(std::isnan(share_of_answers({}, {}).share));
 }
 
 TEST_CASE("evaluate_text predicts each token once from those before it in its window") {
