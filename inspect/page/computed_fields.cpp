@@ -75,6 +75,7 @@ const std::map<std::string, std::vector<std::string>>& computed_fields() {
       {"/transformer/full_attention_every", {}},
       {"/transformer/full_attention_layers", {}},
       {"/transformer/window_rotary_base", {}},
+      {"/transformer/unrotated_layers", {}},
       {"/transformer/divide_scores_by_layer", {}},
       {"/transformer/first_attention_norm", {}},
       {"/transformer/last_residual", {"no", "yes"}},

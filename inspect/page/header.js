@@ -50,7 +50,7 @@ function makeHeader() {
   header.answer = el('span', {class: 'answer', dir: 'ltr'});
   header.sentence = el('p', {class: 'sentence'}, header.words, header.answer);
   header.signs = el('p', {class: 'muted signs'});
-  header.lost = el('p', {class: 'notice', role: 'alert'});
+  header.lost = el('p', {class: 'lost', role: 'alert'});
   header.training = training.make();
   header.element = el(
       'div', {class: 'top'}, el('h1', {}, 'heed'), header.summary, sharing(),

@@ -56,7 +56,8 @@ class Reader {
       over: attention.query_key_norm,
       qNorm: this.norm(`${at}.attention.q_norm`, attention.query_key),
       kNorm: this.norm(`${at}.attention.k_norm`, attention.query_key),
-      rotary: shape.positions === 'rotary' && {frequencies: rotaryFrequencies(d_k, rotary), amplitude: rotary.amplitude},
+      rotary: shape.positions === 'rotary' && !shape.unrotated_layers.includes(l) &&
+          {frequencies: rotaryFrequencies(d_k, rotary), amplitude: rotary.amplitude},
       mlp: mlp.width > 0 && {
         norms: norms(shared_norm ? 'attention_norm' : 'mlp.norm', 'mlp.output_norm'), function: activations[mlp.function], in: this.linear(`${at}.mlp.in`),
         gate: mlp.function !== mlp.activation && this.linear(`${at}.mlp.gate`), out: this.linear(`${at}.mlp.out`)

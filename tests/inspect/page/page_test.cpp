@@ -158,8 +158,8 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
         "The model has transformer.shared_layers = true, which a page does not compute. inspect serve answers for any "
         "model.");
   CHECK(lacks([](TransformerConfig& c) {
-          c.unrotated_layers = {0};
-        }).starts_with("The model has transformer.unrotated_layers = [0], which"));
+          c.embedding_width = 4;
+        }).starts_with("The model has transformer.embedding_width = 4, which"));
   CHECK(lacks([](TransformerConfig& c) {
           c.block.residual_scale = 2;
         }).starts_with("The model has transformer.block.residual_scale = 2.0, which"));
