@@ -77,18 +77,18 @@ std::optional<Difference> difference(const std::function<Tensor(const Tensor&)>&
   return {};
 }
 
-struct Verdict {
+struct ParameterCheck {
   double error = 0;  // largest error, as a share of the gradient's norm
   bool is_zero = false;
   bool is_unclear = false;  // agrees, but is so small that 1 % of it is below the rounding of the loss
   std::string failure = {};
 };
 
-Verdict check_parameter(Tensor parameter, const Tensor& gradient, const std::function<Tensor()>& loss, double rounding,
+ParameterCheck check_parameter(Tensor parameter, const Tensor& gradient, const std::function<Tensor()>& loss, double rounding,
                         Random random, Counts& counts) {
   const Tensor value = parameter.clone();
   const double norm = std::sqrt(sum(square(gradient)).item());
-  Verdict verdict{.is_zero = norm <= negligible};
+  ParameterCheck verdict{.is_zero = norm <= negligible};
   bool caught = false;
   // The steps are small beside the parameter: a norm bends sharply where its divisor is small.
   const double length = std::min(1.0, 10 * rms(value));
@@ -147,9 +147,9 @@ ModelCheck check_parameters(const Parameters& parameters, const std::function<Te
   std::pair<double, std::string> worst;
   for (const auto& [name, parameter] : parameters) {
     const Tensor* gradient = gradients.find(parameter);
-    const Verdict verdict = gradient
+    const ParameterCheck verdict = gradient
                                 ? check_parameter(parameter, *gradient, loss, rounding, random.stream(name), counts)
-                                : Verdict{.failure = "the loss does not depend on it"};
+                                : ParameterCheck{.failure = "the loss does not depend on it"};
     const bool passes = verdict.failure.empty();
     failed += !passes;
     zero += passes && verdict.is_zero;

@@ -7,20 +7,26 @@
 namespace heed {
 namespace {
 
-// Returns the mean weight of the edge from the query to the antecedent, and the effect of cutting it.
+constexpr Scale weight_scale{0, 1, 0}, effect_scale{-1, 1, 0};
+
+// Returns the mean weight of the edge from the query to the antecedent, and the effect of cutting it, one of `steps` steps.
 CauseHistory::Edge effect_of(const std::vector<HeldOut::Answer>& after, const HeldOut& held_out,
-                             const std::vector<int>& groups, const Baseline& before, Heads heads) {
-  std::vector<double> weights, effects, right;
+                             const std::vector<int>& groups, const Baseline& before, Heads heads, std::size_t steps) {
+  std::vector<double> weights, effects, right_before, right;
   for (std::size_t i = 0; i < after.size(); ++i) {
     weights.push_back(before.weight(i, heads, Role::query, span_of(held_out.sentences()[i], Role::antecedent)));
     effects.push_back(before.answers()[i].probability - after[i].probability);
+    right_before.push_back(before.answers()[i].word == held_out.right(i));
     right.push_back(after[i].word == held_out.right(i));
   }
-  return {interval_of(weights, groups), interval_of(effects, groups), interval_of(right, groups)};
+  const double error = 0.05 / static_cast<double>(steps);  // at all steps at once
+  return {interval_of(weights, groups, weight_scale, error), interval_of(effects, groups, effect_scale, error),
+          interval_of(right, groups, share_scale),
+          verdict_of(right_before, right, groups, chance_of(held_out.sentences()))};
 }
 
 CauseHistory::Step step_of(const SavedModel& model, const HeldOut& held_out, const std::vector<int>& groups,
-                           Passes& passes) {
+                           std::size_t steps, Passes& passes) {
   passes.next();
   const Baseline before(held_out);
   CauseHistory::Step step{.step = model.step, .accuracy = 0, .probability = 0, .heads = {}, .layers = {}};
@@ -40,7 +46,7 @@ CauseHistory::Step step_of(const SavedModel& model, const HeldOut& held_out, con
   const auto after = held_out.answers(interventions, [&] { passes.next(); });
   step.heads.resize(static_cast<std::size_t>(held_out.layers()));
   for (std::size_t i = 0; i < cut.size(); ++i) {
-    const CauseHistory::Edge edge = effect_of(after[i], held_out, groups, before, cut[i]);
+    const CauseHistory::Edge edge = effect_of(after[i], held_out, groups, before, cut[i], steps);
     if (cut[i].head >= 0) step.heads[static_cast<std::size_t>(cut[i].layer)].push_back(edge);
     if (cut[i].head < 0 || held_out.heads() == 1) step.layers.push_back(edge);
   }
@@ -86,7 +92,7 @@ CauseHistory cause_history(std::size_t count, const std::function<SavedModel(std
     const std::size_t used = sentences_to_use(options.most, config, with_antecedent, (cuts + 1) * models);
     const HeldOut sentences(model, with_antecedent, used, options.processes);
     history.sentences = static_cast<int>(sentences.sentences().size());
-    history.steps.push_back(step_of(model, sentences, groups, *passes));
+    history.steps.push_back(step_of(model, sentences, groups, count, *passes));
   }
   return history;
 }

@@ -1,6 +1,6 @@
 #pragma once
-#include <heed/explain/studies/interval.h>
 #include <heed/explain/studies/study_options.h>
+#include <heed/explain/studies/verdict.h>
 #include <heed/models/formats/saved_model.h>
 
 #include <functional>
@@ -18,9 +18,11 @@ struct CauseHistory {
   int sentences = 0, held_out = 0;  ///< of `held_out` sentences, the `sentences` with an antecedent are used
   /// The edge from the query to the antecedent in one head, or in every head of a layer.
   struct Edge {
-    Interval weight{};    ///< mean weight from the query to the antecedent, over the heads
-    Interval effect{};    ///< fall of the answer's mean probability after the cut
+    /// Mean weight from the query to the antecedent, over the heads, and fall of the answer's mean probability after the cut.
+    /// With 95 %, these intervals hold at all steps at once, so that steps can be compared.
+    Interval weight{}, effect{};
     Interval accuracy{};  ///< after the cut
+    Verdict lost{};       ///< share of the advantage over chance that is lost by the cut
   };
   /// One kept training step.
   struct Step {

@@ -15,6 +15,7 @@ namespace heed {
 namespace {
 
 constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
+constexpr Interval no_interval{no_figure, no_figure, no_figure};
 
 double mean(const std::vector<double>& values) {
   return values.empty() ? no_figure
@@ -60,6 +61,7 @@ bool changes_weight(Cause::What what) {
 struct Gathered {
   std::vector<double> weights, changes, before, right, lost, flipped;
   std::vector<int> groups, flipped_groups;
+  double chance = 0.5;  // NaN: unknown for a sentence
 };
 
 // The rows of the edges from the query while they are gathered.
@@ -111,6 +113,7 @@ class Study {
       plan_edge(Cause::What::zero_weight_everywhere, {-1, -1}, Role::query, Role::antecedent);
     }
     carry_out();
+    compare_flips();
     say_what_is_left_out();
     causes_.rank_correlation_last = rank_correlation(last_.weights, last_.changes);
     causes_.rank_correlation_all = rank_correlation(all_.weights, all_.changes);
@@ -176,20 +179,18 @@ class Study {
   void summarise() {
     std::vector<double> right, probability, both;
     std::vector<int> groups;
-    bool two_candidates = true;
     for (std::size_t i = 0; i < sentences_.size(); ++i) {
       right.push_back(is_right(i, before_.answers()));
       groups.push_back(held_out_.group(i));
       probability.push_back(before_.answers()[i].probability);
       if (sentences_[i].twin >= 0) both.push_back(right.back() > 0 && is_right(i ^ 1, before_.answers()));
-      two_candidates = two_candidates && sentences_[i].antecedent >= 0 && sentences_[i].distractor >= 0;
     }
     causes_.sentences = static_cast<int>(sentences_.size());
     causes_.pairs = static_cast<int>(both.size() / 2);
-    causes_.accuracy = interval_of(right, groups);
+    causes_.accuracy = interval_of(right, groups, share_scale);
     causes_.probability = mean(probability);
     causes_.twin_accuracy = mean(both);
-    causes_.chance = two_candidates ? 0.5 : no_figure;
+    causes_.chance = chance_of(sentences_);
   }
 
   // Returns the mean weight from the query to the antecedent; NaN when no sentence has one.
@@ -207,7 +208,7 @@ class Study {
       for (int head = 0; head < held_out_.heads(); ++head) {
         const double weight = weight_on_antecedent({layer, head});
         if (!std::isnan(weight) && (!causes_.pointing || weight > causes_.pointing->weight)) {
-          causes_.pointing = {layer, head, weight, interval_of({}, {})};
+          causes_.pointing = {layer, head, weight, no_interval, {}};
         }
       }
     }
@@ -238,6 +239,7 @@ class Study {
     row.before.push_back(is_right(i, before_.answers()));
     row.lost.push_back(row.before.back() - row.right.back());
     row.groups.push_back(held_out_.group(i));
+    if (std::isnan(chance_of({&sentences_[i], 1}))) row.chance = no_figure;
     if (sentences_[i].twin < 0) return;
     row.flipped.push_back(after[i].word == held_out_.right(i ^ 1));
     row.flipped_groups.push_back(row.groups.back());
@@ -255,10 +257,14 @@ class Study {
     cause.weight = mean(row.weights);
     cause.probability = mean(row.changes);
     cause.spread = deviation(row.changes);
-    cause.before = interval_of(row.before, row.groups);
-    cause.accuracy = interval_of(row.right, row.groups);
-    cause.lost = interval_of(row.lost, row.groups);
-    cause.flipped = is_patch(cause.what) ? interval_of(row.flipped, row.flipped_groups) : interval_of({}, {});
+    cause.before = interval_of(row.before, row.groups, share_scale);
+    cause.accuracy = interval_of(row.right, row.groups, share_scale);
+    cause.lost = interval_of(row.lost, row.groups, difference_scale);
+    cause.p = p_of(row.lost, row.groups);
+    cause.verdict = verdict_of(row.before, row.right, row.groups, row.chance);
+    cause.verdict.sentences = cause.sentences;
+    cause.flipped = is_patch(cause.what) ? interval_of(row.flipped, row.flipped_groups, share_scale) : no_interval;
+    if (cause.what == Cause::What::patch_head) flips_.push_back({heads, row.flipped, row.flipped_groups});
     causes_.rows.push_back(std::move(cause));
   }
 
@@ -350,7 +356,21 @@ class Study {
     if (what != Cause::What::edge_all_heads) return;
     std::vector<double> more = antecedent.lost;
     for (std::size_t i = 0; i < more.size(); ++i) more[i] -= lost_alone_.at(i);
-    causes_.pointing->others = interval_of(more, antecedent.groups);
+    causes_.pointing->others = interval_of(more, antecedent.groups, difference_scale);
+  }
+
+  // Compares the head with the largest flip rate with the one that points, on the same sentences.
+  void compare_flips() {
+    if (!causes_.pointing || flips_.empty()) return;
+    const auto most = std::ranges::max_element(flips_, {}, [](const Flips& one) { return mean(one.flipped); });
+    const auto points = std::ranges::find_if(flips_, [&](const Flips& one) {
+      return one.heads.layer == causes_.pointing->layer && one.heads.head == causes_.pointing->head;
+    });
+    std::vector<double> more = most->flipped;
+    for (std::size_t i = 0; i < more.size(); ++i) more[i] -= points->flipped.at(i);
+    const double error = 0.05 / static_cast<double>(flips_.size());  // the largest of many is picked
+    if (interval_of(more, most->groups, difference_scale, error).is_above(0))
+      causes_.pointing->flips_more = most->heads;
   }
 
   void correlate(int layer, double weight, double effect) {
@@ -361,6 +381,13 @@ class Study {
     last_.changes.push_back(effect);
   }
 
+  // The answers that a patched head turns into the counterpart's (1), or does not (0).
+  struct Flips {
+    Heads heads;
+    std::vector<double> flipped;
+    std::vector<int> groups;
+  };
+
   const HeldOut& held_out_;
   const std::vector<Example>& sentences_;
   Causes& causes_;
@@ -368,11 +395,21 @@ class Study {
   Passes passes_;
   Baseline before_;
   std::vector<Planned> planned_;
-  Gathered all_, last_;             // edges of the query: weights and absolute changes
+  Gathered all_, last_;  // edges of the query: weights and absolute changes
+  std::vector<Flips> flips_;
   std::vector<double> lost_alone_;  // without the edge to the antecedent in the head that points
 };
 
 }  // namespace
+
+std::vector<const Cause*> Causes::with_loss(std::vector<const Cause*> rows) {
+  std::ranges::sort(rows, {}, &Cause::p);
+  std::size_t shown = 0;
+  while (shown < rows.size() && rows[shown]->p * static_cast<double>(rows.size() - shown) < 0.05) ++shown;
+  rows.resize(shown);
+  std::erase_if(rows, [](const Cause* row) { return row->lost.share <= 0; });
+  return rows;
+}
 
 const Cause* Causes::find(Cause::What what, int layer, int head, const std::string& to) const {
   const auto found = std::ranges::find_if(rows, [&](const Cause& row) {

@@ -2,6 +2,7 @@
 #include <heed/explain/attribution.h>
 #include <heed/explain/studies/held_out.h>
 #include <heed/explain/studies/study_options.h>
+#include <heed/explain/studies/verdict.h>
 
 #include <optional>
 #include <string>
@@ -39,6 +40,8 @@ struct Cause {
   Interval before{};       ///< accuracy with nothing changed
   Interval accuracy{};     ///< after the intervention (`rest`: mean over sentences and tokens)
   Interval lost{};         ///< before minus after
+  Verdict verdict{};       ///< the share of the advantage over chance that is lost
+  double p = 1;            ///< probability of as large a difference between before and after if there is none
   Interval flipped{};      ///< patches: flip rate, the share of answers that become the twin's; NaN otherwise
   double unmoved = 0;      ///< `rest`: share of sentences whose answer changes with none of the cuts; NaN otherwise
 };
@@ -71,6 +74,7 @@ struct Causes {
     double weight;
     Interval
         others{};  ///< answers lost when the edge is cut in every head of the layer, beyond those lost in this head
+    std::optional<Heads> flips_more;  ///< the head with the largest flip rate, if that is shown to be larger
   };
   std::optional<Pointing> pointing;
   std::vector<Cause> rows;            ///< by layer and head
@@ -79,6 +83,9 @@ struct Causes {
   /// cut, over all (sentence, head, token) from the query. NaN when all weights or all changes are equal.
   double rank_correlation_last = 0, rank_correlation_all = 0;
   std::vector<Attribution> attribution;  ///< one per watched sentence
+
+  /// Returns those of `rows` that lose answers: Holm's method (1979) names a row without a loss in at most 5 of 100 tables.
+  static std::vector<const Cause*> with_loss(std::vector<const Cause*> rows);
 
   /// Returns the row of an intervention from the query, or null.
   const Cause* find(Cause::What what, int layer, int head, const std::string& to = "") const;

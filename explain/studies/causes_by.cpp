@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numbers>
 #include <utility>
 
 namespace heed {
@@ -58,22 +57,12 @@ const Cause* compared_row(const Causes& all) {
   return most;
 }
 
-// Returns what a normal variable exceeds, up or down, with probability `error`.
-double normal_ends(double error) {
-  double low = 0, high = 40;
-  for (int i = 0; i < 100; ++i) {
-    const double middle = (low + high) / 2;
-    (std::erfc(middle / std::numbers::sqrt2) > error ? low : high) = middle;
-  }
-  return low;
-}
-
 void compare_kinds(CausesBy& result, const Cause& row) {
   result.by = row.what;
   result.layer = row.layer;
   result.head = row.head;
   const double pairs = static_cast<double>(result.groups.size() * (result.groups.size() - 1)) / 2;
-  const double wider = normal_ends(0.05 / pairs) / normal_ends(0.05);  // Bonferroni
+  const double wider = z_of(0.05 / pairs) / z_of(0.05);  // Bonferroni
   for (std::size_t a = 0; a < result.groups.size(); ++a) {
     for (std::size_t b = 0; b < result.groups.size(); ++b) {
       const Cause* one = result.groups[a].causes.find(row.what, row.layer, row.head, row.to);

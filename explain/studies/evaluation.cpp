@@ -107,8 +107,7 @@ double student_t(int degrees) {
 }
 
 Interval share_of_answers(const std::vector<double>& right, const std::vector<int>& groups) {
-  const Interval share = interval_of(right, groups);
-  return {share.share, std::max(share.low, 0.0), std::min(share.high, 1.0)};
+  return interval_of(right, groups, share_scale);
 }
 
 Interval mean_of(const std::vector<double>& values, const std::vector<int>& groups) {

@@ -53,14 +53,19 @@ std::vector<std::size_t> half_of(const std::vector<Example>& examples, int half)
   return chosen;
 }
 
-Interval share_among(const std::vector<bool>& right, const std::vector<Example>& examples,
-                     const std::vector<std::size_t>& chosen) {
-  std::vector<bool> part;
-  std::vector<int> twins, place(right.size(), -1);
-  for (const std::size_t i : chosen) place[i] = static_cast<int>(part.size()), part.push_back(right[i]);
-  for (const std::size_t i : chosen)
-    twins.push_back(examples[i].twin < 0 ? -1 : place[static_cast<std::size_t>(examples[i].twin)]);
-  return share_of(part, twins);
+// Returns the values of the chosen sentences.
+template <class Value>
+std::vector<Value> among(const std::vector<Value>& values, const std::vector<std::size_t>& chosen) {
+  std::vector<Value> result;
+  for (const std::size_t i : chosen) result.push_back(values[i]);
+  return result;
+}
+
+// Returns how much larger a share is than another, on the same sentences.
+Interval advantage(const std::vector<bool>& right, const std::vector<bool>& other, const std::vector<int>& groups) {
+  std::vector<double> more;
+  for (std::size_t i = 0; i < right.size(); ++i) more.push_back(right[i] - other[i]);
+  return interval_of(more, groups, difference_scale);
 }
 
 // Returns the answers with and without the edge of a head between the pronoun and the meant candidate.
@@ -73,12 +78,8 @@ HeadChoices::Answers answers_of(const SavedModel& model, const std::vector<Examp
   });
   const auto share_right = [&](const std::vector<HeldOut::Answer>& answers) {
     std::vector<bool> right;
-    std::vector<int> twins;
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-      right.push_back(answers[i].word == held_out.right(i));
-      twins.push_back(held_out.sentences()[i].twin);
-    }
-    return share_of(right, twins);
+    for (std::size_t i = 0; i < answers.size(); ++i) right.push_back(answers[i].word == held_out.right(i));
+    return share_of(right, pairs_of(held_out.sentences()));
   };
   return {share_right(held_out.answers()), share_right(held_out.answers(without))};
 }
@@ -119,14 +120,13 @@ HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples,
                           is_equal_where_compared(e, examples[static_cast<std::size_t>(e.twin)]);
     result.coin += 1.0 / static_cast<double>(std::ssize(e.candidates) * std::ssize(examples));
   }
-  std::vector<int> twins;
-  for (const Example& e : examples) twins.push_back(e.twin);
+  const std::vector<int> groups = pairs_of(examples);
   const std::vector<std::size_t> first = half_of(examples, 0), second = half_of(examples, 1);
   std::size_t best = 0;
   for (std::size_t n = 0; n < right.size(); ++n) {
     const int head = static_cast<int>(n / directions.size());
     result.heads.push_back(
-        {head / model.heads(), head % model.heads(), directions[n % directions.size()], share_of(right[n], twins)});
+        {head / model.heads(), head % model.heads(), directions[n % directions.size()], share_of(right[n], groups)});
     result.mean += result.heads.back().right.share / static_cast<double>(right.size());
     const auto in_first = [&](std::size_t m) {
       return std::ranges::count_if(first, [&](std::size_t i) { return right[m][i]; });
@@ -134,15 +134,20 @@ HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples,
     if (in_first(n) > in_first(best)) best = n;
   }
   result.best = result.heads[best];
-  result.chosen_on = share_among(right[best], examples, first);
-  result.best.right = share_among(right[best], examples, second);
+  result.chosen_on = share_of(among(right[best], first), among(groups, first));
+  result.best.right = share_of(among(right[best], second), among(groups, second));
   std::vector<bool> nearest, first_in_text;
   for (const Example& e : examples) {
     nearest.push_back(points_at_meant(e, [&](Span span) { return -distance_to_query(e, span); }));
     first_in_text.push_back(points_at_meant(e, [](Span span) { return -span.begin; }));
   }
-  result.nearest = share_of(nearest, twins);
-  result.first = share_of(first_in_text, twins);
+  result.nearest = share_of(nearest, groups);
+  result.first = share_of(first_in_text, groups);
+  const auto over = [&](const std::vector<bool>& baseline) {
+    return advantage(among(right[best], second), among(baseline, second), among(groups, second));
+  };
+  result.over_nearest = over(nearest);
+  result.over_first = over(first_in_text);
   if (has_answers(*model.network) && !predicts_tokens(*model.network))
     result.answers = answers_of(model, examples, result.best);
   return result;

@@ -40,6 +40,13 @@ struct HeadChoices {
   /// `right`. Only `right` measures the head: the largest of many shares is too large by chance. Pairs stay together.
   Head best{};
   Interval chosen_on{};
+  /// How much larger that share of `best` is than those of the candidates `nearest` and `first`, on the same sentences.
+  Interval over_nearest{}, over_first{};
+
+  /// Returns whether `best` is shown to be better than a random candidate, the nearest and the first.
+  bool beats_baselines() const {
+    return best.right.is_above(coin) && over_nearest.is_above(0) && over_first.is_above(0);
+  }
 
   /// The share of right answers by the model, and without one edge of head `best` in each sentence: from the pronoun to the
   /// meant candidate, or from the last token of that candidate to the pronoun, as its direction says.

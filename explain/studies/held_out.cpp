@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -239,10 +240,19 @@ InterventionOf patch_from_counterparts(Heads heads) {
   };
 }
 
-bool has_answers(const Interval& accuracy, double chance) { return accuracy.is_above(std::isnan(chance) ? 0 : chance); }
+std::vector<int> pairs_of(const std::vector<Example>& sentences) {
+  std::vector<int> pairs;
+  for (int i = 0; i < std::ssize(sentences); ++i) {
+    const int twin = sentences[static_cast<std::size_t>(i)].twin;
+    pairs.push_back(twin < 0 ? i : std::min(i, twin));
+  }
+  return pairs;
+}
 
-bool is_lost(const Interval& after, double before, double chance) {
-  return !after.is_above(std::isnan(chance) ? before / 2 : chance);
+double chance_of(std::span<const Example> sentences) {
+  const bool two =
+      std::ranges::all_of(sentences, [](const Example& e) { return e.antecedent >= 0 && e.distractor >= 0; });
+  return two ? 0.5 : std::numeric_limits<double>::quiet_NaN();
 }
 
 void check_same_on_all(const Communicator& processes, const SavedModel& model, const std::vector<Example>& sentences) {

@@ -1,7 +1,6 @@
 #pragma once
 #include <heed/distributed/communicator.h>
 #include <heed/explain/intervention.h>
-#include <heed/explain/studies/interval.h>
 
 #include <functional>
 #include <set>
@@ -87,13 +86,12 @@ InterventionOf zero_weight_in_each(Heads heads, EdgeOf edge_of);  ///< zero_weig
 InterventionOf keep_only_in_each(Heads heads, EdgeOf edge_of);    ///< keep_only() of each edge
 InterventionOf patch_from_counterparts(Heads heads);              ///< patch() from each counterpart
 
-/// Returns whether the interval of `accuracy` lies above `chance` (NaN, unknown: above 0). Otherwise the cause of right
-/// answers cannot be found.
-bool has_answers(const Interval& accuracy, double chance);
+/// Returns a number per sentence, equal for both sentences of a minimal pair and different for all others.
+std::vector<int> pairs_of(const std::vector<Example>& sentences);
 
-/// Returns whether the answers are lost: the interval of `after`, the accuracy after an intervention, does not lie above
-/// chance. If chance is unknown (NaN), half of the accuracy before takes its place.
-bool is_lost(const Interval& after, double before, double chance);
+/// Returns the accuracy of a fair choice among the candidates: 1/2 when each sentence has an antecedent and a distractor, else
+/// NaN, unknown.
+double chance_of(std::span<const Example> sentences);
 
 /// Throws Error when another process has other `sentences`, or another model or build of heed that reads the first of them
 /// otherwise.

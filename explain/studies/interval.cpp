@@ -1,79 +1,144 @@
-#include <heed/autograd/random.h>
 #include <heed/explain/studies/interval.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numbers>
 #include <numeric>
+#include <utility>
 
 namespace heed {
 namespace {
 
-constexpr double no_interval = std::numeric_limits<double>::quiet_NaN();
-constexpr double z_95 = 1.959963984540054;  // 97.5 % of a normal distribution
+constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
+
+// A mean of groups of values.
+class Mean {
+ public:
+  Mean(const std::vector<Group>& groups, Scale scale) : groups_(groups), scale_(scale) {
+    double sum = 0, squares = 0;
+    for (const Group& group : groups) {
+      count_ += group.count;
+      values_ += group.count * group.values;
+      sum += group.count * group.sum;
+      squares += group.count * group.values * group.values;
+    }
+    group_size_ = squares / values_;
+    mean_ = sum / values_;
+  }
+
+  double mean() const { return mean_; }
+
+  double score(double mean) const {
+    const double side = mean_ < mean ? -1 : 1;
+    const double distance = std::abs(mean_ - mean) - scale_.step * group_size_ / (2 * values_);
+    if (distance <= 0) return 0;
+    return side * distance * values_ / std::sqrt(count_ * variance(mean, side));
+  }
+
+ private:
+  // Returns the variance of a group's deviation from `mean`, in the distribution with this mean that makes the groups most
+  // probable (empirical likelihood, Owen 1988). It may put a share on the end of the scale beyond `mean`, where no group is.
+  double variance(double mean, double side) const {
+    const double end = group_size_ * side * ((side > 0 ? scale_.low : scale_.high) - mean);  // at most 0
+    double least = 0;                                                                        // of the groups
+    for (const Group& group : groups_) least = std::min(least, deviation(group, mean, side));
+    const bool is_beyond = end < least * (1 + 1e-9);  // no group is at the end, whatever the rounding
+    // The probability of a group is count / (all groups (1 + tilt deviation)).
+    const double most = -1 / std::min(end, least);
+    const bool reaches_end = is_beyond && moments(most, mean, side).first > 0;
+    double tilt = most;
+    for (double low = 0, high = most, next = 0;
+         !reaches_end && high - low > 1e-12 * most;) {  // Newton, within [low, high]
+      tilt = next;
+      const Moments at = moments(tilt, mean, side);
+      (at.first > 0 ? low : high) = tilt;
+      next = tilt + at.first / at.slope;
+      if (std::abs(next - tilt) <= 1e-12 * most) break;
+      if (!(next > low && next < high)) next = (low + high) / 2;
+    }
+    const Moments found = moments(tilt, mean, side);
+    return found.second + (reaches_end ? tilt * found.first * end * end : 0);
+  }
+
+  static double deviation(const Group& group, double mean, double side) {
+    return side * (group.sum - group.values * mean);
+  }
+
+  // The means of the deviations and of their squares, by the probabilities that a tilt gives; and how fast the first falls.
+  struct Moments {
+    double first = 0, second = 0, slope = 0;
+  };
+
+  Moments moments(double tilt, double mean, double side) const {
+    Moments result;
+    for (const Group& group : groups_) {
+      const double d = deviation(group, mean, side);
+      if (d == 0) continue;
+      const double factor = d / (1 + tilt * d), part = group.count / count_ * factor;
+      result.first += part;
+      result.second += part * d;
+      result.slope += part * factor;
+    }
+    return result;
+  }
+
+  const std::vector<Group>& groups_;
+  Scale scale_;
+  double count_ = 0, values_ = 0, group_size_ = 1, mean_ = 0;
+};
+
+std::vector<Group> sums_of(const std::vector<double>& values, const std::vector<int>& groups) {
+  std::map<int, std::pair<double, double>> sums;  // of each group: sum and number of values
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    auto& [sum, count] = sums[groups.empty() ? static_cast<int>(i) : groups.at(i)];
+    sum += values[i];
+    ++count;
+  }
+  std::map<std::pair<double, double>, double> counts;
+  for (const auto& [number, sum] : sums) ++counts[sum];
+  std::vector<Group> all;
+  for (const auto& [sum, count] : counts) all.push_back({sum.first, sum.second, count});
+  return all;
+}
+
+// Returns the mean between `inside` and `outside` up to which the score is at most z.
+double end_of(const Mean& mean, double inside, double outside, double z) {
+  for (int i = 0; i < 30; ++i) {
+    const double middle = (inside + outside) / 2;
+    (std::abs(mean.score(middle)) <= z ? inside : outside) = middle;
+  }
+  return inside;
+}
 
 }  // namespace
 
-Interval wilson(int right, int count) {
-  if (count == 0) return {no_interval, no_interval, no_interval};
-  const double n = count, p = right / n, centre = (p + z_95 * z_95 / (2 * n)) / (1 + z_95 * z_95 / n);
-  const double half = z_95 / (1 + z_95 * z_95 / n) * std::sqrt(p * (1 - p) / n + z_95 * z_95 / (4 * n * n));
-  return {p, std::max(0.0, centre - half), std::min(1.0, centre + half)};
+double z_of(double error) {
+  double low = 0, high = 40;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(middle / std::numbers::sqrt2) > error ? low : high) = middle;
+  }
+  return low;
 }
 
-Interval share_of(const std::vector<bool>& right, const std::vector<int>& twin) {
-  const int all = static_cast<int>(std::count(right.begin(), right.end(), true));
-  const int count = static_cast<int>(right.size());
-  if (std::ranges::all_of(twin, [](int t) { return t < 0; })) return wilson(all, count);
-  struct Group {
-    int right, size;
-  };
-  std::vector<Group> groups;
-  for (int i = 0; i < count; ++i) {
-    const int other = twin[static_cast<std::size_t>(i)];
-    if (other >= 0 && other < i) continue;
-    groups.push_back({right[static_cast<std::size_t>(i)], 1});
-    if (other < 0) continue;
-    groups.back().right += right[static_cast<std::size_t>(other)];
-    groups.back().size = 2;
-  }
-  const double share = static_cast<double>(all) / count;
-  if (std::ranges::all_of(groups, [&](Group g) { return g.right * count == g.size * all; })) {  // always drawn the same
-    const double unlike =
-        wilson(0, static_cast<int>(groups.size())).high;  // the largest share of groups of another kind
-    return {share, share - unlike * share, share + unlike * (1 - share)};
-  }
-  constexpr int times = 4000;
-  Random random = Random(1).stream("card");
-  std::vector<double> shares;
-  for (int time = 0; time < times; ++time) {
-    int drawn_right = 0, drawn = 0;
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-      const Group group = groups[static_cast<std::size_t>(random.below(std::ssize(groups)))];
-      drawn_right += group.right;
-      drawn += group.size;
-    }
-    shares.push_back(static_cast<double>(drawn_right) / drawn);
-  }
-  std::ranges::sort(shares);
-  return {share, shares[times * 25 / 1000], shares[times - 1 - times * 25 / 1000]};
+double p_of(const std::vector<double>& differences, const std::vector<int>& groups) {
+  return std::erfc(std::abs(score_of(sums_of(differences, groups), difference_scale, 0)) / std::numbers::sqrt2);
 }
 
-Interval interval_of(const std::vector<double>& values, const std::vector<int>& groups) {
-  if (values.empty()) return {no_interval, no_interval, no_interval};
-  const auto n = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  std::map<int, double> deviations;  // of each group
-  for (std::size_t i = 0; i < values.size(); ++i) deviations[groups.at(i)] += values[i] - mean;
-  const auto G = static_cast<double>(deviations.size());
-  double squares = 0;
-  for (const auto& [group, deviation] : deviations) squares += deviation * deviation;
-  if (G > 1) squares *= G / (G - 1);
-  const bool counts = std::ranges::all_of(values, [](double value) { return value == std::round(value); });
-  if (counts || G == 1) squares += std::pow(z_95 * n / (G + (counts ? z_95 * z_95 : 0)), 2);
-  const double error = std::min(1.0, z_95 * std::sqrt(squares) / n);
-  return {mean, mean - error, mean + error};
+double score_of(const std::vector<Group>& groups, Scale scale, double mean) { return Mean(groups, scale).score(mean); }
+
+Interval interval_of(const std::vector<double>& values, const std::vector<int>& groups, Scale scale, double error) {
+  if (values.empty()) return {no_figure, no_figure, no_figure};
+  const std::vector<Group> sums = sums_of(values, groups);
+  const Mean mean(sums, scale);
+  const double z = z_of(error);
+  return {mean.mean(), end_of(mean, mean.mean(), scale.low, z), end_of(mean, mean.mean(), scale.high, z)};
+}
+
+Interval share_of(const std::vector<bool>& right, const std::vector<int>& groups) {
+  return interval_of({right.begin(), right.end()}, groups, share_scale);
 }
 
 }  // namespace heed

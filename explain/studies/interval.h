@@ -1,12 +1,11 @@
 #pragma once
-#include <string>
 #include <vector>
 
 namespace heed {
 
 /// A share, or another mean, and its 95 % interval.
 ///
-///     const Interval accuracy = wilson(57, 100);   // 0.57, from 0.47 to 0.66
+///     const Interval accuracy = share_of({true, true, false, true});   // 0.75, from 0.22 to 0.99
 struct Interval {
   double share = 0, low = 0, high = 1;
   /// Returns half the width of the interval.
@@ -15,19 +14,39 @@ struct Interval {
   bool is_above(double figure) const { return low - figure >= 0.0005; }
 };
 
-/// Returns the share `right / count` of independent trials with Wilson's interval (1927): all NaN without trials.
-Interval wilson(int right, int count);
+/// The smallest and the largest value that a sentence can have, and the smallest difference of two values; 0 for a
+/// measured value such as a probability.
+struct Scale {
+  double low = 0, high = 1, step = 1;
+};
+constexpr Scale share_scale{0, 1, 1};        ///< 1: right, 0: wrong
+constexpr Scale difference_scale{-1, 1, 1};  ///< right before minus right after
 
-/// Returns the share of true values, where right[i] and right[twin[i]] are not independent (twin[i] -1: alone). Pairs are drawn
-/// again as pairs, 4,000 times from a fixed seed, and the interval holds the middle 95 % (Efron 1979). Without twins it is
-/// Wilson's. Where all pairs have the same share, the interval allows as many unlike pairs as Wilson's for 0 among them.
-Interval share_of(const std::vector<bool>& right, const std::vector<int>& twin);
+/// How often groups have the same sum and number of values. Values of one group (the sentences of a minimal pair) may have
+/// any correlation: their sum counts as one observation.
+struct Group {
+  double sum = 0, values = 1, count = 1;
+};
 
-/// Returns the mean of `values`, of [-1, 1], and its 95 % interval, share +- error. Values of one group (the sentences
-/// of a minimal pair) are not independent, so the error is that of the groups' sums (Cochran 1977, section 9A). If all
-/// values are whole numbers (counts), the sum of squares has one more deviation, of z n / (groups + z^2), so that
-/// equal values leave an interval: for 0 right among n it ends where Wilson's does. The error is at
-/// most 1. Returns NaN for empty `values`.
-Interval interval_of(const std::vector<double>& values, const std::vector<int>& groups);
+/// Returns the score of the hypothesis that the mean of all values is `mean`: the distance between both, less half of a
+/// group's step, in standard errors. The standard error is that of the distribution on the scale which has this mean and
+/// makes the groups most probable. For independent right or wrong answers, it is that of Wilson's interval (1927); for the
+/// differences of two answers, that of Tango's (1998).
+double score_of(const std::vector<Group>& groups, Scale scale, double mean);
+
+/// Returns the mean of `values` and the interval of all means with a score between -z and z, where z leaves `error` of a
+/// normal distribution outside. Equal numbers in `groups` make a group; without numbers each value is its own. Divide
+/// `error` by the number of intervals when the largest of them is picked. Returns NaN without values.
+Interval interval_of(const std::vector<double>& values, const std::vector<int>& groups, Scale scale,
+                     double error = 0.05);
+
+/// Returns the share of true values and its interval: interval_of() with `share_scale`.
+Interval share_of(const std::vector<bool>& right, const std::vector<int>& groups = {});
+
+/// Returns the value that a normal variable exceeds, up or down, with probability `error`: 1.96 for 0.05.
+double z_of(double error);
+
+/// Returns the probability of a mean as far from 0 as that of `differences` of two answers, or farther, if their mean is 0.
+double p_of(const std::vector<double>& differences, const std::vector<int>& groups);
 
 }  // namespace heed

@@ -53,30 +53,20 @@ double mean_effect(const HeadTrace& trace) {
   return std::accumulate(trace.effects.begin(), trace.effects.end(), 0.0) / static_cast<double>(trace.effects.size());
 }
 
-// Returns the accuracy over the sentences with a known antecedent.
-Interval accuracy_of(const HeldOut& held_out, const std::vector<HeldOut::Answer>& answers) {
-  std::vector<double> right;
+// Which answers are right (1), over the sentences with a known antecedent.
+struct Right {
+  std::vector<double> values;
   std::vector<int> groups;
+};
+
+Right right_of(const HeldOut& held_out, const std::vector<HeldOut::Answer>& answers) {
+  Right right;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (span_of(held_out.sentences()[i], Role::antecedent).end <= 0) continue;
-    right.push_back(answers[i].word == held_out.right(i));
-    groups.push_back(held_out.group(i));
+    right.values.push_back(answers[i].word == held_out.right(i));
+    right.groups.push_back(held_out.group(i));
   }
-  return interval_of(right, groups);
-}
-
-// Returns the accuracy lost from `before` to `after`.
-Interval loss_of(const HeldOut& held_out, const std::vector<HeldOut::Answer>& before,
-                 const std::vector<HeldOut::Answer>& after) {
-  std::vector<double> lost;
-  std::vector<int> groups;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    if (span_of(held_out.sentences()[i], Role::antecedent).end <= 0) continue;
-    const int right = held_out.right(i);
-    lost.push_back((before[i].word == right) - (after[i].word == right));
-    groups.push_back(held_out.group(i));
-  }
-  return interval_of(lost, groups);
+  return right;
 }
 
 Interval flip_rate(const HeldOut& held_out, const std::vector<HeldOut::Answer>& patched) {
@@ -87,34 +77,25 @@ Interval flip_rate(const HeldOut& held_out, const std::vector<HeldOut::Answer>& 
     flipped.push_back(patched[i].word == held_out.right(i ^ 1));
     groups.push_back(held_out.group(i));
   }
-  return interval_of(flipped, groups);
+  return interval_of(flipped, groups, share_scale);
 }
 
 MatchedHeads::Pointing pointing_of(const HeldOut& held_out, const HeadTrace& trace, double weight,
                                    const std::vector<HeldOut::Answer>& before, double chance) {
-  using Cause = MatchedHeads::Pointing::Cause;
   const EdgeOf to_antecedent = [](const Example& e) { return Edge{e.query, span_of(e, Role::antecedent)}; };
-  struct Cut {
-    Interval accuracy;
-    bool loses;  // whether a loss is shown, and the remaining accuracy is not above chance
-  };
   MatchedHeads::Pointing result{.layer = trace.layer, .head = trace.head, .weight = weight};
-  result.before = accuracy_of(held_out, before);
-  const auto cut_in = [&](Heads heads) {
-    const std::vector<HeldOut::Answer> after = held_out.answers(cut_in_each(heads, to_antecedent));
-    const Interval accuracy = accuracy_of(held_out, after);
-    const bool is_shown = loss_of(held_out, before, after).is_above(0);
-    return Cut{accuracy, is_shown && is_lost(accuracy, result.before.share, chance)};
+  const Right right = right_of(held_out, before);
+  result.before = interval_of(right.values, right.groups, share_scale);
+  const auto cut_in = [&](Heads heads, Interval& accuracy, Verdict& lost) {
+    const Right after = right_of(held_out, held_out.answers(cut_in_each(heads, to_antecedent)));
+    accuracy = interval_of(after.values, after.groups, share_scale);
+    lost = verdict_of(right.values, after.values, right.groups, chance);
   };
   const Heads alone{trace.layer, trace.head};
-  const Cut in_head = cut_in(alone), in_layer = cut_in({trace.layer, -1});
-  result.without = in_head.accuracy;
-  result.without_in_layer = in_layer.accuracy;
+  cut_in(alone, result.without, result.lost);
+  cut_in({trace.layer, -1}, result.without_in_layer, result.lost_in_layer);
   result.flipped = flip_rate(held_out, held_out.answers(patch_from_counterparts(alone)));
-  result.cause = !has_answers(result.before, chance) ? Cause::no_answers
-                 : in_head.loses                     ? Cause::alone
-                 : in_layer.loses                    ? Cause::shared
-                                                     : Cause::neither;
+  result.carried = carried_by(result.lost, result.lost_in_layer);
   return result;
 }
 
@@ -290,10 +271,9 @@ MatchedHeads match_heads(const std::vector<SeedRun>& runs, const StudyOptions& o
          runs[0].name, held_out.size());
   }
   MatchedHeads matched;
-  matched.chance =
-      std::ranges::all_of(held_out, [](const Example& e) { return e.antecedent >= 0 && e.distractor >= 0; })
-          ? 0.5
-          : not_known;
+  std::vector<Example> known;
+  std::ranges::copy_if(held_out, std::back_inserter(known), [](const Example& e) { return e.antecedent >= 0; });
+  matched.chance = chance_of(known);
   std::vector<RunTraces> all;
   std::vector<Example> sentences;
   std::size_t used = 0;

@@ -1,6 +1,6 @@
 #pragma once
-#include <heed/explain/studies/interval.h>
 #include <heed/explain/studies/study_options.h>
+#include <heed/explain/studies/verdict.h>
 #include <heed/models/formats/saved_model.h>
 
 #include <functional>
@@ -38,9 +38,8 @@ struct MatchedHeads {
     Interval without_in_layer{};  ///< when it is cut in every head of the layer
     /// Flip rate with the counterpart's output in that head, over the sentences with a counterpart; NaN: none has one.
     Interval flipped{};
-    /// alone, shared: a loss is shown, and accuracy is at chance level (is_lost()) when the edge is cut in that head, or in every head of its
-    /// layer. no_answers: accuracy is at chance level with the edge, too.
-    enum class Cause { alone, shared, neither, no_answers } cause = Cause::neither;
+    Verdict lost{}, lost_in_layer{};  ///< of both cuts
+    Carried carried = Carried::unknown;
   };
   /// One run of the comparison.
   struct Run {
@@ -51,7 +50,7 @@ struct MatchedHeads {
     std::optional<Pointing> pointing;  ///< empty when no sentence has an antecedent
   };
   std::vector<Run> runs;
-  double chance = 0;  ///< 1/2 where each sentence has two candidates, else NaN
+  double chance = 0;  ///< 1/2 where each sentence with an antecedent has a distractor, else NaN
 
   /// The similarity of two heads is 1 - (d + e) / 2. d is the mean distance of their weights from the query (half the
   /// sum of absolute differences). e is the mean difference of the effects of their zero ablation on the answer's

@@ -57,9 +57,43 @@ std::vector<bool> are_right(const std::vector<Example>& examples, const std::vec
 }
 
 Interval share_right(const std::vector<Example>& examples, const std::vector<int>& answers) {
-  std::vector<int> twins;
-  for (const Example& e : examples) twins.push_back(e.twin);
-  return share_of(are_right(examples, answers), twins);
+  return share_of(are_right(examples, answers), pairs_of(examples));
+}
+
+// Returns how much larger the share of right answers is in `answers` than in `others`, on the same sentences.
+Interval advantage(const std::vector<Example>& examples, const std::vector<int>& answers,
+                   const std::vector<int>& others) {
+  const std::vector<bool> right = are_right(examples, answers), other = are_right(examples, others);
+  std::vector<double> more;
+  for (std::size_t i = 0; i < right.size(); ++i) more.push_back(right[i] - other[i]);
+  return interval_of(more, pairs_of(examples), difference_scale);
+}
+
+// Returns the share of right answers in the sentences of one relation minus that in those of another. The two sentences of a
+// pair may be of different relations.
+Interval difference_between(const std::vector<Example>& examples, const std::vector<bool>& right,
+                            const std::string& one, const std::string& other) {
+  double ones = 0, others = 0, all_right = 0;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const bool is_one = examples[i].relation == one, is_other = examples[i].relation == other;
+    ones += is_one;
+    others += is_other;
+    all_right += (is_one || is_other) && right[i];
+  }
+  const double n = ones + others, mean = all_right / n, of_one = n / ones, of_other = n / others;
+  const std::vector<int> pairs = pairs_of(examples);
+  std::vector<double> values;  // their mean is the difference
+  std::vector<int> groups;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const bool is_one = examples[i].relation == one;
+    if (!is_one && examples[i].relation != other) continue;
+    values.push_back((right[i] - mean) * (is_one ? of_one : -of_other));
+    groups.push_back(pairs[i]);
+  }
+  return interval_of(values, groups,
+                     {.low = -std::max(mean * of_one, (1 - mean) * of_other),
+                      .high = std::max((1 - mean) * of_one, mean * of_other),
+                      .step = std::min(of_one, of_other)});
 }
 
 // Returns the candidate with the smallest `measure`.
@@ -101,17 +135,21 @@ double F1(const std::vector<Example>& examples, const std::vector<int>& answers,
   return tp + fp + fn == 0 ? no_share : 2.0 * tp / (2.0 * tp + fp + fn);
 }
 
-std::vector<Report::Group> groups_of(const std::vector<Example>& examples, const std::vector<int>& answers) {
+std::vector<Report::Group> relations_of(const std::vector<Example>& examples, const std::vector<int>& answers) {
+  const std::vector<bool> all_right = are_right(examples, answers);
+  const std::vector<int> pairs = pairs_of(examples);
   std::vector<Report::Group> groups;
   for (const Example& first : examples) {
     if (std::ranges::find(groups, first.relation, &Report::Group::name) != groups.end()) continue;
-    int right = 0, count = 0;
+    std::vector<bool> right;
+    std::vector<int> of_pairs;
     for (std::size_t i = 0; i < examples.size(); ++i) {
       if (examples[i].relation != first.relation) continue;
-      ++count;
-      right += answers[i] == examples[i].chosen;
+      right.push_back(all_right[i]);
+      of_pairs.push_back(pairs[i]);
     }
-    groups.push_back({first.relation, count, wilson(right, count), F1(examples, answers, first.relation)});
+    groups.push_back({first.relation, static_cast<int>(right.size()), share_of(right, of_pairs),
+                      F1(examples, answers, first.relation)});
   }
   return groups.size() < 2 ? std::vector<Report::Group>{} : groups;
 }
@@ -226,15 +264,17 @@ Report report(const SavedModel& model, const Baselines& baselines, const std::st
   const Asked asked{model, processes};
   const std::vector<int> answers = answers_of(asked, examples);
   const std::vector<bool> right = are_right(examples, answers);
-  int both = 0;
+  std::vector<bool> both;
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    if (examples[i].twin <= static_cast<int>(i)) continue;
-    ++result.pairs;
-    both += right[i] && right[static_cast<std::size_t>(examples[i].twin)];
+    if (examples[i].twin > static_cast<int>(i))
+      both.push_back(right[i] && right[static_cast<std::size_t>(examples[i].twin)]);
   }
+  result.pairs = static_cast<int>(both.size());
   result.model = share_right(examples, answers);
-  result.both_of_pair = wilson(both, result.pairs);
-  result.bag = share_right(examples, baselines.bag.answers(examples, model.vocabulary));
+  result.both_of_pair = share_of(both);
+  const std::vector<int> of_bag = baselines.bag.answers(examples, model.vocabulary);
+  result.bag = share_right(examples, of_bag);
+  result.over_bag = advantage(examples, answers, of_bag);
   const bool none_too = std::get<CandidateChooser>(*model.network).config.or_none;
   for (const Example& e : examples) {
     result.coin += 1.0 / static_cast<double>((std::ssize(e.candidates) + none_too) * std::ssize(examples));
@@ -249,7 +289,11 @@ Report report(const SavedModel& model, const Baselines& baselines, const std::st
                                                           })));
   }
   result.unknown = unknown_share(examples, model.vocabulary);
-  result.groups = groups_of(examples, answers);
+  result.groups = relations_of(examples, answers);
+  const auto has = [&](const char* name) {
+    return std::ranges::find(result.groups, name, &Report::Group::name) != result.groups.end();
+  };
+  if (has("pro") && has("anti")) result.pro_over_anti = difference_between(examples, right, "pro", "anti");
   add_looks(result, asked, examples);
   return result;
 }

@@ -25,6 +25,7 @@ struct Report {
   Interval model;
   Interval both_of_pair;                    ///< of the pairs; NaN without
   Interval bag;                             ///< BagOfWords of the same training sentences
+  Interval over_bag;                        ///< the model minus the bag of words, on the same sentences
   double coin = 0, nearest = 0, first = 0;  ///< chance level; the candidate next to the query; the first in the text
   /// Controls of Elazar et al. 2021, arXiv:2104.08161, expected at chance level: the same model with the words of all
   /// candidates replaced by unknown words; and with everything before the query replaced except the candidates.
@@ -38,7 +39,8 @@ struct Report {
     Interval right;
     double F1;  ///< of "is this candidate meant?", over all candidates
   };
-  std::vector<Group> groups;  ///< empty with fewer than two relations
+  std::vector<Group> groups;              ///< empty with fewer than two relations
+  std::optional<Interval> pro_over_anti;  ///< the share of right answers in "pro" minus that in "anti"
 
   /// The head with the largest mean weight from the query to the meant candidate, for right and wrong answers apart.
   struct Looks {

@@ -22,7 +22,6 @@ std::string name_of(const HeadChoices::Head& head) {
 }
 
 std::string heads_view(const HeadChoices& found, const std::string& set, const View& view) {
-  const double chance = std::max({found.coin, found.nearest.share, found.first.share});
   const Interval& measured = found.best.right;
   const std::string unseen = found.equal_pairs == 0
                                  ? ""
@@ -41,7 +40,7 @@ std::string heads_view(const HeadChoices& found, const std::string& set, const V
                  "{}: {} points at the correct candidate in {} of the half on which it was not chosen ({:.1f} to "
                  "{:.1f}); {}",
                  set, name_of(found.best), percent(measured.share), 100 * measured.low, 100 * measured.high,
-                 measured.is_above(chance) ? "better than each baseline." : "not shown to beat the baselines.")) +
+                 found.beats_baselines() ? "better than each baseline." : "not shown to beat the baselines.")) +
           unseen,
       view.terminal.width);
   const auto line = [&](const std::string& words) { text += paragraph(words, view.terminal); };
@@ -94,6 +93,8 @@ Json heads_json(const HeadChoices& found, const std::string& set) {
             {"without_candidates", found.without},
             {"best", head_json(found.best)},
             {"chosen_on", interval_json(found.chosen_on)},
+            {"over_nearest", interval_json(found.over_nearest)},
+            {"over_first", interval_json(found.over_first)},
             {"mean", found.mean},
             {"nearest", interval_json(found.nearest)},
             {"first", interval_json(found.first)},

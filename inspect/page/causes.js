@@ -183,7 +183,7 @@ function drawEffects(figure, {rows, sentences, pointing}) {
   shown.forEach((one, i) => {
     const y = top + i * row, middle = wide ? y + row / 2 : y + 34, x = at(one.probability);
     const points = pointing && one.layer === pointing.layer && one.head === pointing.head;
-    const strong = one.before - one.accuracy > one.lost_error ? 700 : 400;
+    const strong = one.loses ? 700 : 400;
     figure.text(
         0, wide ? middle : y + 12, fitted(nameOf(one), 14, wide ? labels - 4 : room),
         {'font-size': 14, fill: points ? ink.accent : ink.text, title: nameOf(one)});
@@ -204,7 +204,7 @@ function drawEffects(figure, {rows, sentences, pointing}) {
       0, bottom + 18, fitted(`The ${shown.length} of ${grouped(rows.length)} that change most; a line is ± one deviation.`, 12, room),
       {'font-size': 12, fill: ink.muted});
   figure.text(
-      0, bottom + 34, fitted(`Accuracy after the removal, over ${grouped(sentences)} sentences or the number in brackets; bold: the loss exceeds its 95 % interval.`, 12, room),
+      0, bottom + 34, fitted(`Accuracy after the removal, over ${grouped(sentences)} sentences or the number in brackets; bold: a loss is shown (p < 0.05 by Holm’s method, over all rows).`, 12, room),
       {'font-size': 12, fill: ink.muted});
 }
 

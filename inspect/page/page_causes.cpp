@@ -53,11 +53,7 @@ void add_causes(Json& description, const SavedModel& model, const fs::path& run,
   }
   const StudyOptions options{.most = limit, .progress = progress};
   blas_description();  // throws if OpenBLAS cannot be loaded: an error of the page, not of the causes
-  const std::string missing = refused([&] {
-    const Causes found = causes(model, run, options);
-    description["causes"] = causes_json(found);
-    description["causes"]["verdict"] = causes_verdict(found);
-  });
+  const std::string missing = refused([&] { description["causes"] = causes_json(causes(model, run, options)); });
   if (!missing.empty()) description["causes_missing"] = fmt::format("Causes were not looked for: {}", missing);
   if (!description.contains("causes") || dumped_model_steps(run).empty()) return;
   // Refused if no sentence has an antecedent; the causes already state this reason.

@@ -2,13 +2,14 @@
 
 #include <heed/explain/studies/causes.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 namespace heed {
 namespace {
 
-Json row_json(const Cause& row) {
+Json row_json(const Cause& row, bool loses) {
   constexpr std::array names{"head zero",
                              "head mean",
                              "edge",
@@ -35,6 +36,9 @@ Json row_json(const Cause& row) {
   json["accuracy_error"] = number_or_null(row.accuracy.error());
   json["before"] = number_or_null(row.before.share);
   json["lost_error"] = number_or_null(row.lost.error());
+  json["p"] = number_or_null(row.p);
+  json["loses"] = loses;
+  json["verdict"] = verdict_json(row.verdict);
   if (!std::isnan(row.flipped.share)) {
     json["flipped"] = row.flipped.share;
     json["flipped_error"] = row.flipped.error();
@@ -57,7 +61,11 @@ Json attribution_json(const Attribution& attribution) {
 
 Json causes_json(const Causes& causes) {
   Json rows = Json::array(), attribution = Json::array();
-  for (const Cause& row : causes.rows) rows.push_back(row_json(row));
+  std::vector<const Cause*> all;
+  for (const Cause& row : causes.rows) all.push_back(&row);
+  const std::vector<const Cause*> with_loss = Causes::with_loss(all);
+  for (const Cause& row : causes.rows)
+    rows.push_back(row_json(row, std::ranges::find(with_loss, &row) != with_loss.end()));
   for (const Attribution& one : causes.attribution) attribution.push_back(attribution_json(one));
   Json pointing;
   if (causes.pointing) {
@@ -74,6 +82,7 @@ Json causes_json(const Causes& causes) {
           {"twin_accuracy", number_or_null(causes.twin_accuracy)},
           {"chance", number_or_null(causes.chance)},
           {"pointing", std::move(pointing)},
+          {"verdict", causes_verdict(causes)},
           {"rows", std::move(rows)},
           {"left_out", causes.left_out},
           {"rank_correlation",

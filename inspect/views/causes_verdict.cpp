@@ -10,75 +10,93 @@
 namespace heed {
 namespace {
 
-constexpr double slight_loss = 0.05;  // a loss whose interval lies below this counts as none
-
 // ", by chance 50.0 %"
-std::string chance_text(const Causes& causes) {
-  return std::isnan(causes.chance) ? "" : fmt::format(", by chance {}", percent(causes.chance));
+std::string chance_text(double chance) {
+  return std::isnan(chance) ? "" : fmt::format(", by chance {}", percent(chance));
 }
 
-// "28.0 % ± 6.3 of 200 sentences are answered right (before 100.0 %, by chance 50.0 %)"
-std::string right_after(const Causes& causes, const Cause& row) {
-  return fmt::format("{} of {} sentences are answered right (before {}{})", percent(row.accuracy), row.sentences,
-                     percent(row.before.share), chance_text(causes));
+// "28.0 % ± 6.3 of 200 sentences are then answered right (before 100.0 %, by chance 50.0 %)"
+std::string right_after(const Cause& row) {
+  return fmt::format("{} of {} sentences are then answered right (before {}{})", percent(row.accuracy), row.sentences,
+                     percent(row.before.share), chance_text(row.verdict.chance));
 }
 
-std::string too_few(int sentences, int held_out) {
-  const std::string remedy = sentences < held_out
-                                 ? fmt::format("Raise --limit: the run holds out {}.", held_out)
-                                 : "Hold out more: name them in data.test, or raise data.held_out of a generated task.";
-  return fmt::format("Unknown: {}, too few for a 95 % interval. {}", counted(sentences, "sentence"), remedy);
-}
-
-std::string no_answers(const Causes& causes, const Interval& accuracy, int sentences) {
-  return fmt::format("Unknown: {} of {} sentences are answered right{}, so the answers cannot be explained.",
-                     percent(accuracy), sentences, chance_text(causes));
-}
-
-// Answers "is the attention the cause?" in one sentence, over the sentences whose antecedent is known.
-std::string answer(const Causes& causes, const Cause& alone, const Cause* everywhere) {
-  if (alone.before.error() >= 0.5) return too_few(alone.sentences, causes.held_out);
-  if (!has_answers(alone.before, causes.chance)) return no_answers(causes, alone.before, alone.sentences);
-  const std::string cut = "without the edge from the query to the antecedent in ";
-  const std::string head = fmt::format("layer {} head {}", causes.pointing->layer + 1, causes.pointing->head + 1);
-  if (alone.lost.is_above(0)) {
-    const bool all = is_lost(alone.accuracy, alone.before.share, causes.chance);
-    const bool guessed = all && std::isnan(causes.chance);
-    return fmt::format("{}: {}{}, {}{}.", all ? "Yes" : "In part", cut, head, right_after(causes, alone),
-                       guessed ? "; chance is unknown, so half of the accuracy before counts as lost" : "");
-  }
-  if (everywhere && everywhere->lost.is_above(0)) {
-    return fmt::format("Not this head alone: {}{}, {}, but without it in every head, {} are.", cut, head,
-                       right_after(causes, alone), percent(everywhere->accuracy));
-  }
-  const Cause& most = everywhere ? *everywhere : alone;
-  const bool none = most.lost.high < slight_loss;
+std::string no_answers(const Interval& accuracy, int sentences, double chance) {
   return fmt::format(
-      "{}: {}{}, {}{}.", none ? "No" : "Not shown", cut, everywhere ? "every head of every layer" : head,
-      right_after(causes, most),
-      none ? fmt::format("; the weight of {:.2f} in {} is not what they depend on", causes.pointing->weight, head)
-           : "");
+      "No answers to explain: {} of {} sentences are answered right{}, which is not shown to be above chance.",
+      percent(accuracy), sentences, chance_text(chance));
+}
+
+std::string remedy(const Verdict& verdict, int held_out) {
+  return verdict.needed <= held_out
+             ? fmt::format("Raise --limit: the run holds out {}.", held_out)
+             : "Hold out more: name them in data.test, or raise data.held_out of a generated task.";
+}
+
+// Answers "is the attention the cause?" over the sentences whose antecedent is known.
+std::vector<std::string> answer(const Causes& causes, const Cause& alone, const Cause& everywhere) {
+  using Kind = Verdict::Kind;
+  const Verdict &head = alone.verdict, &all = everywhere.verdict;
+  if (head.kind == Kind::no_answers) return {no_answers(alone.before, alone.sentences, head.chance)};
+  const std::string name = fmt::format("layer {} head {}", causes.pointing->layer + 1, causes.pointing->head + 1);
+  const auto without = [&](const std::string& verdict, const std::string& where, const Cause& row) {
+    return fmt::format("{}: without the edge from the query to the antecedent in {}, {}; {}.", verdict, where,
+                       lost_text(row.verdict), right_after(row));
+  };
+  const bool is_one = &alone == &everywhere;
+  const auto more = [&](const Cause& row) {
+    std::vector<std::string> lines;
+    if (const std::string text = needed_text(row.verdict); !text.empty())
+      lines.push_back(text + " " + remedy(row.verdict, causes.held_out));
+    return lines;
+  };
+  const auto with = [](std::string first, std::vector<std::string> rest) {
+    rest.insert(rest.begin(), std::move(first));
+    return rest;
+  };
+  switch (head.kind) {
+    case Kind::all:
+      return {without("Yes", name, alone)};
+    case Kind::part:
+      return {without("In part", name, alone)};
+    case Kind::at_least_part:
+      return with(without("At least in part", name, alone), more(alone));
+    case Kind::unknown:
+      return with(without(fmt::format("Cannot tell from {}", counted(alone.sentences, "sentence")), name, alone),
+                  more(alone));
+    default:
+      break;
+  }
+  if (!is_one && all.lost.low > none_lost) {
+    return with(fmt::format("Not this head alone: without the edge from the query to the antecedent in {}, {}; without "
+                            "it in every head, {} over {} sentences.",
+                            name, lost_text(head), lost_text(all), everywhere.sentences),
+                more(everywhere));
+  }
+  if (all.kind == Kind::none) {
+    return {without("No", is_one ? name : "every head of every layer", everywhere)};
+  }
+  return with(without(head.kind == Kind::none ? "Not this head" : "At most in part", name, alone),
+              more(head.kind == Kind::none ? everywhere : alone));
 }
 
 void add_other_edges(std::vector<std::string>& lines, const Causes& causes, int layer, int head) {
-  bool others = false;
+  std::vector<const Cause*> others;
   for (const char* to : {"other", "decider", "itself"}) {
-    const Cause* row = causes.find(Cause::What::edge, layer, head, to);
-    if (!row) continue;
-    const bool loses = row->lost.is_above(0);
-    others = others || !loses;
-    if (loses) {
-      lines.push_back(fmt::format("Without its edge to {} instead, {} of {} sentences are answered right (before {}).",
-                                  row->to == "itself" ? "itself" : "the " + role_text(to), percent(row->accuracy),
-                                  row->sentences, percent(row->before.share)));
-    }
+    if (const Cause* row = causes.find(Cause::What::edge, layer, head, to)) others.push_back(row);
+  }
+  const std::vector<const Cause*> with_loss = Causes::with_loss(others);
+  for (const Cause* row : with_loss) {
+    lines.push_back(fmt::format("Without its edge to {} instead, {} of {} sentences are answered right (before {}).",
+                                row->to == "itself" ? "itself" : "the " + role_text(row->to), percent(row->accuracy),
+                                row->sentences, percent(row->before.share)));
   }
   const Cause* rest = causes.find(Cause::What::edge, layer, head, "rest");
   if (rest) {
     lines.push_back(fmt::format("Its edges to other tokens, cut one by one, change no answer in {} of {} sentences.",
                                 percent(rest->unmoved), rest->sentences));
   }
-  if (others) lines.emplace_back("For no other edge of that head is a loss shown.");
+  if (with_loss.size() < others.size()) lines.emplace_back("For no other edge of that head is a loss shown.");
 }
 
 void add_patches(std::vector<std::string>& lines, const Causes& causes, int layer, int head) {
@@ -90,10 +108,9 @@ void add_patches(std::vector<std::string>& lines, const Causes& causes, int laye
   };
   flips("That head", *patch);
   if (const Cause* all = causes.find(Cause::What::patch_layer, layer, -1)) flips("Every head of its layer", *all);
-  const auto most = std::ranges::max_element(
-      causes.rows, {}, [](const Cause& row) { return row.what == Cause::What::patch_head ? row.flipped.share : -1; });
-  if (most->flipped.low > patch->flipped.high) {
-    flips(fmt::format("Layer {} head {}, which flips more,", most->layer + 1, most->head + 1), *most);
+  if (const auto more = causes.pointing->flips_more) {
+    flips(fmt::format("Layer {} head {}, which flips more,", more->layer + 1, more->head + 1),
+          *causes.find(Cause::What::patch_head, more->layer, more->head));
   }
 }
 
@@ -104,39 +121,38 @@ std::vector<std::string> heads_verdict(const Causes& causes) {
     if (row.what == Cause::What::mean_ablation) heads.push_back(&row);
   }
   if (heads.empty()) return {};
-  if (causes.accuracy.error() >= 0.5) return {too_few(causes.sentences, causes.held_out)};
-  if (!has_answers(causes.accuracy, causes.chance)) return {no_answers(causes, causes.accuracy, causes.sentences)};
   const Cause& most = **std::ranges::min_element(heads, {}, &Cause::probability);
-  const auto needed = std::ranges::count_if(heads, [](const Cause* row) { return row->lost.is_above(0); });
+  if (most.verdict.kind == Verdict::Kind::no_answers)
+    return {no_answers(causes.accuracy, causes.sentences, causes.chance)};
+  const std::size_t all = heads.size(), needed = Causes::with_loss(heads).size();
   const std::string effect = fmt::format(
-      "when layer {} head {} is mean-ablated, {}, and the answer's mean probability changes by {:+.3f} from {:.3f}",
-      most.layer + 1, most.head + 1, right_after(causes, most), most.probability, causes.probability);
+      "when layer {} head {} is mean-ablated, {}; {}; the answer's mean probability changes by {:+.3f} from {:.3f}",
+      most.layer + 1, most.head + 1, lost_text(most.verdict), right_after(most), most.probability, causes.probability);
   if (needed == 0) {
-    return {fmt::format("Not shown for any single head: {}. That is the largest effect of {} heads.", effect,
-                        heads.size())};
+    return {fmt::format("Not shown for any single head: {}. That is the largest effect of {}.", effect,
+                        counted(static_cast<int>(all), "head"))};
   }
-  return {
-      fmt::format("Most of all on layer {} head {}: {}.", most.layer + 1, most.head + 1, effect),
-      fmt::format("Accuracy falls with {} of {} heads: the 95 % interval of the loss excludes 0. With many heads, some "
-                  "do so by chance.",
-                  needed, heads.size())};
+  return {fmt::format("Most of all on layer {} head {}: {}.", most.layer + 1, most.head + 1, effect),
+          fmt::format("Accuracy falls with {} of {} heads. Holm's method keeps the probability that any of these is "
+                      "named by chance at 5 %.",
+                      needed, all)};
 }
 
 }  // namespace
 
 std::vector<std::string> causes_verdict(const Causes& causes) {
   if (!causes.pointing) return heads_verdict(causes);
-  const auto& [layer, head, weight, others] = *causes.pointing;
+  const auto& [layer, head, weight, others, flips_more] = *causes.pointing;
   const Cause& alone = *causes.find(Cause::What::edge, layer, head, "antecedent");
   const Cause* in_layer = causes.find(Cause::What::edge_all_heads, layer, -1, "antecedent");
   const Cause* everywhere = causes.find(Cause::What::edge_everywhere, -1, -1, "antecedent");
-  std::vector<std::string> lines{answer(causes, alone, everywhere ? everywhere : in_layer)};
+  std::vector<std::string> lines = answer(causes, alone, everywhere ? *everywhere : in_layer ? *in_layer : alone);
   lines.push_back(fmt::format(
       "Layer {} head {} gives the antecedent the most weight of all heads: {:.2f} in the mean of {} sentences.",
       layer + 1, head + 1, weight, alone.sentences));
   const auto wider = [&](const std::string& where, const Cause& row) {
-    lines.push_back(fmt::format("Without that edge in {}, {} of {} sentences are answered right.", where,
-                                percent(row.accuracy), row.sentences));
+    lines.push_back(
+        fmt::format("Without that edge in {}, {} over {} sentences.", where, lost_text(row.verdict), row.sentences));
   };
   if (in_layer) {
     wider("every head of that layer", *in_layer);

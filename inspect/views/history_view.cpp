@@ -52,7 +52,7 @@ std::vector<std::string> history_verdict(const CauseHistory& history, int layer,
     Interval weight, effect;
   };
   std::vector<Point> points;
-  std::optional<std::int64_t> depends;  // step from which the edge causes more than half of the answer's probability
+  std::optional<std::int64_t> depends;  // step from which all of the advantage over chance is lost without the edge
   Interval most_weight{0, 0, 0}, most_effect{0, 0, 0};
   bool has_effect = false;
   const auto keep_larger = [](Interval& most, const Interval& now) {
@@ -61,7 +61,7 @@ std::vector<std::string> history_verdict(const CauseHistory& history, int layer,
   for (const CauseHistory::Step& step : history.steps) {
     const CauseHistory::Edge& edge = step.heads.at(static_cast<std::size_t>(layer)).at(static_cast<std::size_t>(head));
     points.push_back({step.step, edge.weight, edge.effect});
-    if (!edge.effect.is_above(step.probability / 2)) {
+    if (edge.lost.kind != Verdict::Kind::all) {
       depends.reset();
     } else if (!depends) {
       depends = step.step;
@@ -131,7 +131,8 @@ std::vector<std::string> history_verdict(const CauseHistory& history, int layer,
                                     fmt::join(parted, "; ")));
   if (depends) {
     lines.push_back(
-        fmt::format("From step {} on cutting that edge takes more than half of the answer's probability.", *depends));
+        fmt::format("From step {} on, at least {:.0f} % of the {} is lost without that edge.", *depends, 100 * all_lost,
+                    std::isnan(history.steps.back().heads[0][0].lost.chance) ? "accuracy" : "advantage over chance"));
   }
   return lines;
 }
@@ -149,8 +150,9 @@ std::string history_view(const CauseHistory& history, const View& view) {
     for (int head = heads.begin; head < heads.end; ++head) text += history_of_head(history, layer, head, view) + "\n";
   }
   return text +
-         paragraph(fmt::format("Over {} of {} held-out sentences; ± is half of a 95 % interval:", history.sentences,
-                               history.held_out),
+         paragraph(fmt::format(
+                       "Over {} of {} held-out sentences; ± is half of an interval that holds at all steps with 95 %:",
+                       history.sentences, history.held_out),
                    view.terminal) +
          legend({{"before", "accuracy before the cut"},
                  {"weight", "the query's mean weight on the antecedent"},
@@ -164,7 +166,8 @@ Json history_json(const CauseHistory& history) {
   const auto edge_json = [](const CauseHistory::Edge& e) {
     return Json{{"weight", e.weight.share},     {"weight_error", e.weight.error()},
                 {"effect", e.effect.share},     {"effect_error", e.effect.error()},
-                {"accuracy", e.accuracy.share}, {"accuracy_error", e.accuracy.error()}};
+                {"accuracy", e.accuracy.share}, {"accuracy_error", e.accuracy.error()},
+                {"lost", verdict_json(e.lost)}};
   };
   Json steps = Json::array(), verdicts = Json::array();
   for (const CauseHistory::Step& step : history.steps) {

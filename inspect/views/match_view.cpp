@@ -22,8 +22,6 @@ std::string percent_column(const Interval& share) {
   return std::isnan(share.share) ? "-" : fmt::format("{} ± {:.1f}", percent(share.share), 100 * share.error());
 }
 
-using CauseIs = MatchedHeads::Pointing::Cause;
-
 struct Spread {
   double mean, deviation;
 };
@@ -53,17 +51,28 @@ std::string layers_text(const std::vector<int>& layers) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+// Returns how many sentences the verdicts that cannot be told need, as a sentence; "" if no number is known to be enough.
+std::string needed_by(const MatchedHeads& matched) {
+  double needed = 0;
+  for (const MatchedHeads::Run& run : matched.runs) {
+    if (!run.pointing || run.pointing->weight < pointing_weight || run.pointing->carried != Carried::unknown) continue;
+    const Verdict& lost = run.pointing->lost.is_strong() ? run.pointing->lost_in_layer : run.pointing->lost;
+    if (needed == 0 || lost.needed < needed) needed = lost.needed;
+  }
+  return needed == 0 ? "" : fmt::format(" The first of them needs about {:.0f} sentences.", needed);
+}
+
 std::vector<std::string> pointing_verdict(const MatchedHeads& matched) {
   std::vector<double> weights, flipped;
   std::vector<int> layers;
-  std::map<CauseIs, int> causes;
+  std::map<Carried, int> carried;
   for (const MatchedHeads::Run& run : matched.runs) {
     if (!run.pointing) continue;
     weights.push_back(run.pointing->weight);
     if (!std::isnan(run.pointing->flipped.share)) flipped.push_back(run.pointing->flipped.share);
     if (run.pointing->weight < pointing_weight) continue;
     layers.push_back(run.pointing->layer);
-    ++causes[run.pointing->cause];
+    ++carried[run.pointing->carried];
   }
   if (weights.empty()) return {};
   const std::size_t points = layers.size();
@@ -73,14 +82,25 @@ std::vector<std::string> pointing_verdict(const MatchedHeads& matched) {
                   weights.size(), median_of(weights)),
       fmt::format("A head points, with a weight of {} or more, in {} of {} runs{}{}.", pointing_weight, points,
                   weights.size(), points ? ": " : "", layers_text(layers))};
-  const std::string chance = std::isnan(matched.chance) ? "half of the accuracy before" : "chance";
-  const auto count = [&](CauseIs cause, const char* name, const std::string& text) {
-    if (causes[cause] > 0) lines.push_back(fmt::format("{} ({} of {}): {}.", name, causes[cause], points, text));
+  const std::string advantage = std::isnan(matched.chance) ? "accuracy" : "advantage over chance";
+  const auto count = [&](Carried where, const char* name, const std::string& text) {
+    if (carried[where] > 0) lines.push_back(fmt::format("{} ({} of {}): {}.", name, carried[where], points, text));
   };
-  count(CauseIs::alone, "alone", "without that edge in that head, accuracy is not shown to stay above " + chance);
-  count(CauseIs::shared, "shared", "the same holds without it in every head of the layer, but not in that head alone");
-  count(CauseIs::neither, "another way", "without the edge in every head of the layer, accuracy stays above " + chance);
-  count(CauseIs::no_answers, "no answers", "accuracy is not shown to be above chance before any cut");
+  count(Carried::alone, "alone",
+        fmt::format("without that edge in that head, at least {:.0f} % of the {} is lost", 100 * all_lost, advantage));
+  count(Carried::shared, "shared", "the same holds without it in every head of the layer, but not in that head alone");
+  count(Carried::layer, "layer",
+        "the same holds without it in every head of the layer; the sentences do not show whether in that head alone");
+  count(Carried::in_part, "in part",
+        fmt::format("without it in every head of the layer, {:.0f} to {:.0f} % is lost", 100 * none_lost,
+                    100 * all_lost));
+  count(Carried::another_way, "another way",
+        fmt::format("without it in every head of the layer, at most {:.0f} % is lost", 100 * none_lost));
+  count(Carried::no_answers, "no answers", "accuracy is not shown to be above chance before any cut");
+  if (carried[Carried::unknown] > 0) {
+    lines.push_back(fmt::format("cannot tell ({} of {}): the 95 % intervals of these shares include a limit.{}",
+                                carried[Carried::unknown], points, needed_by(matched)));
+  }
   if (!flipped.empty()) {
     const auto [low, high] = std::ranges::minmax(flipped);
     lines.push_back(fmt::format("With that head patched from the minimal pair, {} to {} of {} answers flip, median {}.",
@@ -121,12 +141,12 @@ std::string runs_table(const MatchedHeads& matched, const Terminal& terminal) {
     text +=
         fmt::format("{}  {:>7}", padded(names[i]), percent(run.pointing ? run.pointing->before.share : run.accuracy));
     if (const auto& p = run.pointing) {
-      constexpr std::array notes{"alone", "shared", "another way", "no answers"};
       text += fmt::format("  {:>4}  {:>6.2f}", fmt::format("{}.{}", p->layer + 1, p->head + 1), p->weight) +
               column(terminal, 60, fmt::format("  {:>12}", percent_column(p->without))) +
               column(terminal, 80,
                      fmt::format("  {:>12}  {:>7}", percent_column(p->without_in_layer), percent(p->flipped.share))) +
-              column(terminal, 60, fmt::format("  {}", notes.at(static_cast<std::size_t>(p->cause))));
+              column(terminal, 60,
+                     fmt::format("  {}", p->carried == Carried::unknown ? "cannot tell" : to_string(p->carried)));
     }
     text += "\n";
   }
@@ -226,7 +246,6 @@ std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
 }
 
 Json matched_heads_json(const MatchedHeads& matched) {
-  constexpr std::array causes{"alone", "shared", "neither", "no_answers"};
   Json runs = Json::array(), found = Json::array();
   for (const MatchedHeads::Run& run : matched.runs) {
     Json pointing;
@@ -241,7 +260,9 @@ Json matched_heads_json(const MatchedHeads& matched) {
                   {"without_in_layer_error", p->without_in_layer.error()},
                   {"turned", number_or_null(p->flipped.share)},
                   {"turned_error", number_or_null(p->flipped.error())},
-                  {"cause", causes.at(static_cast<std::size_t>(p->cause))}};
+                  {"lost", verdict_json(p->lost)},
+                  {"lost_in_layer", verdict_json(p->lost_in_layer)},
+                  {"carried", to_string(p->carried)}};
     }
     runs.push_back({{"name", run.name},
                     {"step", run.step},

@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 namespace heed {
 namespace {
 
@@ -32,11 +30,10 @@ const Report::Group* group(const Report& report, const char* name) {
   return nullptr;
 }
 
-// Returns the difference of two shares of different sentences. Their errors add in quadrature.
-std::string difference_text(const Interval& a, const Interval& b) {
-  const double difference = a.share - b.share, error = std::hypot(a.error(), b.error());
-  return fmt::format("a difference of {:.1f} ± {:.1f} points{}", 100 * difference, 100 * error,
-                     std::abs(difference) > error ? "" : ", which is not shown to differ from 0");
+// "4.0 points (1.2 to 6.8)"
+std::string points_text(const Interval& difference) {
+  return fmt::format("{:.1f} points ({:.1f} to {:.1f})", 100 * difference.share, 100 * difference.low,
+                     100 * difference.high);
 }
 
 Json looks_json(const Report::Looks& looks) {
@@ -51,21 +48,17 @@ Json looks_json(const Report::Looks& looks) {
 std::vector<std::string> report_verdict(const Report& report) {
   std::vector<std::string> lines;
   const std::string interval = fmt::format("{:.1f} to {:.1f} %", 100 * report.model.low, 100 * report.model.high);
-  const bool beats_coin = report.model.low > report.coin, beats_bag = report.model.low > report.bag.share;
-  if (!beats_coin) {
+  if (!report.model.is_above(report.coin)) {
     lines.push_back(fmt::format("Not shown to be better than a coin: {} is in, or above, the interval {}.",
                                 percent(report.coin), interval));
   }
-  if (beats_bag) {
-    lines.push_back(fmt::format("Better than a bag of words, {}: that is below the interval {}.",
-                                percent(report.bag.share), interval));
-  } else {
-    lines.push_back(fmt::format("Not shown to be better than a bag of words: {} is in, or above, the interval {}.",
-                                percent(report.bag.share), interval));
-  }
+  const bool beats_bag = report.over_bag.is_above(0);
+  lines.push_back(fmt::format("{} than a bag of words: right in {} more of the same sentences{}.",
+                              beats_bag ? "Better" : "Not shown to be better", points_text(report.over_bag),
+                              beats_bag ? "" : ", an interval that does not lie above 0"));
   for (const auto& [what, control] : {std::pair("without the candidates' words", report.without_candidates),
                                       std::pair("on the part after the query", report.after_query)}) {
-    if (control && control->low > report.coin) {
+    if (control && control->is_above(report.coin)) {
       lines.push_back(
           fmt::format("{} it is still right in {} ({:.1f} to {:.1f}), above a coin's {}: annotation artifacts "
                       "of the set reveal the answer.",
@@ -73,9 +66,11 @@ std::vector<std::string> report_verdict(const Report& report) {
                       100 * control->low, 100 * control->high, percent(report.coin)));
     }
   }
-  if (const Report::Group* pro = group(report, "pro"), *anti = group(report, "anti"); pro && anti) {
-    lines.push_back(fmt::format("Pro-stereotypical {}, anti-stereotypical {}: {}.", percent(pro->right.share),
-                                percent(anti->right.share), difference_text(pro->right, anti->right)));
+  if (const auto& difference = report.pro_over_anti) {
+    const bool is_shown = difference->low > 0 || difference->high < 0;
+    lines.push_back(fmt::format("Pro-stereotypical {}, anti-stereotypical {}: a difference of {}{}.",
+                                percent(group(report, "pro")->right.share), percent(group(report, "anti")->right.share),
+                                points_text(*difference), is_shown ? "" : ", which is not shown to differ from 0"));
   }
   const Report::Group *feminine = group(report, "feminine"), *masculine = group(report, "masculine");
   if (feminine && masculine) {
@@ -142,6 +137,8 @@ Json report_json(const Report& report) {
           {"model", interval_json(report.model)},
           {"both_of_pair", interval_json(report.both_of_pair)},
           {"bag_of_words", interval_json(report.bag)},
+          {"over_bag_of_words", interval_json(report.over_bag)},
+          {"pro_over_anti", control(report.pro_over_anti)},
           {"without_candidates", control(report.without_candidates)},
           {"after_query", control(report.after_query)},
           {"coin", report.coin},

@@ -86,8 +86,9 @@ std::string percent(double share, const char* unknown) {
 std::string percent(const Interval& share, const char* unknown) {
   if (std::isnan(share.share)) return unknown;
   if (share.error() >= 1) return percent(share.share);
-  constexpr double printed = 0.0005;
-  if (share.share - share.error() < -printed || share.share + share.error() > 1 + printed) {
+  constexpr double printed = 0.0005, misplaced = 0.0025;  // ± may place no end outside [0, 1], or farther off than this
+  if (share.share - share.error() < -printed || share.share + share.error() > 1 + printed ||
+      std::abs(share.share - share.error() - share.low) > misplaced) {
     return fmt::format("{:.1f} % ({:.1f} to {:.1f})", 100 * share.share, 100 * std::max(share.low, 0.0),
                        100 * std::min(share.high, 1.0));
   }

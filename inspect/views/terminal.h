@@ -30,7 +30,7 @@ std::string highlighted(std::string_view text, const Terminal& terminal);
 /// Returns "99.3 %", or `unknown` for NaN.
 std::string percent(double share, const char* unknown = "-");
 
-/// Returns "28.0 % ± 6.3"; "0.0 % (0.0 to 43.4)" where ± would leave 0 to 100; "28.0 %" where the interval says nothing;
+/// Returns "28.0 % ± 6.3"; "28.0 % (22.0 to 34.9)" where ± would misplace an end; "28.0 %" where the interval says nothing;
 /// `unknown` for NaN.
 std::string percent(const Interval& share, const char* unknown = "-");
 

@@ -58,7 +58,7 @@ def check_seed(scratch):
     runs = [scratch / "toy" / f"seed-{seed}" for seed in seeds]
     found = json.loads(output_of(BUILD / "inspect", "match", *runs, "--json"))["runs"]
     without = {seed: run["pointing"]["without"] for seed, run in zip(seeds, found)}
-    if min(without, key=without.get) != SEED or found[0]["pointing"]["cause"] != "alone":
+    if min(without, key=without.get) != SEED or found[0]["pointing"]["carried"] != "alone":
         wrong("toy.yaml", f"right without the edge of the head that points: {without}; seed {SEED} is not the least")
 
 

@@ -174,7 +174,7 @@ TEST_CASE("causes reports how much more accuracy a layer loses than its pointing
   const SavedModel model = small_model();
   const Causes found = causes(model, sentences(), {});
   REQUIRE(found.pointing);
-  const auto& [layer, head, weight, others] = *found.pointing;
+  const auto& [layer, head, weight, others, flips_more] = *found.pointing;
   const Cause* alone = found.find(Cause::What::edge, layer, head, "antecedent");
   const Cause* in_layer = found.find(Cause::What::edge_all_heads, layer, -1, "antecedent");
   CHECK(others.share == Approx(in_layer->lost.share - alone->lost.share).margin(1e-12));

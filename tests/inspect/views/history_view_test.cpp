@@ -14,7 +14,8 @@ Interval about(double mean, double error) { return {mean, mean - error, mean + e
 CauseHistory history_of(const std::vector<std::pair<double, double>>& weights_and_effects, double error = 0.01) {
   CauseHistory history{.sentences = 6, .held_out = 9, .steps = {}};
   for (const auto& [weight, effect] : weights_and_effects) {
-    const CauseHistory::Edge edge{about(weight, 0.01), about(effect, error), about(0.5, 0.1)};
+    const Verdict lost{.kind = effect - error > 0.4 ? Verdict::Kind::all : Verdict::Kind::unknown};
+    const CauseHistory::Edge edge{about(weight, 0.01), about(effect, error), about(0.5, 0.1), lost};
     history.steps.push_back({10 * std::ssize(history.steps), 1, 0.8, {{edge}}, {edge}});
   }
   return history;
@@ -33,7 +34,7 @@ TEST_CASE("history_verdict says whether weight or effect grew first, if the inte
             "The weight grew before the effect: at step 10 the effect is still 0.00 ± 0.01.",
             "As shares of their largest the two are more than a quarter apart from step 10 (weight 0.50 ± 0.01, effect "
             "0.00 ± 0.01) to 20 (weight 0.80 ± 0.01, effect 0.10 ± 0.01), the weight ahead.",
-            "From step 30 on cutting that edge takes more than half of the answer's probability."});
+            "From step 30 on, at least 80 % of the advantage over chance is lost without that edge."});
   CHECK(said({{0.1, 0}, {0.1, 0.3}, {0.1, 0.3}, {0.8, 0.3}}) ==
         std::vector<std::string>{
             "The weight reaches half of its largest, 0.80 ± 0.01, at step 30; the effect reaches half of its largest, "
@@ -62,20 +63,22 @@ TEST_CASE("history_verdict says whether weight or effect grew first, if the inte
 
 TEST_CASE("history_view shows the head that points at the last step, or the chosen head") {
   CauseHistory history = history_of({{0.125, 0}, {0.75, 0.5}});
-  for (CauseHistory::Step& step : history.steps) step.heads[0].push_back({about(0.25, 0), about(0, 0), about(1, 0)});
+  for (CauseHistory::Step& step : history.steps)
+    step.heads[0].push_back({about(0.25, 0), about(0, 0), about(1, 0), {}});
   CHECK("\n" + history_view(history, {}) == R"(
 layer 1 head 1: query -> antecedent
 The weight reaches half of its largest, 0.75 ± 0.01, at step 10; the effect
 reaches half of its largest, 0.50 ± 0.01, at step 10.
 As shares of their largest the two are nowhere shown to be more than a quarter
 apart.
-From step 10 on cutting that edge takes more than half of the answer's
-probability.
+From step 10 on, at least 80 % of the advantage over chance is lost without that
+edge.
   step   before   weight             effect             after  every head
      0  100.0 %   0.12 █▎            0.00              50.0 %      50.0 %
     10  100.0 %   0.75 ███████▌      0.50 █████        50.0 %      50.0 %
 
-Over 6 of 9 held-out sentences; ± is half of a 95 % interval:
+Over 6 of 9 held-out sentences; ± is half of an interval that holds at all steps
+with 95 %:
 before      accuracy before the cut
 weight      the query's mean weight on the antecedent
 effect      by how much the answer's probability falls when that edge is cut

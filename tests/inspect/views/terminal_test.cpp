@@ -82,13 +82,14 @@ TEST_CASE("share_row puts the name on a separate line if the terminal is narrow"
   CHECK(share_row("the nearest of all the candidates", share, {.width = 40}) ==
         "  the nearest of all the candidates\n            50.0 %   45.0 to 55.0\n");
   CHECK(share_row("a coin", 0.5, {.width = 40}) == "  a coin\n            50.0 %\n");
-  CHECK(share_row("nothing", interval_of({}, {}), {}) == "");
+  CHECK(share_row("nothing", share_of({}), {}) == "");
 }
 
 TEST_CASE("percent and with_error write a value with half of its interval") {
   CHECK(percent(Interval{0.28, 0.21, 0.35}) == "28.0 % ± 7.0");
+  CHECK(percent(Interval{0.28, 0.22, 0.349}) == "28.0 % (22.0 to 34.9)");
   CHECK(percent(Interval{0, 0, 0.434}) == "0.0 % (0.0 to 43.4)");
   CHECK(percent(Interval{0.97, 0.8, 1}) == "97.0 % (80.0 to 100.0)");
-  CHECK(percent(interval_of({}, {})) == "-");
+  CHECK(percent(share_of({})) == "-");
   CHECK(with_error({0.5, 0.475, 0.525}) == "0.50 ± 0.03");
 }
