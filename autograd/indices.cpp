@@ -80,17 +80,19 @@ Tensor gradient_so_far(const NeedsInputGrad& needs_input_grad, const Shape& shap
   return total.defined() ? total : zeros(shape, dtype);
 }
 
-constexpr std::int64_t drawn_together = 256;  // uniform numbers
+constexpr std::int64_t drawn_together = 128;  // elements
 
-// Draws `each` uniform numbers in [0, 1) for each of n elements. use(first, numbers) gets up to drawn_together of them at a time:
-// those for the elements from `first` on.
-template <class Use>
-void draw_uniform(std::int64_t n, std::int64_t each, Random& random, Use use) {
-  std::array<double, drawn_together> numbers;
-  for (std::int64_t i = 0; i < n; i += drawn_together / each) {
-    const std::int64_t count = std::min(drawn_together, each * (n - i));
-    for (std::int64_t j = 0; j < count; ++j) numbers[static_cast<std::size_t>(j)] = random.uniform();
-    use(i, std::span<const double>(numbers).first(static_cast<std::size_t>(count)));
+// Draws `each` uniform numbers in [0, 1) for each of n elements. use(first, count, u) gets those for the elements from `first`
+// on: the number `e` of element first + j is u[e][j].
+template <std::size_t each, class Use>
+void draw_uniform(std::int64_t n, Random& random, Use use) {
+  double u[each][drawn_together];
+  for (std::int64_t i = 0; i < n; i += drawn_together) {
+    const std::int64_t count = std::min(drawn_together, n - i);
+    for (std::int64_t j = 0; j < count; ++j) {
+      for (std::size_t e = 0; e < each; ++e) u[e][j] = random.uniform();
+    }
+    use(i, count, u);
   }
 }
 
@@ -251,10 +253,11 @@ Tensor random_uniform(const Shape& shape, Random& random, double low, double hig
     // rounding may reach the bound
     const T bound = static_cast<T>(high), least = static_cast<T>(low);
     const T below = bound > least ? std::nextafter(bound, least) : bound;
-    draw_uniform(y.numel(), 1, random, [=, to = y.mutable_data<T>()](std::int64_t first, std::span<const double> u) {
-      for (std::size_t j = 0; j < u.size(); ++j) {
-        const T value = static_cast<T>(low + (high - low) * u[j]);
-        to[first + static_cast<std::int64_t>(j)] = value < bound ? value : below;
+    T* const to = y.mutable_data<T>();
+    draw_uniform<1>(y.numel(), random, [=](std::int64_t first, std::int64_t count, const auto& u) {
+      for (std::int64_t j = 0; j < count; ++j) {
+        const T value = static_cast<T>(low + (high - low) * u[0][j]);
+        to[first + j] = value < bound ? value : below;
       }
     });
   });
@@ -270,31 +273,29 @@ Tensor random_normal(const Shape& shape, Random& random, double mean, double dev
     return computed("random_normal", shape, dtype, [&](std::int64_t) { return mean + deviation * random.normal(); });
   }
   Tensor y(shape, dtype, "random_normal");
-  draw_uniform(y.numel(), 2, random, [=, to = y.mutable_data<float>()](std::int64_t first, std::span<const double> u) {
+  float* const to = y.mutable_data<float>();
+  draw_uniform<2>(y.numel(), random, [=](std::int64_t first, std::int64_t count, const auto& u) {
     constexpr double two_pi = 2 * std::numbers::pi;
     constexpr std::int64_t width = cpu::lane_count<double>;
-    std::array<double, drawn_together / 2> logarithms, cosines;
-    const std::int64_t n = std::ssize(u) / 2;
-    for (std::int64_t j = 0; j < n; j += width) {
-      const std::int64_t count = std::min(width, n - j);
-      const auto logarithm = cpu::log(1.0 - cpu::load_lanes(u.data() + 2 * j, 2, count));
-      const auto cosine = cpu::cos(two_pi * cpu::load_lanes(u.data() + 2 * j + 1, 2, count));
-      std::memcpy(&logarithms[static_cast<std::size_t>(j)], &logarithm, sizeof logarithm);
-      std::memcpy(&cosines[static_cast<std::size_t>(j)], &cosine, sizeof cosine);
+    double logarithms[drawn_together], cosines[drawn_together];
+    for (std::int64_t j = 0; j < count; j += width) {
+      const std::int64_t n = std::min(width, count - j);
+      const auto logarithm = cpu::log(1.0 - cpu::load_lanes(u[0] + j, 1, n));
+      const auto cosine = cpu::cos(two_pi * cpu::load_lanes(u[1] + j, 1, n));
+      std::memcpy(logarithms + j, &logarithm, sizeof logarithm);
+      std::memcpy(cosines + j, &cosine, sizeof cosine);
     }
     // The C library's functions of single numbers are more exact. A float differs only where a number lies between two floats.
     constexpr double least = 1 - 0x1p-48, most = 1 + 0x1p-48;
     int unsure = 0;
-    for (std::int64_t j = 0; j < n; ++j) {
-      const double z = std::sqrt(-2 * logarithms[static_cast<std::size_t>(j)]) * cosines[static_cast<std::size_t>(j)];
-      const float a = static_cast<float>(mean + deviation * (z * least)),
-                  b = static_cast<float>(mean + deviation * (z * most));
+    for (std::int64_t j = 0; j < count; ++j) {
+      const double z = std::sqrt(-2 * logarithms[j]) * cosines[j];
+      const float a = static_cast<float>(mean + deviation * (z * least));
       to[first + j] = a;
-      unsure |= a != b;
+      unsure |= a != static_cast<float>(mean + deviation * (z * most));
     }
-    for (std::int64_t j = 0; j < n && unsure; ++j) {
-      const double radius = std::sqrt(-2 * std::log(1 - u[static_cast<std::size_t>(2 * j)]));
-      const double z = radius * std::cos(two_pi * u[static_cast<std::size_t>(2 * j + 1)]);
+    for (std::int64_t j = 0; j < count && unsure; ++j) {
+      const double radius = std::sqrt(-2 * std::log(1 - u[0][j])), z = radius * std::cos(two_pi * u[1][j]);
       to[first + j] = static_cast<float>(mean + deviation * z);
     }
   });

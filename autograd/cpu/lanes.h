@@ -118,10 +118,11 @@ inline Lanes<double> sigmoid(Lanes<double> x) { return 1.0 / (1.0 + exp(-x)); }
 template <class T>
 [[gnu::always_inline]] inline Lanes<T> load_lanes(const T* from, std::int64_t step, std::int64_t n) {
   constexpr std::int64_t width = lane_count<T>;
+  // not memcpy: g++ copies in halves to the stack, and reading them as a whole takes some 20 cycles
+  typedef T Unaligned __attribute__((vector_size(vector_bytes), aligned(sizeof(T)), may_alias));
+  if (step == 1 && n == width) return *reinterpret_cast<const Unaligned*>(from);
   T numbers[width];
-  if (step == 1 && n == width) {
-    std::memcpy(numbers, from, sizeof numbers);
-  } else if (step == 0) {
+  if (step == 0) {
     for (T& number : numbers) number = *from;
   } else {
     for (std::int64_t l = 0; l < width; ++l) numbers[l] = from[(l < n ? l : n - 1) * step];
