@@ -66,7 +66,9 @@ struct Causes {
   Interval accuracy{};              ///< with nothing changed
   double probability = 0;
   double twin_accuracy = 0;  ///< both of a pair right; NaN without pairs
-  double chance = 0;         ///< 1/2 when each sentence has two candidates, else NaN
+  /// Whether the last layer has no residual, so that the query's state comes only from the tokens that it attends to there.
+  bool attention_alone = false;
+  double chance = 0;  ///< 1/2 when each sentence has two candidates, else NaN
 
   /// The head with the largest mean weight from query to antecedent.
   struct Pointing {

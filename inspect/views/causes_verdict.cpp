@@ -80,6 +80,20 @@ std::vector<std::string> answer(const Causes& causes, const Cause& alone, const 
               more(head.kind == Kind::none ? everywhere : alone));
 }
 
+// Compares the cut of an edge with a weight of 0 after the softmax, which no other token receives.
+void add_zero_weight(std::vector<std::string>& lines, const Verdict& cut, const Cause& row) {
+  const Verdict& zeroed = row.verdict;
+  lines.push_back(fmt::format(
+      "With the weight of that edge set to 0 instead, so that no other token receives it, {} over {} sentences.",
+      lost_text(zeroed), row.sentences));
+  if (!cut.is_strong() || !zeroed.is_strong() || cut.kind == zeroed.kind) return;
+  lines.push_back(fmt::format("The two verdicts differ ({} with the cut, {} with a weight of 0): {}.",
+                              to_string(cut.kind), to_string(zeroed.kind),
+                              zeroed.lost.share > cut.lost.share
+                                  ? "after the cut, the tokens that receive the weight make up for a part of the loss"
+                                  : "a part of what the cut loses is due to the tokens that receive the weight"));
+}
+
 void add_other_edges(std::vector<std::string>& lines, const Causes& causes, int layer, int head) {
   std::vector<const Cause*> others;
   for (const char* to : {"other", "decider", "itself"}) {
@@ -147,6 +161,13 @@ std::vector<std::string> causes_verdict(const Causes& causes) {
   const Cause* in_layer = causes.find(Cause::What::edge_all_heads, layer, -1, "antecedent");
   const Cause* everywhere = causes.find(Cause::What::edge_everywhere, -1, -1, "antecedent");
   std::vector<std::string> lines = answer(causes, alone, everywhere ? *everywhere : in_layer ? *in_layer : alone);
+  const bool has_answers = alone.verdict.kind != Verdict::Kind::no_answers;
+  if (causes.attention_alone && has_answers) {
+    lines[0] +=
+        " The last layer has no residual, so the query's state there comes only from the tokens that it attends to.";
+  }
+  const Cause* zeroed = causes.find(Cause::What::zero_weight, layer, head, "antecedent");
+  if (zeroed && has_answers) add_zero_weight(lines, alone.verdict, *zeroed);
   lines.push_back(fmt::format(
       "Layer {} head {} gives the antecedent the most weight of all heads: {:.2f} in the mean of {} sentences.",
       layer + 1, head + 1, weight, alone.sentences));

@@ -16,6 +16,7 @@ TEST_CASE("causes has a row for each intervention, with the accuracy before it")
   const Causes found = causes(model, sentences(), {question(model, "The dog was it")});
   CHECK((found.step == 400 && found.sentences == 5 && found.held_out == 5));
   CHECK(found.chance == 0.5);
+  CHECK(found.attention_alone);  // small_config() has no residual in the last layer
   CHECK(found.left_out.empty());
   REQUIRE(found.pointing);
   std::map<Cause::What, int> count;

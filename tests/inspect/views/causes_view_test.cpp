@@ -159,6 +159,37 @@ TEST_CASE("causes_verdict answers by the share lost and its interval") {
         "to be above chance.");
 }
 
+TEST_CASE(
+    "causes_verdict compares the cut with a weight of 0, and says whether the answer comes through attention alone") {
+  const auto lines = [](int cut, int zeroed) {
+    Causes found = causes_of(cut, cut, 200);
+    found.rows.push_back(cut_row(Cause::What::zero_weight, 1, 0, "antecedent", zeroed, 200));
+    return causes_verdict(found);
+  };
+  const auto starts = [](const std::vector<std::string>& all, const std::string& part) {
+    return std::ranges::any_of(all, [&](const std::string& line) { return line.starts_with(part); });
+  };
+  const std::string zeroed = "With the weight of that edge set to 0 instead, so that no other token receives it, ";
+  CHECK(starts(lines(40, 60), zeroed + "140.0 % of the advantage over chance is lost ("));
+  CHECK_FALSE(starts(lines(40, 60), "The two verdicts differ"));
+  CHECK(starts(
+      lines(40, 150),
+      "The two verdicts differ (all with the cut, part with a weight of 0): a part of what the cut loses is due to "
+      "the tokens that receive the weight."));
+  CHECK(starts(
+      lines(200, 40),
+      "The two verdicts differ (none with the cut, all with a weight of 0): after the cut, the tokens that receive "
+      "the weight make up for a part of the loss."));
+  CHECK_FALSE(starts(lines(115, 150), "The two verdicts differ"));  // 85 % of 200 sentences may be all or a part
+
+  Causes found = causes_of(40, 40, 200);
+  const std::string end =
+      " The last layer has no residual, so the query's state there comes only from the tokens that it attends to.";
+  CHECK_FALSE(causes_verdict(found)[0].ends_with(end));
+  found.attention_alone = true;
+  CHECK(causes_verdict(found)[0].ends_with(end));
+}
+
 TEST_CASE("Without antecedents, causes_verdict names the head on which the answers depend most") {
   Causes found = causes_of(1, 1, 200, std::nan(""));
   found.pointing = {};
