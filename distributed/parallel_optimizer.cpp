@@ -44,8 +44,11 @@ Parameters ParallelOptimizer::chosen(const Parameters& parameters, const Optimiz
     numel_ += parameter.numel();
   }
   if (moments == Moments::all || processes_.size() == 1) return parameters;
-  if (!options.groups.empty() || options.decay_matrices_only) {
-    fail("ParallelOptimizer: Moments::part treats all parameters alike, without groups and decay_matrices_only");
+  if (!options.groups.empty() || options.decay_matrices_only ||
+      options.missing_gradient != OptimizerOptions::MissingGradient::error) {
+    fail(
+        "ParallelOptimizer: Moments::part treats all parameters alike, without groups, decay_matrices_only and "
+        "missing_gradient");
   }
   if (numel_ < processes_.size()) {
     fail("ParallelOptimizer: {} processes are more than the {} numbers to share", processes_.size(), numel_);

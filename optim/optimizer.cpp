@@ -109,21 +109,26 @@ void Optimizer::step(const Gradients& gradients, double lr, double gradient_fact
   if (!is_finite(gradient_factor)) fail("Optimizer: expected a finite gradient_factor, got {}", gradient_factor);
   check_complete();
   std::string missing;
-  for (const Slot& slot : slots_) {
-    if (!slot.parameter.is_frozen() && !gradients.contains(slot.parameter))
+  std::vector<Slot*> updated;
+  for (Slot& slot : slots_) {
+    if (slot.parameter.is_frozen()) continue;
+    if (gradients.contains(slot.parameter)) {
+      updated.push_back(&slot);
+    } else {
       missing += (missing.empty() ? "" : ", ") + slot.name;
+    }
   }
-  if (!missing.empty()) {
-    fail("Optimizer: no gradient for {}: the loss must depend on each parameter that is not frozen", missing);
+  if (!missing.empty() && (!leaves_unused() || updated.empty())) {
+    fail("Optimizer: no gradient for {}: the loss must depend on each parameter that is not frozen{}", missing,
+         leaves_unused() ? "" : "; MissingGradient::leave_unchanged skips those of unused branches");
   }
-  for (const Slot& slot : slots_) {
-    if (!slot.parameter.is_frozen()) check_finite("Optimizer", slot.parameter, gradients[slot.parameter]);
-  }
+  for (const Slot* slot : updated) check_finite("Optimizer", slot->parameter, gradients[slot->parameter]);
   std::vector<Update> updates;
   std::vector<std::int64_t> ends;  // end of each parameter's elements in the concatenation of all
   std::int64_t count = 0;
-  for (Slot& slot : slots_) {
-    if (slot.parameter.is_frozen()) continue;
+  for (Slot* const next : updated) {
+    Slot& slot = *next;
+    const std::int64_t t = leaves_unused() ? ++slot.steps : steps_ + 1;
     const Tensor& gradient = gradients[slot.parameter];
     const double rate = lr * slot.rate;
     switch (options_.method) {
@@ -134,8 +139,8 @@ void Optimizer::step(const Gradients& gradients, double lr, double gradient_fact
         break;
       case OptimizerOptions::Method::adam:
       case OptimizerOptions::Method::adamw:
-        updates.push_back(adam_update(slot.parameter, gradient, gradient_factor, slot.moments[0], slot.moments[1],
-                                      steps_ + 1, rate, slot.weight_decay, options_));
+        updates.push_back(adam_update(slot.parameter, gradient, gradient_factor, slot.moments[0], slot.moments[1], t,
+                                      rate, slot.weight_decay, options_));
     }
     ends.push_back(count += slot.parameter.numel());
   }
@@ -160,6 +165,10 @@ NamedTensors Optimizer::state() const {
       state.emplace_back(slot.name + "." + names[i], slot.moments[i]);
     }
   }
+  for (const Slot& slot : slots_) {
+    if (leaves_unused())
+      state.emplace_back(slot.name + ".steps", full({}, static_cast<double>(slot.steps), DType::float64));
+  }
   state.emplace_back("steps", full({}, static_cast<double>(steps_), DType::float64));
   return state;
 }
@@ -168,6 +177,9 @@ void Optimizer::load_state(const NamedTensors& loaded, const std::string& source
   const NamedTensors mine = state();
   copy_by_name(loaded, mine, source);  // shares the moments' storage
   steps_ = static_cast<std::int64_t>(mine.back().second.item());
+  for (std::size_t i = 0; i < slots_.size() && leaves_unused(); ++i) {
+    slots_[i].steps = static_cast<std::int64_t>(mine[mine.size() - 1 - slots_.size() + i].second.item());
+  }
 }
 
 }  // namespace heed

@@ -25,6 +25,10 @@ struct OptimizerOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double weight_decay = 0;
   bool decay_matrices_only = false;  ///< no weight decay for parameters with fewer than two axes, as in GPT-2's recipe
+  /// What step() does with a parameter that is not frozen and has no gradient, such as that of a branch that the loss did not
+  /// use: throw Error, or leave the parameter and its moments as they are, as PyTorch does. A gradient of 0 would instead apply
+  /// momentum and weight decay, and counts as a step t of the parameter.
+  enum class MissingGradient { error, leave_unchanged } missing_gradient = MissingGradient::error;
   /// Parameters with their own settings. The first group that contains a parameter applies.
   struct Group {
     std::vector<std::string> parameters;      ///< names, or scopes ("encoder.0")
@@ -51,17 +55,18 @@ class Optimizer {
   explicit Optimizer(const Parameters& parameters, OptimizerOptions options = {});
   Optimizer(Optimizer&&) = default;  ///< a copy would share the moments: use state() and load_state()
 
-  /// Updates every parameter that is not frozen, by gradient_factor times its gradient (clip_factor() in optim/clip.h).
-  /// Ignores gradients of variables of other stores. It checks everything before it changes a parameter. Throws Error
-  /// for a missing gradient, for parameters that were added to the store or unfrozen since construction, for a negative
-  /// learning rate, and for a rate or factor that is not finite as a float. Throws NotFinite that names the first
-  /// gradient with infinity or NaN; gradients that global_norm() found finite are not checked again.
+  /// Updates every parameter that is not frozen, by gradient_factor times its gradient (clip_factor() in optim/clip.h). Ignores
+  /// gradients of variables of other stores. It checks everything before it changes a parameter. Throws Error for a missing
+  /// gradient (unless OptimizerOptions::missing_gradient allows it), for parameters that were added to the store or unfrozen since
+  /// construction, for a negative learning rate, and for a rate or factor that is not finite as a float. Throws NotFinite that
+  /// names the first gradient with infinity or NaN; gradients that global_norm() found finite are not checked again.
   void step(const Gradients& gradients, double lr, double gradient_factor = 1);
 
   /// Returns the number of updates so far.
   std::int64_t steps() const { return steps_; }
 
-  /// Returns the state for resuming a run: "<parameter>.b", or ".m" and ".v", and the number of "steps". The next step
+  /// Returns the state for resuming a run: "<parameter>.b", or ".m" and ".v", and the number of "steps"; with
+  /// MissingGradient::leave_unchanged also "<parameter>.steps", those with a gradient. The next step
   /// writes to these tensors: clone() those that you keep.
   NamedTensors state() const;
   /// Restores a state(). Throws Error for a missing, extra or wrong-shaped tensor, like Parameters::load().
@@ -73,7 +78,9 @@ class Optimizer {
     Tensor parameter;
     std::vector<Tensor> moments;  // sgd: b if momentum > 0; adam, adamw: m, v
     double rate, weight_decay;    // of the parameter's group
+    std::int64_t steps = 0;       // with a gradient; counted where parameters without one are left unchanged
   };
+  bool leaves_unused() const { return options_.missing_gradient == OptimizerOptions::MissingGradient::leave_unchanged; }
   void check_complete() const;  // throws Error that lists parameters without a slot
 
   Parameters parameters_;

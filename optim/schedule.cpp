@@ -8,6 +8,9 @@ namespace heed {
 
 double learning_rate(const Schedule& schedule, std::int64_t step) {
   const auto& [kind, lr, warmup, steps, least] = schedule;
+  if (kind != Schedule::Kind::constant && steps < 1) {
+    fail("learning_rate: a {} schedule needs steps, the number of steps of the run, got {}", name_of(kind), steps);
+  }
   if (step < warmup) return lr * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
   const int length = std::max(steps - warmup, 1);
   const double u = std::min(static_cast<double>(step - warmup) / static_cast<double>(length), 1.0);

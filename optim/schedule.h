@@ -18,14 +18,15 @@ struct Schedule {
   /// The form after the warm-up.
   enum class Kind { constant, linear, cosine } kind = Kind::constant;
   double lr = 1e-3;
-  int warmup = 0, steps = 1;
-  double least = 0;  ///< the rate at the end of linear and cosine
+  int warmup = 0;
+  int steps = 0;     ///< of the run; linear and cosine need it
+  double least = 0;  ///< the rate that linear and cosine reach after the last step
 };
 template <>
 inline constexpr EnumName<Schedule::Kind> enum_names<Schedule::Kind>[] = {
     {Schedule::Kind::constant, "constant"}, {Schedule::Kind::linear, "linear"}, {Schedule::Kind::cosine, "cosine"}};
 
-/// Returns the learning rate of a step. Steps from `steps` on have u = 1.
+/// Returns the learning rate of a step. Steps from `steps` on have u = 1. Throws Error for linear and cosine without `steps`.
 double learning_rate(const Schedule& schedule, std::int64_t step);
 
 }  // namespace heed

@@ -126,11 +126,12 @@ TEST_CASE("Optimizer::step names parameters without a gradient, and changes noth
   Optimizer optimizer(walk.parameters, {});
   const auto before = walk.parameters["p"].to_vector();
   Gradients partial;
+  const std::string remedy = "; MissingGradient::leave_unchanged skips those of unused branches";
   CHECK(message([&] { optimizer.step(partial, 0.1); }) ==
-        "Optimizer: no gradient for p, q: the loss must depend on each parameter that is not frozen");
+        "Optimizer: no gradient for p, q: the loss must depend on each parameter that is not frozen" + remedy);
   partial.set(walk.parameters["p"], ones({5, 3}));
   CHECK(message([&] { optimizer.step(partial, 0.1); }) ==
-        "Optimizer: no gradient for q: the loss must depend on each parameter that is not frozen");
+        "Optimizer: no gradient for q: the loss must depend on each parameter that is not frozen" + remedy);
   CHECK(walk.parameters["p"].to_vector() == before);
   CHECK(optimizer.steps() == 0);
 }
@@ -320,4 +321,32 @@ TEST_CASE("Parameter groups have their own rate and decay, and decay_matrices_on
         "Optimizer: a group's rate must be finite and at least 0, got -1");
   CHECK(message([&] { Optimizer(parameters, {.method = static_cast<OptimizerOptions::Method>(99)}); }) ==
         "Optimizer: 99 is not a method");
+}
+
+TEST_CASE("An optimiser can leave parameters without a gradient unchanged, as PyTorch does") {
+  // torch.optim.AdamW(lr=0.1, weight_decay=0.1) on p = 1 with grad 1, 1, 1 and q = 1 with grad None, 1, None
+  const OptimizerOptions options{.method = OptimizerOptions::Method::adamw,
+                                 .weight_decay = 0.1,
+                                 .missing_gradient = OptimizerOptions::MissingGradient::leave_unchanged};
+  Parameters parameters;
+  const Scope scope(parameters, 1, DType::float64);
+  const Tensor p = scope.parameter("p", {1}, Init::ones()), q = scope.parameter("q", {1}, Init::ones());
+  const auto step = [&](Optimizer& optimizer, bool with_q) {
+    Gradients gradients;
+    gradients.set(p, ones({1}, DType::float64));
+    if (with_q) gradients.set(q, ones({1}, DType::float64));
+    optimizer.step(gradients, 0.1);
+  };
+  Optimizer optimizer(parameters, options);
+  step(optimizer, false);
+  CHECK(q.item() == 1);
+  Optimizer resumed(parameters, options);
+  resumed.load_state(optimizer.state(), "state");
+  step(resumed, true);
+  CHECK(q.item() == Approx(0.99 - 0.1).epsilon(1e-7));  // its first step: the moments' corrections are those of t = 1
+  step(resumed, false);
+  CHECK(q.item() == Approx(0.99 - 0.1).epsilon(1e-7));
+  CHECK(resumed.steps() == 3);
+  CHECK(message([&] { resumed.step({}, 0.1); }) ==
+        "Optimizer: no gradient for p, q: the loss must depend on each parameter that is not frozen");
 }

@@ -41,3 +41,9 @@ TEST_CASE("learning_rate rejects an unknown schedule kind") {
           learning_rate({static_cast<Schedule::Kind>(99), 0.3, 5, 20}, 6);
         }) == "learning_rate: 99 is not a schedule kind");
 }
+
+TEST_CASE("A schedule that falls needs the number of steps") {
+  CHECK(message([] { learning_rate({.kind = Schedule::Kind::cosine, .lr = 1e-3}, 0); }) ==
+        "learning_rate: a cosine schedule needs steps, the number of steps of the run, got 0");
+  CHECK(learning_rate({.lr = 1e-3}, 7) == 1e-3);
+}

@@ -171,7 +171,7 @@ std::vector<Key> keys(Config& c) {
        "how the learning rate falls after the warm-up",
        {"lr_schedule"},
        may_change},
-      {"optim.min_lr", Number{&c.schedule.least, 0}, "learning rate at the last step", {}, may_change},
+      {"optim.min_lr", Number{&c.schedule.least, 0}, "learning rate that is reached after the last step", {}, may_change},
       {"optim.warmup",
        Integer{&c.schedule.warmup, 0, most_steps},
        "steps in which the learning rate rises; unset: 50, but at most half of the steps",
