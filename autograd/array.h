@@ -28,7 +28,8 @@ class Array {
   }
 
   /// Returns the shape.
-  const Shape& shape() const { return shape_; }
+  const Shape& shape() const& { return shape_; }
+  Shape shape() && { return shape_; }  ///< of a temporary: a copy
   /// Returns the number of axes.
   int rank() const { return shape_.rank(); }
   /// Returns the size along `axis`. A negative axis counts from the end. Throws `Error` outside [-rank, rank).
@@ -36,9 +37,12 @@ class Array {
   /// Returns the number of elements.
   std::int64_t numel() const { return static_cast<std::int64_t>(values_->size()); }
   /// Returns the elements, row-major.
-  const T* data() const { return values_->data(); }
-  const T* begin() const { return data(); }          ///< the first element
-  const T* end() const { return data() + numel(); }  ///< behind the last element
+  const T* data() const& { return values_->data(); }
+  const T* begin() const& { return data(); }          ///< the first element
+  const T* end() const& { return data() + numel(); }  ///< behind the last element
+  const T* data() && = delete;   // the elements may end with the temporary: keep the array in a variable
+  const T* begin() && = delete;  // as above
+  const T* end() && = delete;    // as above
   /// Returns element `i`, counted row-major. Throws `Error` outside [0, numel()).
   T operator[](std::int64_t i) const {
     if (static_cast<std::uint64_t>(i) >= values_->size()) [[unlikely]]

@@ -3,8 +3,17 @@
 #include <heed/autograd/gradcheck/samples.h>
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
+#include <heed/autograd/record.h>
 
 namespace heed {
+
+void detail::fail_assignment(const Tensor& variable, char sign) {
+  fail(
+      "operator{0}=: {1} would keep its values, since the result is a new tensor; write x = x {0} y for a new tensor, "
+      "or "
+      "x.copy_from(x {0} y) for new values",
+      sign, described(variable));
+}
 
 // y = a + b        da = dy, db = dy
 static const Operation add(

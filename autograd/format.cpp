@@ -212,7 +212,7 @@ std::ostream& operator<<(std::ostream& out, DType x) { return out << to_string(x
 std::string to_string(const Tensor& x) {
   if (!x.defined()) return "undefined";
   const bool is_empty = x.numel() == 0;
-  const Tensor shown = is_in_blocks(x.dtype()) ? x.to(DType::float32) : x;
+  const Tensor shown = is_in_blocks(x.dtype()) ? x.detach().to(DType::float32) : x;
   std::string text = dispatch_stored(shown.dtype(), [&]<class S>() -> std::string {
     using T = Widened<S>;
     if (is_empty) return "[]";

@@ -11,6 +11,14 @@ std::int64_t number_of(const std::pair<Tensor, Tensor>& entry) { return entry.fi
 // Returns the entry of variable `number`, or the first one after it.
 auto entry_of(auto& entries, std::int64_t number) { return std::ranges::lower_bound(entries, number, {}, number_of); }
 
+void check_variable(const Tensor& x) {
+  if (x.is_variable()) return;
+  fail("gradients: the tensor of shape {} is not a variable but {}", to_string(x.shape()),
+       x.tape_node().recording != 0
+           ? "the result of an operation; to get the gradient there, continue from variable(x.detach())"
+           : "a constant; an assignment to a variable's handle makes it one, copy_from() does not");
+}
+
 }  // namespace
 
 std::string described(const Tensor& variable) {
@@ -18,14 +26,14 @@ std::string described(const Tensor& variable) {
   return fmt::format("{} of shape {}", who, to_string(variable.shape()));
 }
 
-const Tensor* Gradients::find(const Tensor& variable) const {
+const Tensor* Gradients::find(const Tensor& variable) const& {
   const std::int64_t number = variable.is_variable() ? variable.tape_node().node : 0;
   const auto entry = entry_of(entries_, number);
   return entry != entries_.end() && number_of(*entry) == number ? &entry->second : nullptr;
 }
 
-const Tensor& Gradients::operator[](const Tensor& variable) const {
-  if (!variable.is_variable()) fail("gradients: the tensor of shape {} is not a variable", to_string(variable.shape()));
+const Tensor& Gradients::operator[](const Tensor& variable) const& {
+  check_variable(variable);
   const Tensor* gradient = find(variable);
   if (!gradient) {
     fail("gradients: none for {}: {}", described(variable),
@@ -35,13 +43,14 @@ const Tensor& Gradients::operator[](const Tensor& variable) const {
 }
 
 void Gradients::set(const Tensor& variable, Tensor gradient) {
-  if (!variable.is_variable()) fail("gradients: the tensor of shape {} is not a variable", to_string(variable.shape()));
+  check_variable(variable);
   if (gradient.shape() != variable.shape() || gradient.dtype() != variable.dtype()) {
     fail("gradients: {}, {}, cannot have a gradient {} {}", described(variable), to_string(variable.dtype()),
          to_string(gradient.dtype()), to_string(gradient.shape()));
   }
   const std::int64_t number = variable.tape_node().node;
   const auto entry = entry_of(entries_, number);
+  gradient = Recorder::of_gradients(std::move(gradient));
   if (entry != entries_.end() && number_of(*entry) == number) {
     entry->second = std::move(gradient);
   } else {
@@ -62,7 +71,7 @@ Gradients& Gradients::operator+=(const Gradients& other) {
       const NoRecording constants;
       // frees one gradient before the next sum, to limit the peak memory
       const Tensor theirs = b->second, mine = std::exchange(a->second, {});
-      merged.emplace_back(a->first, mine + theirs);
+      merged.emplace_back(a->first, Recorder::of_gradients(mine + theirs));
       ++a;
       ++b;
     }

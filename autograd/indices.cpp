@@ -136,7 +136,7 @@ Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, in
     fail("scatter_add: expected values {} {}, as x and the indices, got {} {}", to_string(x.dtype()),
          to_string(indices.shape()), to_string(values.dtype()), to_string(values.shape()));
   }
-  Tensor y = x.clone();
+  Tensor y = x.detach().clone();
   add_chosen(y, indices, values, a);
   return record(scatter_add_operation, {&x, &values}, y, [indices, a](const Tensor& dy) {
     Tensor dvalues(indices.shape(), dy.dtype());

@@ -65,9 +65,11 @@ class Mask {
 
   /// Return the parts of the mask.
   bool has_band() const { return band_.before < Band::unlimited || band_.after < Band::unlimited; }
-  const Band& band() const { return band_; }            ///< the band
-  bool has_visible() const { return has_visible_; }     ///< whether it has booleans
-  const Booleans& visible() const { return visible_; }  ///< the booleans
+  const Band& band() const& { return band_; }            ///< the band
+  Band band() && { return band_; }                       ///< of a temporary: a copy
+  bool has_visible() const { return has_visible_; }      ///< whether it has booleans
+  const Booleans& visible() const& { return visible_; }  ///< the booleans
+  Booleans visible() && { return visible_; }             ///< of a temporary: a handle
 
  private:
   Booleans visible_;

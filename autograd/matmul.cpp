@@ -104,7 +104,7 @@ void multiply_parts(const Tiling& t, cpu::Matrix<T> A, cpu::Matrix<S> B, T* C, c
 
 Tensor blas_layout(const char* operation, const Tensor& x) {
   const bool fits = cpu::is_blas_layout(x.size(-2), x.size(-1), x.strides()[-2], x.strides()[-1], operation);
-  return fits ? x : x.clone();
+  return fits ? x : x.detach().clone();
 }
 
 // The axes of a stack of matrices.

@@ -123,23 +123,32 @@ class Recorder {
  public:
   /// Adds the time to an open Profile.
   static void note(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output);
-  /// Returns whether the open recording must record the operation.
-  static bool depends_on_variable(const Operation& operation, std::span<const Tensor* const> inputs);
+  /// The part of an operation in the open recording: none; none, with a result that is marked because it was computed from
+  /// gradients, which backward() refuses; or a node.
+  enum class Part { none, of_gradients, recorded };
+  /// Returns the operation's part.
+  static Part part_of(const Operation& operation, std::span<const Tensor* const> inputs);
+  /// Returns `x` marked as computed from gradients.
+  static Tensor of_gradients(Tensor x);
   /// Appends a node. Returns `output` as its result.
   static Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
                        const Backward& backward);
+  /// Returns whether an operation on `x` would be recorded now.
+  static bool follows(const Tensor& x);
   /// Returns whether `input` gets no gradient. A closure then need not hold the tensors that only this gradient reads.
   static bool is_constant(const Tensor& input);
 };
 
 /// Returns `output`, recorded as operation(inputs) if a recording is open and an input depends on a variable. `backward` is
 /// called as (dy, needs_input_grad) or (dy), and must capture by value. backward() throws Error if a captured tensor was
-/// written since.
+/// written since. Throws Error for an output that is recorded itself: compute it from the detach() of the inputs.
 template <class Function>
 Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
               Function backward) {
   Recorder::note(operation, inputs, output);
-  if (!Recorder::depends_on_variable(operation, inputs)) return output;
+  const Recorder::Part part = Recorder::part_of(operation, inputs);
+  if (part == Recorder::Part::of_gradients) return Recorder::of_gradients(output);
+  if (part == Recorder::Part::none) return output;
   struct Closure final : Backward {
     explicit Closure(Function f) : function(std::move(f)) {}
     std::vector<Tensor> operator()(const Tensor& dy, const NeedsInputGrad& needs_input_grad) const override {

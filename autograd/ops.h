@@ -39,24 +39,44 @@ Tensor operator*(double a, const Tensor& b);
 Tensor operator/(double a, const Tensor& b);
 Tensor operator-(const Tensor& x);
 ///@}
-/// Assign a new tensor to the handle; nothing is written in place.
+namespace detail {
+[[noreturn, gnu::cold]] void fail_assignment(const Tensor& variable, char sign);
+inline void check_assignable(const Tensor& a, char sign) {
+  if (a.is_variable()) [[unlikely]]
+    fail_assignment(a, sign);
+}
+}  // namespace detail
+/// Assign a new tensor to the handle; nothing is written in place. Throw Error for a variable, which would stay as it is: write
+/// x = x + y for a new tensor, or x.copy_from(x + y) for new values of the variable.
 ///@{
 template <class B>
 Tensor& operator+=(Tensor& a, const B& b) {
+  detail::check_assignable(a, '+');
   return a = a + b;
 }
 template <class B>
 Tensor& operator-=(Tensor& a, const B& b) {
+  detail::check_assignable(a, '-');
   return a = a - b;
 }
 template <class B>
 Tensor& operator*=(Tensor& a, const B& b) {
+  detail::check_assignable(a, '*');
   return a = a * b;
 }
 template <class B>
 Tensor& operator/=(Tensor& a, const B& b) {
+  detail::check_assignable(a, '/');
   return a = a / b;
 }
+template <class B>
+Tensor& operator+=(const Tensor&, const B&) = delete;  // would change nothing: write the values with x.copy_from(x + y)
+template <class B>
+Tensor& operator-=(const Tensor&, const B&) = delete;  // would change nothing: write the values with x.copy_from(x - y)
+template <class B>
+Tensor& operator*=(const Tensor&, const B&) = delete;  // would change nothing: write the values with x.copy_from(x * y)
+template <class B>
+Tensor& operator/=(const Tensor&, const B&) = delete;  // would change nothing: write the values with x.copy_from(x / y)
 ///@}
 
 /// Functions of each element. The result has the shape of x. (functions.cpp)
@@ -184,7 +204,7 @@ Tensor pad(const Tensor& x, int axis, std::int64_t before, std::int64_t after, d
 Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& times);  ///< one number per axis
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);                 ///< (..., n, m): 0 where j > i + diagonal
 Tensor triu(const Tensor& x, std::int64_t diagonal = 0);                 ///< 0 where j < i + diagonal
-Tensor cast(const Tensor& x, DType dtype);  ///< differentiable, unlike Tensor::to() (cast.cpp)
+Tensor cast(const Tensor& x, DType dtype);                               ///< x.to(dtype) (cast.cpp)
 
 /// The same for arrays; each returns a copy. (arrays.cpp)
 Ids reshape(const Ids& x, const Shape& shape);
@@ -321,7 +341,7 @@ AttentionParts attention(const Tensor& Q, const Tensor& K, const Tensor& V, cons
 AttentionParts attention_composed(Tensor Q, Tensor K, Tensor V, const AttentionOptions& options,
                                   const AttentionWatch& watch = {});
 
-/// For gradients: these functions are never recorded. (reduce.cpp)
+/// For gradients: these functions are never recorded, and throw `Error` to write what the open Recording follows. (reduce.cpp)
 void add_in_place(Tensor& total, const Tensor& x);  ///< total += x in total's storage; same shape and dtype
 double sum_of_squares(const Tensor& x);             ///< in double; the same for any number of threads
 void scale_in_place(Tensor& x, double factor);      ///< x *= factor; in new storage if another handle shares it

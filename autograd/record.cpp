@@ -1,3 +1,4 @@
+#include "autograd/cpu/kernels.h"
 #include "autograd/cpu/memory.h"
 #include "autograd/half.h"
 
@@ -51,12 +52,13 @@ struct Leaf {
   std::uint64_t version;
 };
 
-constexpr std::int64_t constant = -1;
+// Inputs without a node. The second kind was computed from gradients: backward() refuses it.
+constexpr std::int64_t constant = -1, of_gradients = -2;
 
 struct Tape {
   std::uint64_t id = 0;
   std::vector<Node> nodes;
-  std::vector<std::int64_t> edges;                // the inputs' nodes, or `constant`
+  std::vector<std::int64_t> edges;                // the inputs' nodes, `constant` or `of_gradients`
   std::deque<Kept> kept;                          // for the nodes' backwards; a deque does not over-allocate
   CopyWatch::Copies copies;                       // made by the current closure
   std::deque<std::string> layers{""};             // names of the layers that recorded operations, in order of first use
@@ -92,24 +94,6 @@ std::int64_t leaf_node(const Tensor& variable) {
   return leaf->second.node;
 }
 
-bool broadcasts_to(const Shape& from, const Shape& to) {
-  if (from.rank() > to.rank()) return false;
-  for (int i = 1; i <= from.rank(); ++i) {
-    if (from[-i] != to[-i] && from[-i] != 1) return false;
-  }
-  return true;
-}
-
-// Sums `gradient` over the axes along which an input of `shape` was broadcast (at least one).
-Tensor sum_to(const Tensor& gradient, const Shape& shape) {
-  std::vector<int> axes;
-  const int missing = gradient.rank() - shape.rank();
-  for (int axis = 0; axis < gradient.rank(); ++axis) {
-    if (axis < missing || (shape[axis - missing] == 1 && gradient.size(axis) != 1)) axes.push_back(axis);
-  }
-  return reshape(sum(gradient, axes), shape);
-}
-
 Tensor checked_gradient(const Operation& operation, std::size_t input, const Tensor& gradient, const Node& node) {
   if (!gradient.defined()) fail("backward of {}: no gradient for input {}", operation.name(), input);
   if (gradient.dtype() != node.dtype) {
@@ -117,11 +101,11 @@ Tensor checked_gradient(const Operation& operation, std::size_t input, const Ten
          to_string(gradient.dtype()));
   }
   if (gradient.shape() == node.shape) return gradient;
-  if (!operation.broadcasts() || !broadcasts_to(node.shape, gradient.shape())) {
+  if (!operation.broadcasts() || !cpu::broadcasts_to(node.shape, gradient.shape())) {
     fail("backward of {}: input {} has shape {}, its gradient {}", operation.name(), input, to_string(node.shape),
          to_string(gradient.shape()));
   }
-  return sum_to(gradient, node.shape);
+  return cpu::sum_to(gradient, node.shape);
 }
 
 void accumulate(std::unique_ptr<Tensor>& total, const Tensor& gradient) {
@@ -139,7 +123,7 @@ double backward_bytes(const Node& node, const Tensor& dy) {
   double bytes = bytes_of(dy);
   for (std::size_t i = 0; i < node.edges; ++i) {
     const std::int64_t input = tape->edges[node.first_edge + i];
-    if (input == constant) continue;
+    if (input < 0) continue;
     const Node& from = tape->nodes[static_cast<std::size_t>(input)];
     bytes += static_cast<double>(from.shape.numel() * size_of(from.dtype));
   }
@@ -186,6 +170,13 @@ std::uint32_t layer_number() {
       parameter.empty() ? "" : fmt::format(" (parameter '{}')", parameter), shape);
 }
 
+[[noreturn]] void fail_of_gradients(const std::string& what) {
+  fail(
+      "{} was computed from the gradients of an earlier backward(), which are not recorded: second derivatives are not "
+      "available; use the gradient's detach() as a constant",
+      what);
+}
+
 void check_kept_unchanged(const Node& node) {
   for (std::size_t k = node.first_kept; k < node.first_kept + node.kept; ++k) {
     const Kept& kept = tape->kept[k];
@@ -227,23 +218,39 @@ void Recorder::note(const Operation& operation, std::span<const Tensor* const> i
 
 bool Recorder::is_constant(const Tensor& input) { return input.tape_node().recording == 0 && !takes_gradient(input); }
 
-bool Recorder::depends_on_variable(const Operation& operation, std::span<const Tensor* const> inputs) {
-  if (paused) return false;
-  bool depends = false;
+bool Recorder::follows(const Tensor& x) {
+  return tape && !paused && !silent && (x.tape_node().recording == tape->id || takes_gradient(x));
+}
+
+Tensor Recorder::of_gradients(Tensor x) {
+  x.tape_node_ = {0, -1};
+  return x;
+}
+
+Recorder::Part Recorder::part_of(const Operation& operation, std::span<const Tensor* const> inputs) {
+  if (paused) return Part::none;
+  bool depends = false, has_gradients = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const TapeNode& node = inputs[i]->tape_node();
+    const TapeNode node = inputs[i]->tape_node();
     if (node.recording != 0 && (!tape || node.recording != tape->id)) {
       fail("{}: input {}, of shape {}, belongs to a recording that has ended or to another thread's; use its detach()",
            operation.name(), i, to_string(inputs[i]->shape()));
     }
     depends = depends || node.recording != 0 || (tape && takes_gradient(*inputs[i]));
+    has_gradients = has_gradients || node.node < 0;
   }
-  return depends && !silent;
+  if (silent || !tape) return Part::none;
+  return depends ? Part::recorded : has_gradients ? Part::of_gradients : Part::none;
 }
 
 Tensor Recorder::record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
                         const Backward& backward) {
   if (FiniteCheck::is_open()) FiniteCheck::check_output(operation, inputs, output);
+  const auto is_output = [&](const Tensor* input) { return input->tape_node() == output.tape_node(); };
+  if (output.tape_node_.recording != 0 && std::none_of(inputs.begin(), inputs.end(), is_output)) {
+    fail("{}: the output, of shape {}, is recorded already; compute it from the detach() of each input",
+         operation.name(), to_string(output.shape()));
+  }
   Node node;
   node.operation = &operation;
   node.first_edge = tape->edges.size();
@@ -254,6 +261,7 @@ Tensor Recorder::record(const Operation& operation, std::span<const Tensor* cons
   for (const Tensor* input : inputs) {
     tape->edges.push_back(takes_gradient(*input)              ? leaf_node(*input)
                           : input->tape_node().recording != 0 ? input->tape_node().node
+                          : input->tape_node().node < 0       ? heed::of_gradients
                                                               : constant);
   }
   {
@@ -291,13 +299,14 @@ Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cot
   if (tape && takes_gradient(output)) {  // dv/dv
     check_cotangent();
     if (take) {
-      take(output, cotangent.detach());
+      take(output, Recorder::of_gradients(cotangent));
       return {};
     }
     Gradients own;
     own.set(output, cotangent.detach());
     return total += own;
   }
+  if (output.tape_node().node < 0) fail_of_gradients("backward: the output");
   if (output.is_variable() || output.tape_node().recording == 0) {
     fail(
         "backward: the output, of shape {}, was not recorded: no Recording was open, or it depends on no variable "
@@ -327,7 +336,7 @@ Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cot
     const Node& node = tape->nodes[n];
     if (!gradient[n]) continue;
     if (!node.operation) {  // every operation that uses the variable comes after it
-      if (take) take(*variables[n], std::move(*std::exchange(gradient[n], {})));
+      if (take) take(*variables[n], Recorder::of_gradients(std::move(*std::exchange(gradient[n], {}))));
       continue;
     }
     const LayerScope layer(tape->layers[node.layer]);
@@ -335,13 +344,15 @@ Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cot
     const Tensor dy = *std::exchange(gradient[n], {});
     const std::int64_t* inputs = tape->edges.data() + node.first_edge;
     std::unique_ptr<Tensor>* so_far =
-        node.edges == 1 && inputs[0] != constant ? &gradient[static_cast<std::size_t>(inputs[0])] : nullptr;
+        node.edges == 1 && inputs[0] >= 0 ? &gradient[static_cast<std::size_t>(inputs[0])] : nullptr;
     std::vector<Tensor> dx = (*node.backward)(dy, NeedsInputGrad(inputs, so_far));
     if (dx.size() != node.edges) {
       fail("backward of {}: expected one gradient per input ({}), got {}", node.operation->name(), node.edges,
            dx.size());
     }
     for (std::size_t i = 0; i < node.edges; ++i) {
+      if (inputs[i] == of_gradients)
+        fail_of_gradients(fmt::format("backward of {}: input {}", node.operation->name(), i));
       if (inputs[i] == constant) continue;
       const std::size_t input = static_cast<std::size_t>(inputs[i]);
       const Tensor checked = checked_gradient(*node.operation, i, std::exchange(dx[i], {}), tape->nodes[input]);
@@ -378,7 +389,7 @@ void backward(const Tensor& loss, Gradients& total) {
 
 void backward(const Tensor& loss, const std::function<void(const Tensor& variable, Tensor gradient)>& take) {
   if (!take) fail("backward: the function that takes the gradients is empty");
-  backward_onto({}, checked_loss(loss), ones({}, loss.dtype()), take);
+  static_cast<void>(backward_onto({}, checked_loss(loss), ones({}, loss.dtype()), take));
 }
 
 Gradients backward(const Tensor& output, const Tensor& cotangent) { return backward_onto({}, output, cotangent); }

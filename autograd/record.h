@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -56,28 +57,65 @@ class NoRecording {
 /// Holds dL/dv for each variable v that the loss depends on. It is a value: later backward passes do not change it.
 ///
 ///     for (const auto& [variable, gradient] : gradients) fmt::print("{} {}\n", variable.name(), gradient);
-class Gradients {
+///     for (auto [variable, gradient] : gradients) gradient *= 0.5;   // the names are references
+///
+/// Gradients are not recorded: second derivatives are not available. backward() throws Error for a loss that was computed from
+/// a gradient inside a Recording; take the gradient's detach() to use it as a constant there.
+class [[nodiscard]] Gradients {
  public:
   /// Returns the gradient, which has the variable's shape and dtype. Throws Error if it is missing.
-  const Tensor& operator[](const Tensor& variable) const;
+  const Tensor& operator[](const Tensor& variable) const&;
+  Tensor operator[](const Tensor& variable) && { return std::as_const(*this)[variable]; }  ///< of a temporary: a handle
   /// Returns whether the loss depends on the variable.
   bool contains(const Tensor& variable) const { return find(variable) != nullptr; }
   /// Returns the gradient, or nullptr if it is missing.
-  const Tensor* find(const Tensor& variable) const;
+  const Tensor* find(const Tensor& variable) const&;
+  const Tensor* find(const Tensor& variable) && = delete;  // the gradient would end with the temporary
   /// Replaces the gradient of a variable. Throws Error for another shape or dtype than the variable's.
   void set(const Tensor& variable, Tensor gradient);
   /// Adds the gradients of `other`. A variable in only one of the two keeps its gradient.
   Gradients& operator+=(const Gradients& other);
   /// Returns the number of variables.
   std::size_t size() const { return entries_.size(); }
-  /// Iterates over pairs (variable, gradient), in the order in which the variables were made.
-  auto begin() { return entries_.begin(); }
-  auto end() { return entries_.end(); }            ///< behind the last pair
-  auto begin() const { return entries_.begin(); }  ///< the first pair
-  auto end() const { return entries_.end(); }      ///< behind the last pair
 
  private:
-  std::vector<std::pair<Tensor, Tensor>> entries_;  // sorted by the variable's number
+  using Entries = std::vector<std::pair<Tensor, Tensor>>;
+
+ public:
+  /// A variable and its gradient. Copies refer to the same gradient.
+  template <class Gradient>
+  struct Entry {
+    const Tensor& variable;
+    Gradient& gradient;
+    /// Refers to both.
+    Entry(const Tensor& v, Gradient& g) : variable(v), gradient(g) {}
+  };
+  /// An input iterator over entries.
+  template <class At, class Gradient>
+  class Iterator {
+   public:
+    using value_type = Entry<Gradient>;
+    using difference_type = std::ptrdiff_t;
+    explicit Iterator(At at) : at_(at) {}                                        ///< the entry at `at`
+    value_type& operator*() { return entry_.emplace(at_->first, at_->second); }  ///< valid until the iterator moves
+    Iterator& operator++() { return ++at_, *this; }                              ///< the next entry
+    bool operator==(const Iterator& other) const { return at_ == other.at_; }    ///< whether both are at one entry
+
+   private:
+    At at_;
+    std::optional<value_type> entry_{};
+  };
+  /// Iterates over entries (variable, gradient), in the order in which the variables were made.
+  auto begin() { return Iterator<Entries::iterator, Tensor>(entries_.begin()); }
+  auto end() { return Iterator<Entries::iterator, Tensor>(entries_.end()); }  ///< behind the last entry
+  /// Iterates over entries whose gradients are const, in the order in which the
+  /// variables were made.
+  auto begin() const { return Iterator<Entries::const_iterator, const Tensor>(entries_.begin()); }
+  /// Returns the end of these.
+  auto end() const { return Iterator<Entries::const_iterator, const Tensor>(entries_.end()); }
+
+ private:
+  Entries entries_;  // sorted by the variable's number
 };
 
 /// Returns the name of a variable for messages: "parameter 'words.weight' of shape (9, 8)", or "a variable of shape (9, 8)".

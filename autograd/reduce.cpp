@@ -159,6 +159,23 @@ Tensor cpu::norm_in_double(const Tensor& x, const std::vector<int>& axes, bool k
   return y;
 }
 
+bool cpu::broadcasts_to(const Shape& from, const Shape& to) {
+  if (from.rank() > to.rank()) return false;
+  for (int i = 1; i <= from.rank(); ++i) {
+    if (from[-i] != to[-i] && from[-i] != 1) return false;
+  }
+  return true;
+}
+
+Tensor cpu::sum_to(const Tensor& gradient, const Shape& shape) {
+  std::vector<int> axes;
+  const int missing = gradient.rank() - shape.rank();
+  for (int axis = 0; axis < gradient.rank(); ++axis) {
+    if (axis < missing || (shape[axis - missing] == 1 && gradient.size(axis) != 1)) axes.push_back(axis);
+  }
+  return reshape(sum(gradient, axes), shape);
+}
+
 void add_in_place(Tensor& total, const Tensor& x) {
   cpu::check_one_dtype("add_in_place", total, x);
   if (x.shape() != total.shape()) {
@@ -166,8 +183,14 @@ void add_in_place(Tensor& total, const Tensor& x) {
   }
   if (!total.is_contiguous())
     fail("add_in_place: the total, of shape {}, must be contiguous", to_string(total.shape()));
+  if (Recorder::follows(x)) {
+    fail(
+        "add_in_place: input 1, of shape {}, is recorded, but the sum would not be; use total = total + x, or its "
+        "detach()",
+        to_string(x.shape()));
+  }
   // x overlaps the elements to be written, so it is copied
-  if (x.shares_storage(total)) return add_in_place(total, x.clone());
+  if (x.shares_storage(total)) return add_in_place(total, x.detach().clone());
   dispatch(total.dtype(), [&]<class T>() {
     T* y = total.mutable_data<T>();
     cpu::map(
@@ -195,13 +218,17 @@ double sum_of_squares(const Tensor& x) {
 
 void scale_in_place(Tensor& x, double factor) {
   check_defined("scale_in_place", {&x});
+  if (x.is_variable() || x.tape_node().recording != 0) {
+    fail("scale_in_place: expected a constant, such as a gradient, got {} tensor of shape {}; use x = x * factor",
+         x.is_variable() ? "a variable" : "a recorded", to_string(x.shape()));
+  }
   Tensor scaled = x.may_be_overwritten() ? x : Tensor(x.shape(), x.dtype());
   dispatch(x.dtype(), [&]<class T>() {
     const cpu::Operand<T> from = cpu::operand<T>(x, x.shape());
     cpu::map(
         x.shape(), scaled.mutable_data<T>(), [s = static_cast<T>(factor)](T value) { return value * s; }, from);
   });
-  x = scaled;
+  x = x.tape_node() == TapeNode{} ? scaled : Recorder::of_gradients(scaled);
 }
 
 }  // namespace heed

@@ -1,3 +1,4 @@
+#include "autograd/cpu/blocks.h"
 #include "autograd/cpu/copy.h"
 #include "autograd/cpu/kernels.h"
 #include "autograd/half.h"
@@ -107,9 +108,9 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
   Shape strides;
   const bool copies = target.numel() == 0 || !view_strides(x, target, strides);
   const bool is_widened = copies && is_in_blocks(x.dtype());
-  Tensor y = is_widened ? x.to(DType::float32).view(target, row_major_strides(target))
+  Tensor y = is_widened ? reshape(cpu::without_blocks(x), target)
              : copies   ? Tensor(target, x.dtype(), "reshape")
-                        : x.view(target, strides);
+                        : cpu::view_of(x, target, strides);
   if (copies && !is_widened) {
     dispatch_stored(x.dtype(),
                     [&]<class T>() { cpu::copy(x.shape(), y.mutable_data<T>(), cpu::operand<T>(x, x.shape())); });
@@ -150,7 +151,7 @@ Tensor permute(const Tensor& x, const std::vector<int>& axes) {
     strides.append(x.strides()[axis]);
   }
   if (!valid) fail("permute: expected each axis of {} once, got ({})", to_string(x.shape()), fmt::join(axes, ", "));
-  return record(permute_operation, {&x}, x.view(shape, strides),
+  return record(permute_operation, {&x}, cpu::view_of(x, shape, strides),
                 [inverse](const Tensor& dy) { return std::vector{permute(dy, inverse)}; });
 }
 
@@ -160,7 +161,7 @@ Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
   Shape shape = x.shape(), strides = x.strides();
   std::swap(shape[a], shape[b]);
   std::swap(strides[a], strides[b]);
-  return record(permute_operation, {&x}, x.view(shape, strides),
+  return record(permute_operation, {&x}, cpu::view_of(x, shape, strides),
                 [a, b](const Tensor& dy) { return std::vector{transpose(dy, a, b)}; });
 }
 
@@ -223,7 +224,8 @@ Tensor record_selection(const Tensor& x, Selection selection, const Tensor& y) {
 // Returns x[i] along an axis, without this axis.
 Tensor element(const Tensor& x, int axis, std::int64_t i) {
   const Shape shape = cpu::without_axis(x.shape(), axis);
-  const Tensor y = x.view(shape, cpu::without_axis(x.strides(), axis), shape.numel() == 0 ? 0 : i * x.strides()[axis]);
+  const Tensor y =
+      cpu::view_of(x, shape, cpu::without_axis(x.strides(), axis), shape.numel() == 0 ? 0 : i * x.strides()[axis]);
   return record_selection(x, {axis, i, 1}, y);
 }
 
@@ -237,7 +239,7 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, st
   shape[a] = range.count;
   const bool is_empty = shape.numel() == 0;  // an empty result may have strides and sizes whose products overflow
   if (!is_empty && shape[a] > 1) strides[a] *= step;
-  const Tensor y = x.view(shape, strides, is_empty ? 0 : range.begin * x.strides()[a]);
+  const Tensor y = cpu::view_of(x, shape, strides, is_empty ? 0 : range.begin * x.strides()[a]);
   return record_selection(x, {a, range.begin, step}, y);
 }
 
@@ -270,7 +272,8 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
   if (broadcast_shapes("broadcast_to", x.shape(), shape) != shape) {
     fail("broadcast_to: {} does not broadcast to {}", to_string(x.shape()), to_string(shape));
   }
-  return record(broadcast_operation, {&x}, x.view(shape, cpu::broadcast_strides(x.shape(), x.strides(), shape)),
+  return record(broadcast_operation, {&x},
+                cpu::view_of(x, shape, cpu::broadcast_strides(x.shape(), x.strides(), shape)),
                 [](const Tensor& dy) { return std::vector{dy}; });
 }
 
@@ -283,7 +286,7 @@ static const Operation contiguous_operation("contiguous", [] {
 Tensor contiguous(const Tensor& x) {
   check_defined("contiguous", {&x});
   if (x.is_contiguous()) return x;
-  return record(contiguous_operation, {&x}, x.clone(), [](const Tensor& dy) { return std::vector{dy}; });
+  return record(contiguous_operation, {&x}, x.detach().clone(), [](const Tensor& dy) { return std::vector{dy}; });
 }
 
 // y = the parts one after another along an axis        d(part) = its slice of dy

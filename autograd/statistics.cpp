@@ -161,7 +161,7 @@ Tensor reduced_extreme(const Operation& operation, const Tensor& x, const std::v
   Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype(), name);
   const Tensor* const inputs[] = {&x};
   std::vector<std::int64_t> winners;
-  if (Recorder::depends_on_variable(operation, inputs)) winners = cpu::new_values<std::int64_t>(name, y.shape());
+  if (Recorder::follows(x)) winners = cpu::new_values<std::int64_t>(name, y.shape());
   if (y.numel() > 0) {  // otherwise its other sizes may be huge
     dispatch(x.dtype(), [&]<class T>() { find_extremes<largest>(name, x, axes, y.mutable_data<T>(), winners); });
   }

@@ -5,6 +5,7 @@
 #include "autograd/cpu/sums.h"
 #include "autograd/half.h"
 
+#include <heed/autograd/operation.h>
 #include <heed/autograd/tensor.h>
 
 #include <algorithm>
@@ -25,25 +26,6 @@ std::int64_t checked_bytes(const char* operation, const Shape& shape, DType dtyp
     fail("{}: {} {} needs more than 2^63 - 1 bytes", operation, to_string(dtype), to_string(shape));
   }
   return bytes;
-}
-
-// Returns a tensor that lies in blocks as a contiguous one in float32.
-Tensor without_blocks(const Tensor& x) {
-  if (x.is_contiguous()) {
-    Tensor wide(x.shape(), DType::float32);
-    const cpu::Blocks from = cpu::blocks_of(x);
-    float* const to = wide.mutable_data<float>();
-    cpu::parallel_for(x.numel(), cpu::max_elements,
-                      [=](std::int64_t begin, std::int64_t end) { cpu::widen(from + begin, to + begin, end - begin); });
-    return wide;
-  }
-  std::int64_t first = 0, last = 0;  // of the numbers that x reaches
-  for (int axis = 0; axis < x.rank(); ++axis) {
-    const std::int64_t reach = (x.size(axis) - 1) * x.strides()[axis];
-    (reach < 0 ? first : last) += reach;
-  }
-  const Tensor reached = without_blocks(x.view({last - first + 1}, {1}, first));
-  return reached.view(x.shape(), x.strides(), -first).clone();
 }
 
 Tensor filled(const char* operation, const Shape& shape, double value, DType dtype) {
@@ -128,7 +110,7 @@ bool Tensor::is_contiguous() const {
 }
 
 template <class T>
-const T* Tensor::data() const {
+const T* Tensor::data() const& {
   if (!defined()) fail("tensor: no value: the tensor is undefined");
   if (dtype_ != dtype_of<T>) fail("tensor: expected {}, got {}", to_string(dtype_of<T>), to_string(dtype_));
   return static_cast<const T*>(storage_->data()) + offset_;
@@ -137,18 +119,17 @@ const T* Tensor::data() const {
 template <class T>
 T* Tensor::mutable_data() {
   if (tape_node_.recording != 0) {
-    fail("tensor: a recorded tensor of shape {} cannot be written; write to its detach() or clone()",
-         to_string(shape_));
+    fail("tensor: a recorded tensor of shape {} cannot be written; write to its detach().clone()", to_string(shape_));
   }
   const T* values = data<T>();
   ++storage_->version;
   return const_cast<T*>(values);
 }
 
-template const float* Tensor::data<float>() const;
-template const double* Tensor::data<double>() const;
-template const BFloat16* Tensor::data<BFloat16>() const;
-template const Float16* Tensor::data<Float16>() const;
+template const float* Tensor::data<float>() const&;
+template const double* Tensor::data<double>() const&;
+template const BFloat16* Tensor::data<BFloat16>() const&;
+template const Float16* Tensor::data<Float16>() const&;
 template float* Tensor::mutable_data<float>();
 template double* Tensor::mutable_data<double>();
 template BFloat16* Tensor::mutable_data<BFloat16>();
@@ -158,11 +139,29 @@ cpu::Blocks cpu::blocks_of(const Tensor& x) {
   return {x.dtype_, static_cast<const unsigned char*>(x.storage_->data()), x.offset_};
 }
 
+Tensor cpu::without_blocks(const Tensor& x) {
+  if (x.is_contiguous()) {
+    Tensor wide(x.shape(), DType::float32);
+    const cpu::Blocks from = cpu::blocks_of(x);
+    float* const to = wide.mutable_data<float>();
+    cpu::parallel_for(x.numel(), cpu::max_elements,
+                      [=](std::int64_t begin, std::int64_t end) { cpu::widen(from + begin, to + begin, end - begin); });
+    return wide;
+  }
+  std::int64_t first = 0, last = 0;  // of the numbers that x reaches
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const std::int64_t reach = (x.size(axis) - 1) * x.strides()[axis];
+    (reach < 0 ? first : last) += reach;
+  }
+  const Tensor reached = without_blocks(view_of(x, {last - first + 1}, {1}, first));
+  return view_of(reached, x.shape(), x.strides(), -first).clone();
+}
+
 double Tensor::item() const {
   if (!defined() || numel() != 1) {
     fail("item: expected one element, got {}", defined() ? "shape " + to_string(shape_) : "an undefined tensor");
   }
-  if (is_in_blocks(dtype_)) return without_blocks(*this).item();
+  if (is_in_blocks(dtype_)) return cpu::without_blocks(*this).item();
   return dispatch_stored(dtype_, [&]<class T>() { return static_cast<double>(*data<T>()); });
 }
 
@@ -176,40 +175,35 @@ double Tensor::at(std::initializer_list<std::int64_t> index) const {
     offset += inside ? i * strides_[axis] : 0;
   }
   if (!inside) fail("at: index ({}) lies outside shape {}", fmt::join(index, ", "), to_string(shape_));
-  return view({}, {}, offset).item();
+  return cpu::view_of(*this, {}, {}, offset).item();
 }
 
 std::vector<double> Tensor::to_vector() const {
   check_defined("to_vector", {this});
-  const Tensor all = to(DType::float64).clone();
+  const Tensor all = detach().to(DType::float64).clone();
   return {all.data<double>(), all.data<double>() + numel()};
 }
 
-void Tensor::copy_from(const Tensor& source) {
+void Tensor::copy_from(const Tensor& source) const {
   if (!defined()) fail("copy_from: the destination is undefined");
   if (!source.defined()) fail("copy_from: the source is undefined");
   if (source.shape() != shape_) {
     fail("copy_from: expected shape {}, got {}", to_string(shape_), to_string(source.shape()));
   }
   if (!is_contiguous()) fail("copy_from: the destination, of shape {}, must be contiguous", to_string(shape_));
+  if (is_in_blocks(dtype_)) detail::fail_only_stored(dtype_);
+  if (Recorder::follows(source)) {
+    fail(
+        "copy_from: the source, of shape {}, is recorded, but the copy would not be; copy its detach(), or open a "
+        "NoRecording",
+        to_string(shape_));
+  }
   const bool same_elements = source.offset_ == offset_ && source.is_contiguous();
-  const Tensor converted = source.shares_storage(*this) && !same_elements ? source.clone() : source.to(dtype_);
-  dispatch_stored(dtype_, [&]<class T>() { cpu::copy(shape_, mutable_data<T>(), cpu::operand<T>(converted, shape_)); });
-}
-
-Tensor Tensor::to(DType dtype) const {
-  check_defined("to", {this});
-  if (dtype == dtype_) return detach();
-  if (is_in_blocks(dtype_)) return without_blocks(*this).to(dtype);
-  Tensor result(shape_, dtype);
-  dispatch(dtype, [&]<class To>() {
-    dispatch_stored(dtype_, [&]<class From>() {
-      cpu::map(
-          shape_, result.mutable_data<To>(), [](From x) { return static_cast<To>(x); },
-          cpu::operand<From>(*this, shape_));
-    });
-  });
-  return result;
+  const Tensor values = source.detach();
+  const Tensor converted = source.shares_storage(*this) && !same_elements ? values.clone() : values.to(dtype_);
+  Tensor target = *this;
+  dispatch_stored(dtype_,
+                  [&]<class T>() { cpu::copy(shape_, target.mutable_data<T>(), cpu::operand<T>(converted, shape_)); });
 }
 
 Tensor Tensor::detach() const {
@@ -218,28 +212,24 @@ Tensor Tensor::detach() const {
   return copy;
 }
 
-Tensor Tensor::clone() const {
-  check_defined("clone", {this});
-  if (is_in_blocks(dtype_)) return without_blocks(*this);
-  Tensor copy(shape_, dtype_, "clone");
-  copy.copy_from(*this);
-  return copy;
-}
-
 Tensor Tensor::alias() const {
   check_defined("alias", {this});
+  if (Recorder::follows(*this)) {
+    fail("alias: the tensor, of shape {}, is recorded, but the alias would not be; use detach().alias()",
+         to_string(shape_));
+  }
   Tensor copy = detach();
   copy.storage_ = std::make_shared<cpu::Storage>(storage_->data(), storage_->bytes(), storage_);
   return copy;
 }
 
-Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offset) const {
-  check_defined("view", {this});
+Tensor cpu::view_of(const Tensor& x, const Shape& shape, const Shape& strides, std::int64_t offset) {
+  check_defined("view", {&x});
   if (shape.rank() != strides.rank()) {
     fail("view: shape {} and strides {} must have as many axes", to_string(shape), to_string(strides));
   }
   std::int64_t least = 0, most = 0;
-  bool fits = !__builtin_add_overflow(offset_, offset, &least);
+  bool fits = !__builtin_add_overflow(x.offset_, offset, &least);
   most = least;
   const bool is_empty = checked_numel("view", shape) == 0;
   for (int axis = 0; axis < shape.rank() && !is_empty; ++axis) {
@@ -248,12 +238,12 @@ Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offse
     std::int64_t& end = reach < 0 ? least : most;
     fits = fits && !__builtin_add_overflow(end, reach, &end);
   }
-  const cpu::BlockLayout block = cpu::block_layout(dtype_);
-  if (!is_empty && !(fits && least >= 0 && most < storage_->bytes() / block.bytes * block.numbers)) {
+  const BlockLayout block = block_layout(x.dtype_);
+  if (!is_empty && !(fits && least >= 0 && most < x.storage_->bytes() / block.bytes * block.numbers)) {
     fail("view: shape {} with strides {} and offset {} reaches outside the storage of {} bytes", to_string(shape),
-         to_string(strides), offset, storage_->bytes());
+         to_string(strides), offset, x.storage_->bytes());
   }
-  Tensor result = detach();
+  Tensor result = x.detach();
   result.shape_ = shape;
   result.strides_ = strides;
   result.offset_ += offset;
@@ -267,7 +257,7 @@ std::int64_t Tensor::bytes() const {
 
 std::uint64_t Tensor::version() const { return storage_ ? storage_->version : 0; }
 
-const std::string& Tensor::name() const {
+const std::string& Tensor::name() const& {
   static const std::string none;
   return storage_ ? storage_->name : none;
 }
@@ -305,7 +295,7 @@ Tensor tensor(const Shape& shape, std::initializer_list<double> values, DType dt
 bool is_finite(const Tensor& x) {
   check_defined("is_finite", {&x});
   if (x.storage_->finite_at == x.storage_->version) return true;
-  const Tensor dense = x.is_contiguous() ? x : x.clone();
+  const Tensor dense = x.is_contiguous() ? x : x.detach().clone();
   std::atomic<bool> finite = true;
   const auto check = [&]<class S>() {
     cpu::parallel_for(dense.numel(), 16384,
@@ -330,6 +320,10 @@ void detail::fail_undefined(const char* operation, std::size_t input) {
 Tensor variable(const Tensor& value) {
   static std::atomic<std::int64_t> count = 0;
   if (!value.defined()) fail("variable: the tensor is undefined");
+  if (value.tape_node().recording != 0) {
+    fail("variable: the tensor of shape {} is recorded, but a variable depends on nothing; use variable(x.detach())",
+         to_string(value.shape()));
+  }
   Tensor result = value.detach();
   result.tape_node_.node = ++count;
   return result;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace heed {
@@ -13,8 +14,8 @@ namespace heed {
 /// The element type of a tensor. The types from bfloat16 on hold weights that are not trained: 16-bit numbers, or, from
 /// q4_0 on, blocks of 32 numbers (from q2_k on: 256) of 2 to 8 bits with the block's scales, as in GGUF files.
 /// linear() and matmul() compute with them as if they were converted to the dtype of the left input, embedding() as if they
-/// were float32. Views, to() and clone() accept them; a clone of blocks is float32. Every other operation throws Error, and
-/// so does recording a variable of these types. linear() and matmul() also widen a float32 right input beside a float64 one.
+/// were float32. Views, to(), which rounds to 16 bits, and clone() accept them; a clone of blocks is float32. All else throws
+/// Error, as does recording a variable of these types. linear() and matmul() also widen a float32 right input to float64.
 enum class DType : std::uint8_t {
   float32,
   float64,
@@ -74,9 +75,11 @@ namespace cpu {
 class Storage;  ///< a block of memory shared by a tensor and its views
 struct Blocks;
 Blocks blocks_of(const Tensor& x);
+Tensor view_of(const Tensor& x, const Shape& shape, const Shape& strides, std::int64_t offset = 0);
 }  // namespace cpu
 
-/// Identifies a tensor in a recording. recording == 0: a constant (node == 0) or variable number `node`.
+/// Identifies a tensor in a recording. recording == 0: a constant (node == 0), variable number `node`, or a constant that was
+/// computed from gradients (node == -1).
 struct TapeNode {
   std::uint64_t recording = 0;
   std::int64_t node = 0;
@@ -90,14 +93,18 @@ struct TapeNode {
 ///     row.mutable_data<float>()[0] = 7;                // x.at({0, 0}) == 7
 ///
 /// Copies of a handle and views (reshape, transpose, slice, detach) share one storage: a write through one is visible
-/// through all. clone() copies. The last handle frees the storage; the allocator reuses its memory.
+/// through all. clone() copies. The last handle frees the storage; the allocator reuses its memory. Name and frozen state belong
+/// to the storage, and the place in a recording to the handle.
+///
+/// Inside a Recording, every function that returns a tensor is recorded, except detach(). Functions that write numbers
+/// (copy_from, add_in_place) throw Error for a source that is recorded.
 ///
 /// Invariants: every element that shape, strides and offset reach lies in the storage. Strides count elements and may be
 /// 0 (broadcast) or negative. A recorded tensor is never written. Each mutable_data() increases the storage's version.
 ///
 /// Thread safety: several threads may read one storage and copy its handles. While a thread writes it, no other may read
 /// or write it. One thread at a time may assign to a handle.
-class Tensor {
+class [[nodiscard]] Tensor {
  public:
   Tensor() = default;  ///< undefined: defined() is false
   /// Makes a contiguous tensor without initialising it. Throws Error, prefixed by `operation`, for negative sizes, for rows
@@ -122,9 +129,11 @@ class Tensor {
 
   /// An undefined tensor has shape () and dtype float32.
   bool defined() const { return storage_ != nullptr; }
-  const Shape& shape() const { return shape_; }      ///< the sizes
-  const Shape& strides() const { return strides_; }  ///< in elements
-  int rank() const { return shape_.rank(); }         ///< the number of axes
+  const Shape& shape() const& { return shape_; }      ///< the sizes
+  const Shape& strides() const& { return strides_; }  ///< in elements
+  Shape shape() && { return shape_; }                 ///< of a temporary: a copy
+  Shape strides() && { return strides_; }             ///< of a temporary: a copy
+  int rank() const { return shape_.rank(); }          ///< the number of axes
   /// Returns the size along `axis`. A negative axis counts from the end. Throws Error outside [-rank, rank).
   std::int64_t size(int axis) const { return shape_.begin()[checked_axis("size", axis, rank())]; }
   std::int64_t numel() const { return shape_.numel(); }  ///< the number of elements
@@ -133,7 +142,9 @@ class Tensor {
 
   /// Returns the first element. Throws Error unless T matches dtype().
   template <class T>
-  const T* data() const;
+  const T* data() const&;
+  template <class T>
+  const T* data() && = delete;  // the memory may end with the temporary: keep the tensor in a variable
 
   /// Returns the first element for writing. Throws Error unless T matches dtype(), and for a recorded tensor. Call it
   /// before each round of writes: backward() detects writes only through this call.
@@ -143,31 +154,38 @@ class Tensor {
   double item() const;  ///< the only element; throws Error when there are more or none
   double at(std::initializer_list<std::int64_t> index) const;  ///< one index per axis, in [0, size), else Error
   std::vector<double> to_vector() const;                       ///< row-major
-  /// Writes the values of `source`, which has the same shape and any dtype. Overlapping memory is allowed. Throws Error
-  /// unless this tensor is contiguous.
-  void copy_from(const Tensor& source);
+  /// Writes the values of `source`, which has the same shape and any dtype, into the storage. Overlapping memory is allowed.
+  /// Throws Error unless this tensor is contiguous, and for a source that the open Recording follows: the copy would not be
+  /// recorded.
+  ///
+  ///     for (const auto& [name, p] : parameters) p.copy_from(p - 0.1 * gradients[p]);   // after the Recording
+  void copy_from(const Tensor& source) const;
 
-  Tensor to(DType dtype) const;  ///< a constant, converted
-  Tensor detach() const;         ///< a constant that shares the storage
-  Tensor clone() const;          ///< a contiguous constant with its own storage; of blocks, in float32
+  /// Returns the tensor itself if it has this dtype, else a converted copy: 16-bit types are rounded to the nearest, ties to even.
+  /// Throws Error for a type of blocks, and for a 16-bit type inside a Recording that follows this tensor. (cast.cpp)
+  Tensor to(DType dtype) const;
+  Tensor detach() const;  ///< a constant that shares the storage
+  Tensor clone() const;   ///< a contiguous copy with its own storage; of blocks, in float32 (view.cpp)
   /// Returns a constant in the same memory with a name and a frozen state of its own. A recording of one does not detect
-  /// writes through the other.
+  /// writes through the other. Throws Error inside a Recording that follows this tensor.
   Tensor alias() const;
 
   Tensor operator[](std::int64_t i) const;  ///< index along the first axis, negative from the end; a view
 
-  /// Returns a constant that shows this storage with another shape, strides and offset (in elements). Throws Error when
-  /// an element would lie outside the storage.
+  /// Returns a view of this storage with another shape, strides and offset (in elements from the first): sliding windows are
+  /// x.view({n - k + 1, k}, {1, 1}). Throws Error when an element would lie outside the storage, and inside a Recording that
+  /// follows this tensor unless this tensor is contiguous and holds every element. (view.cpp)
   Tensor view(const Shape& shape, const Shape& strides, std::int64_t offset = 0) const;
   std::int64_t bytes() const;  ///< of the elements
 
   /// For recordings, a tensor is a variable(), the output of a recorded operation, or a constant.
-  bool is_variable() const { return tape_node_.recording == 0 && tape_node_.node != 0; }
-  const TapeNode& tape_node() const { return tape_node_; }  ///< its place in a recording
-  std::uint64_t version() const;                            ///< increases with each mutable_data()
-  bool may_be_overwritten() const;                          ///< contiguous, and no other handle sees the storage
+  bool is_variable() const { return tape_node_.recording == 0 && tape_node_.node > 0; }
+  TapeNode tape_node() const { return tape_node_; }  ///< its place in a recording
+  std::uint64_t version() const;                     ///< increases with each mutable_data()
+  bool may_be_overwritten() const;                   ///< contiguous, and no other handle sees the storage
   /// Returns the parameter's name that messages use for this memory, or "".
-  const std::string& name() const;
+  const std::string& name() const&;
+  std::string name() && { return std::as_const(*this).name(); }  ///< of a temporary: a copy
   /// Names the memory and so all views of it. Parameters::add() calls it.
   void set_name(const std::string& name);
   /// Returns whether recordings treat a variable in this memory as a constant.
@@ -181,6 +199,7 @@ class Tensor {
   friend class CopyWatch;
   friend class Recorder;
   friend cpu::Blocks cpu::blocks_of(const Tensor& x);
+  friend Tensor cpu::view_of(const Tensor& x, const Shape& shape, const Shape& strides, std::int64_t offset);
   friend Tensor variable(const Tensor& value);
   friend bool is_finite(const Tensor& x);
   friend void note_finite(const Tensor& x);
@@ -212,7 +231,7 @@ Tensor tensor(const Shape& shape, std::span<const float> values,
 Tensor tensor(const Shape& shape, std::initializer_list<double> values, DType dtype = DType::float32);
 
 /// Makes a leaf to differentiate with respect to. It shares the storage of `value` and keeps its identity across
-/// recordings. Throws Error when `value` is undefined.
+/// recordings. Throws Error when `value` is undefined or recorded: variable(x.detach()) does not depend on what x was computed from.
 Tensor variable(const Tensor& value);
 
 /// Returns whether all elements of `x` are finite. A positive answer is cached until the memory is written.

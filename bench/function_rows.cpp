@@ -135,6 +135,8 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   unary("transpose", "transpose", [](T t) { return transpose(t); });
   unary("permute", "permute", [](T t) { return permute(t, {1, 0}); });
   unary("contiguous", "contiguous of a transposed", [](T t) { return contiguous(transpose(t)); });
+  unary("contiguous", "clone", [](T t) { return t.clone(); });
+  unary("reshape", "view by strides", [=](T t) { return t.view({n, c}, {c, 1}); });
   unary("slice", "slice of half the columns", [=](T t) { return slice(t, 1, 0, c / 2); });
   unary("split", "split in two, the second", [=](T t) { return split(t, {n / 2, n - n / 2}, 0)[1]; });
   unary("unbind", "unbind, the second", [](T t) { return unbind(t)[1]; });

@@ -17,8 +17,10 @@ class Subwords {
   static Subwords learn(const std::vector<std::string_view>& texts, int size);
   explicit Subwords(const std::string& model);  ///< reads the result of model(); throws Error for anything else
 
-  const std::string& model() const { return model_; }               ///< SentencePiece's file format
-  const std::vector<std::string>& words() const { return words_; }  ///< by number; bytes as <0x00>, others as text
+  const std::string& model() const& { return model_; }               ///< SentencePiece's file format
+  const std::vector<std::string>& words() const& { return words_; }  ///< by number; bytes as <0x00>, others as text
+  std::string model() && { return std::move(model_); }               ///< of a temporary: its text itself
+  std::vector<std::string> words() && { return std::move(words_); }  ///< of a temporary: its list itself
   /// Returns the subwords of any bytes, in order. Their concatenation is the text.
   void each(std::string_view text, const std::function<void(std::string_view word)>& visit) const;
 

@@ -27,7 +27,7 @@ int Vocabulary::operator[](const std::string& word) const {
   return found->second;
 }
 
-const std::string& Vocabulary::word(int number) const {
+const std::string& Vocabulary::word(int number) const& {
   if (number < 0 || number >= size()) fail("vocabulary: no word has number {}; expected 0 to {}", number, size() - 1);
   return words_[static_cast<std::size_t>(number)];
 }

@@ -25,9 +25,11 @@ class Vocabulary {
   const std::optional<int>& unknown() const { return unknown_; }  ///< its number
   /// Return whether the word is known; the word with this number; the number of words; all words by number.
   bool contains(const std::string& word) const { return numbers_.count(word) > 0; }
-  const std::string& word(int number) const;                        ///< throws Error for an invalid number
-  int size() const { return static_cast<int>(words_.size()); }      ///< the number of words
-  const std::vector<std::string>& words() const { return words_; }  ///< by number
+  const std::string& word(int number) const&;                                    ///< throws Error for an invalid number
+  std::string word(int number) && { return std::as_const(*this).word(number); }  ///< of a temporary: a copy
+  int size() const { return static_cast<int>(words_.size()); }                   ///< the number of words
+  const std::vector<std::string>& words() const& { return words_; }              ///< by number
+  std::vector<std::string> words() && { return std::move(words_); }              ///< of a temporary: its list itself
 
  private:
   std::vector<std::string> words_;

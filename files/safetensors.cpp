@@ -91,7 +91,7 @@ bool check_digest(const std::map<std::string, std::string>& metadata, std::strin
 
 }  // namespace
 
-const Tensor& SafeTensors::operator[](const std::string& name) const {
+const Tensor& SafeTensors::operator[](const std::string& name) const& {
   std::vector<std::string> names;
   for (const auto& [key, tensor] : tensors) {
     if (key == name) return tensor;

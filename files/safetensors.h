@@ -26,7 +26,8 @@ struct SafeTensors {
   std::vector<std::string> converted = {};
 
   /// Returns the tensor with this name. Throws Error that suggests the most similar name.
-  const Tensor& operator[](const std::string& name) const;
+  const Tensor& operator[](const std::string& name) const&;
+  Tensor operator[](const std::string& name) && { return std::as_const(*this)[name]; }  ///< of a temporary: a handle
 };
 
 /// One tensor as a file has it.
@@ -63,8 +64,10 @@ class SafeTensorsFile {
  public:
   /// Reads the header. Throws `Error` as read_safetensors() does.
   explicit SafeTensorsFile(const std::filesystem::path& path);
-  const std::vector<StoredTensor>& tensors() const { return tensors_; }             ///< in the order of the file
-  const std::map<std::string, std::string>& metadata() const { return metadata_; }  ///< __metadata__, with any digest
+  const std::vector<StoredTensor>& tensors() const& { return tensors_; }             ///< in the order of the file
+  const std::map<std::string, std::string>& metadata() const& { return metadata_; }  ///< __metadata__, with any digest
+  std::vector<StoredTensor> tensors() && { return std::move(tensors_); }  ///< of a temporary: their list itself
+  std::map<std::string, std::string> metadata() && { return std::move(metadata_); }  ///< of a temporary: its own
   /// Returns the values of one of tensors(), converted as read_safetensors() does. Throws `Error` when the file was cut.
   Tensor read(const StoredTensor& tensor) const;
   /// Returns one of tensors() in the file's own memory, which MappedFile describes: F32, F64, F16 and BF16 as float32,

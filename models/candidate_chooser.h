@@ -32,7 +32,7 @@ struct CandidateChooser {
   Config config;
   Transformer transformer;
   Linear pointer;                                       ///< W_C (d_model, d_model)
-  Tensor none;                                          ///< n (d_model), or undefined
+  Parameter none;                                       ///< n (d_model), or undefined
   CandidateChooser(Scope scope, const Config& config);  ///< makes its parameters in `scope`
   /// Returns logits (B, C), or (B, C + 1) with "none of them" as the last.
   Answers answer(const Questions& questions, Compute compute = Compute::all, Weights weights = Weights::no,

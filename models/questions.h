@@ -70,8 +70,8 @@ struct LogitsConfig {
 struct Unembedding {
   std::string name;
   LogitsConfig config;
-  Tensor weight;                     ///< (vocabulary, width); tied: the token embeddings
-  Tensor bias;                       ///< (vocabulary), or undefined
+  Parameter weight;                  ///< (vocabulary, width); tied: the token embeddings
+  Parameter bias;                    ///< (vocabulary), or undefined
   std::optional<Linear> projection;  ///< where it is tied to embeddings of another width: (width, their width)
   /// Makes its parameters SCOPE.output_projection, SCOPE.unembedding and SCOPE.output_bias for states of `width`
   /// features.

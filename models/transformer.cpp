@@ -74,16 +74,25 @@ Transformer::Transformer(Scope scope, const TransformerConfig& given, const Embe
     : name(scope.name()),
       config(given),
       token_embedding(embedding_if(config.vocabulary, scope / "words", config.embedded(), init.tokens)),
-      learned_positions(config.positions == Positions::learned && config.vocabulary > 0
+      learned_positions(config.positions == Positions::learned && config.max_length > 0
                             ? std::optional<LearnedPositions>(std::in_place, scope / "positions", config.max_length,
                                                               config.summed(), init.positions, config.position_offset)
                             : std::nullopt),
       segment_embedding(embedding_if(config.segments, scope / "sentences", config.summed(), init.segments)) {
   if (config.layers < 0) fail("Transformer: expected at least 0 layers, got {}", config.layers);
+  if (config.positions == Positions::learned && config.max_length < 1) {
+    fail(
+        "Transformer: learned positions need max_length, the number of tokens in the longest text, got {}; choose "
+        "Positions::none for a model without positions",
+        config.max_length);
+  }
+  if (config.vocabulary == 0 && config.segments > 0) {
+    fail("Transformer: segments need a vocabulary; add segment vectors to the model's input yourself");
+  }
   if (config.embedding_norm) embedding_norm.emplace(scope / "embedding_norm", config.summed(), config.block.norm);
-  if (config.embedding_width > 0 && config.vocabulary > 0 && config.projected_tokens) {
+  if (config.embedding_width > 0 && config.projected_tokens) {
     token_projection.emplace(scope / "token_projection", config.embedded(), config.d_model(), Bias::no);
-  } else if (config.embedding_width > 0 && config.vocabulary > 0) {
+  } else if (config.embedding_width > 0) {
     embedding_projection.emplace(scope / "embedding_projection", config.embedded(), config.d_model());
   }
   const Scope encoder = scope / "encoder";
@@ -117,24 +126,39 @@ Tensor Transformer::embed(const TextBatch& texts, std::int64_t first) const {
   const Shape& size = texts.tokens.shape();
   if (size.rank() == 2 && size[1] == 0)
     fail("Transformer: expected at least one token per text, got {}", to_string(size));
-  if (!token_embedding) fail("Transformer: without a vocabulary, call it with vectors (B, T, {})", config.d_model());
+  if (!token_embedding) fail("Transformer: without a vocabulary, call it with vectors (B, T, {})", config.embedded());
   if (size.rank() != 2 || (!texts.lengths.empty() && std::ssize(texts.lengths) != size[0])) {
     fail("Transformer: expected tokens (B, T) and B lengths, got {} and {} lengths", to_string(size),
          texts.lengths.size());
   }
-  const int T = static_cast<int>(size[1]);
-  Tensor x = (*token_embedding)(texts.tokens);  // (B, T, embedded)
+  return embedded((*token_embedding)(texts.tokens), segment_embedding ? texts.segments_or_zero() : Ids(), first);
+}
+
+// Returns the input of the first layer for token embeddings or vectors x (B, T, embedded).
+Tensor Transformer::embedded(Tensor x, const Ids& segments, std::int64_t first) const {
   if (config.embedding_scale != 1) x = x * config.embedding_scale;
   if (token_projection) x = (*token_projection)(x);
   if (learned_positions) x = (*learned_positions)(x, first);
   if (config.positions == Positions::sinusoidal) {
-    x = x + sinusoidal_positions(T, config.summed(), x.dtype(), static_cast<int>(first));
+    x = x + sinusoidal_positions(static_cast<int>(x.size(1)), config.summed(), x.dtype(), static_cast<int>(first));
   }
-  if (segment_embedding) x = x + (*segment_embedding)(texts.segments_or_zero());
+  if (segment_embedding) x = x + (*segment_embedding)(segments);
   if (embedding_norm) x = (*embedding_norm)(x);
   if (embedding_projection) x = (*embedding_projection)(x);
   Hook::show(name, "embedded", x);
   return x;
+}
+
+Tensor Transformer::input_of(const Tensor& x, const Dropout& drop, int layer) const {
+  if (config.vocabulary > 0 || layer > 0) return x;
+  const LayerScope scope(name);
+  if (x.rank() != 3 || x.size(2) != config.embedded()) {
+    fail("Transformer: expected vectors (B, T, {}), got {}", config.embedded(), to_string(x.shape()));
+  }
+  if (config.max_length > 0 && x.size(1) > config.max_length) {
+    fail("Transformer: the input has {} vectors, but max_length is {}", x.size(1), config.max_length);
+  }
+  return drop.with(drop.embedding, embedded(x, {}, 0));
 }
 
 Mask Transformer::mask_of(const TextBatch& texts) const {
@@ -154,10 +178,11 @@ std::span<const TransformerBlock> Transformer::blocks_from(int layer) const {
   return std::span(blocks).subspan(static_cast<std::size_t>(layer));
 }
 
-Hidden Transformer::operator()(const Tensor& input, const Mask& mask, Weights weights, const Dropout& drop,
+Hidden Transformer::operator()(const Tensor& input, const Mask& shown, Weights weights, const Dropout& drop,
                                int first_layer) const {
+  const Mask mask = whole(shown);
   Hidden hidden;
-  Tensor x = input;
+  Tensor x = input_of(input, drop, first_layer);
   for (const TransformerBlock& block : blocks_from(first_layer)) {
     if (&block == &blocks.back()) hidden.last_input = x;
     AttentionResult attended = block(x, mask, weights, drop);
@@ -172,19 +197,20 @@ Hidden Transformer::at(const Ids& query, const TextBatch& texts, Weights weights
   return at(query, drop.with(drop.embedding, embed(texts)), mask_of(texts), weights, drop);
 }
 
-Hidden Transformer::at(const Ids& query, const Tensor& input, const Mask& mask, Weights weights, const Dropout& drop,
+Hidden Transformer::at(const Ids& query, const Tensor& input, const Mask& shown, Weights weights, const Dropout& drop,
                        int first_layer) const {
   const LayerScope scope(name);
+  const Mask mask = whole(shown);
   Hidden hidden;
   const TransformerBlock* const last = blocks.empty() ? nullptr : &blocks.back();
-  if (last && (last->narrowed(mask).has_band() || last->attention.rotary)) {
+  if (last && (last->attention.narrowed(mask).has_band() || last->attention.rotary)) {
     // Tokens differ in visible keys or position, so all are computed.
     hidden = (*this)(input, mask, weights, drop, first_layer);
     hidden.output = select_rows(hidden.output, query);
     for (Tensor& layer : hidden.weights) layer = rows_of_heads(layer, query);
     return hidden;
   }
-  Tensor x = input;
+  Tensor x = input_of(input, drop, first_layer);
   for (const TransformerBlock& block : blocks_from(first_layer)) {
     const bool is_last = &block == last;
     if (is_last) hidden.last_input = x;

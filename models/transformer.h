@@ -18,7 +18,7 @@ inline constexpr EnumName<Positions> enum_names<Positions>[] = {{Positions::none
 
 /// All settings of a Transformer's computation. The presets below fill it.
 struct TransformerConfig {
-  int vocabulary = 0;  ///< token embeddings
+  int vocabulary = 0;  ///< token embeddings; 0: the model reads vectors in their place
   int max_length = 0;  ///< tokens in a text
   int segments = 0;    ///< segment embeddings: token types, or sentences counted back from the question; 0: no segments
   int layers = 2;
@@ -118,7 +118,8 @@ struct Hidden {
 ///     const Transformer transformer(Scope(parameters, 1), config);
 ///     const Tensor states = transformer({tokens}).output;   // (B, T) -> (B, T, 768)
 ///
-/// If config.vocabulary is 0, the model lacks embeddings: call it with vectors (B, T, d_model).
+/// If config.vocabulary is 0, call it with vectors (B, T, embedded) in place of the token embeddings, such as patches of an
+/// image. Positions, the norm and the projection are applied to them as to embeddings.
 struct Transformer {
   std::string name;
   TransformerConfig config;
@@ -138,12 +139,13 @@ struct Transformer {
   Tensor embed(const TextBatch& texts, std::int64_t first = 0) const;
   /// Runs the whole model.
   Hidden operator()(const TextBatch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
-  /// Runs the blocks from `first_layer` on, whose input is x (B, T, d_model): of the first layer, the embeddings.
+  /// Runs the blocks from `first_layer` on, whose input is x (B, T, d_model): of the first layer, the result of embed(). Without a
+  /// vocabulary, x of the first layer is the vectors (B, T, embedded). A causal model is causal whatever the mask.
   Hidden operator()(const Tensor& x, const Mask& mask, Weights weights = Weights::no, const Dropout& drop = {},
                     int first_layer = 0) const;
   /// Computes only token query[b] of each text b in the last layer, if mask and positions allow it.
   Hidden at(const Ids& query, const TextBatch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
-  /// Does the same from the input x (B, T, d_model) of `first_layer`.
+  /// Does the same from the input x of `first_layer`, as above.
   Hidden at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights = Weights::no,
             const Dropout& drop = {}, int first_layer = 0) const;
   /// Appends tokens (B, T) to those of `cache`: (B, T, d_model), equal to the states of the whole text except for
@@ -156,6 +158,9 @@ struct Transformer {
  private:
   std::span<const TransformerBlock> blocks_from(int layer) const;
   Tensor normalised(const Tensor& x) const { return final_norm ? (*final_norm)(x) : x; }
+  Tensor embedded(Tensor x, const Ids& segments, std::int64_t first) const;
+  Tensor input_of(const Tensor& x, const Dropout& drop, int layer) const;
+  Mask whole(const Mask& mask) const { return config.causal ? mask & Mask::causal() : mask; }
 };
 
 }  // namespace heed

@@ -94,6 +94,10 @@ MultiHeadAttention::MultiHeadAttention(Scope scope, const AttentionConfig& given
   k_norm.emplace(scope / "k_norm", over_all ? config.kv_heads * config.d_k : config.d_k, config.query_key);
 }
 
+Mask MultiHeadAttention::narrowed(const Mask& mask) const {
+  return config.window > 0 ? mask & Mask::window(config.window - 1, config.window - 1) : mask;
+}
+
 Tensor MultiHeadAttention::queries_of(const Tensor& x, std::int64_t first) const {
   const LayerScope scope(name);
   const Tensor Q = projected(W_Q, q_norm, config.query_key_norm, config.heads, x);
@@ -132,7 +136,8 @@ Tensor MultiHeadAttention::append(const Tensor& x, KeyValueCache& cache, const M
 
 AttentionResult MultiHeadAttention::attended(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask,
                                              Weights weights, const Dropout& drop) const {
-  const AttentionOptions options{.mask = mask, .scale = config.scale, .soft_cap = config.soft_cap, .weights = weights};
+  const AttentionOptions options{
+      .mask = narrowed(mask), .scale = config.scale, .soft_cap = config.soft_cap, .weights = weights};
   const auto show = [&](const char* what, Tensor& value) {
     Hook::show(name, what, value);
     if (what == std::string_view("weights")) value = drop.with(drop.attention, value);

@@ -75,8 +75,8 @@ struct AttentionConfig {
 ///     const MultiHeadAttention layer(scope / "attention", {.d_model = 64, .heads = 4});
 ///     const AttentionResult y = layer(x, Mask::causal(), Weights::yes);
 ///
-/// attention() computes the result. While a Hook is open, attention_composed() does, so that the hook sees all values
-/// (K and V have kv_heads).
+/// Tokens outside config.window are hidden, too. attention() computes the result; while a Hook is open, attention_composed()
+/// does, so that the hook sees all values (K and V have kv_heads).
 struct MultiHeadAttention {
   std::string name;
   AttentionConfig config;  ///< complete
@@ -96,6 +96,9 @@ struct MultiHeadAttention {
                              const Dropout& drop = {}) const;
   /// Appends the tokens x (B, T, d_model) to those of `cache` and attends to all: output (B, T, d_model). Not recorded.
   Tensor append(const Tensor& x, KeyValueCache& cache, const Mask& mask = Mask::causal()) const;
+
+  /// Returns `mask`, narrowed to the configuration's window, if any.
+  Mask narrowed(const Mask& mask) const;
 
   /// Returns queries (B, heads, T, d_k), normalised and rotated; x's first token is at position `first`.
   Tensor queries_of(const Tensor& x, std::int64_t first = 0) const;

@@ -58,11 +58,6 @@ Linearised TransformerBlock::added_linearised() const {
   return {[scale = config.residual_scale](const Tensor& parts) { return scaled(scale, parts); }};
 }
 
-Mask TransformerBlock::narrowed(const Mask& mask) const {
-  const int window = config.attention.window;
-  return window > 0 ? mask & Mask::window(window - 1, window - 1) : mask;
-}
-
 // x: the residual; undefined if unused.
 Tensor TransformerBlock::after_attention(const Tensor& x, const Tensor& attended, const Dropout& drop) const {
   Tensor y = added(attention_norms, config.residual_scale, residual == Residual::yes ? x : Tensor(), attended, drop);
@@ -75,7 +70,7 @@ Tensor TransformerBlock::after_attention(const Tensor& x, const Tensor& attended
 AttentionResult TransformerBlock::operator()(const Tensor& x, const Mask& mask, Weights weights,
                                              const Dropout& drop) const {
   const LayerScope scope(name);
-  AttentionResult y = attention(attention_norms.of_input(x), narrowed(mask), weights, drop);
+  AttentionResult y = attention(attention_norms.of_input(x), mask, weights, drop);
   y.output = after_attention(x, y.output, drop);
   return y;
 }
@@ -83,7 +78,7 @@ AttentionResult TransformerBlock::operator()(const Tensor& x, const Mask& mask, 
 AttentionResult TransformerBlock::at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights,
                                      const Dropout& drop) const {
   const LayerScope scope(name);
-  if (narrowed(mask).has_band()) fail("TransformerBlock::at: a causal mask differs from token to token");
+  if (attention.narrowed(mask).has_band()) fail("TransformerBlock::at: a causal mask differs from token to token");
   if (attention.rotary) fail("TransformerBlock::at: rotary embeddings need all tokens of a text");
   const Tensor read = attention_norms.of_input(x), asking = select_rows(read, query);  // (B, T, d), (B, d)
   const std::int64_t B = x.size(0), T = x.size(1);
@@ -97,7 +92,7 @@ AttentionResult TransformerBlock::at(const Ids& query, const Tensor& x, const Ma
 Tensor TransformerBlock::append(const Tensor& x, KeyValueCache& cache) const {
   const LayerScope scope(name);
   const Tensor read = attention_norms.of_input(x);
-  return after_attention(x, attention.append(read, cache, narrowed(Mask::causal())), {});
+  return after_attention(x, attention.append(read, cache), {});
 }
 
 }  // namespace heed

@@ -91,9 +91,6 @@ struct TransformerBlock {
   /// stream: residual_scale.
   Linearised added_linearised() const;
 
-  /// Returns `mask`, narrowed to the configuration's window, if any.
-  Mask narrowed(const Mask& mask) const;
-
  private:
   Tensor after_attention(const Tensor& x, const Tensor& attended, const Dropout& drop) const;
 };

@@ -24,7 +24,7 @@ Tensor appended(Tensor& buffer, const Tensor& x, int axis, std::int64_t length) 
     if (length > 0) {
       const Tensor held = slice(buffer, axis, 0, length);
       buffer = {};
-      appended(larger, held, axis, 0);
+      static_cast<void>(appended(larger, held, axis, 0));
     }
     buffer = larger;
   }

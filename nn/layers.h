@@ -20,8 +20,8 @@ enum class Bias { no, yes };
 ///     const Tensor logits = layer(x);   // (B, 64) -> (B, 10)
 struct Linear {
   std::string name;
-  Tensor weight;                                                ///< (in, out)
-  Tensor bias;                                                  ///< (out); undefined without a bias
+  Parameter weight;                                             ///< (in, out)
+  Parameter bias;                                               ///< (out); undefined without a bias
   Linear(Scope scope, int in, int out, Bias bias = Bias::yes);  ///< makes its parameters in `scope`
   Tensor operator()(const Tensor& x) const;                     ///< x W + b
   /// Returns the map of the columns [begin, end), all by default. It is the same at every point.
@@ -31,7 +31,7 @@ struct Linear {
 /// Returns rows of weight (count, d) by index: ids (...) -> (..., d).
 struct Embedding {
   std::string name;
-  Tensor weight;
+  Parameter weight;
   DType dtype;                                                       ///< of the rows
   Embedding(Scope scope, int count, int d, double deviation = 1.0);  ///< normal numbers of this deviation
   Tensor operator()(const Ids& ids) const;                           ///< the rows
@@ -42,8 +42,8 @@ struct Embedding {
 /// late or never.
 struct LearnedPositions {
   std::string name;
-  Tensor weight;   ///< (max_length + offset, d)
-  int offset = 0;  ///< row of position 0
+  Parameter weight;  ///< (max_length + offset, d)
+  int offset = 0;    ///< row of position 0
   /// Normal numbers of this deviation.
   LearnedPositions(Scope scope, int max_length, int d, double deviation = 1.0, int offset = 0);
   /// Adds the rows for positions from `first` on, the position of x's first token.

@@ -18,7 +18,7 @@ Norm::Norm(Scope scope, int d, const NormConfig& given)
 
 Tensor Norm::operator()(const Tensor& x) const {
   const LayerScope scope(name);
-  const Tensor g = config.gain_offset ? gain + 1.0 : gain;
+  const Tensor g = config.gain_offset ? gain + 1.0 : Tensor(gain);
   Tensor y = config.kind == NormKind::rms ? rms_norm(x, g, config.epsilon) : layer_norm(x, g, bias, config.epsilon);
   Hook::show(name, "output", y);
   return y;
@@ -28,7 +28,7 @@ Linearised Norm::linearised(const Tensor& at) const {
   const bool centred = config.kind == NormKind::layer;
   const Tensor residual = centred ? at - mean(at) : at;
   const double deviation = std::sqrt(mean(square(residual)).item() + config.epsilon);
-  const Tensor scale = (config.gain_offset ? gain + 1.0 : gain) / deviation;
+  const Tensor scale = (config.gain_offset ? gain + 1.0 : Tensor(gain)) / deviation;
   return {[=](const Tensor& parts) { return (centred ? parts - mean(parts, {-1}, true) : parts) * scale; }, bias};
 }
 

@@ -40,8 +40,8 @@ inline constexpr NormConfig rms_config{.kind = NormKind::rms, .epsilon = 1e-6};
 struct Norm {
   std::string name;
   NormConfig config;
-  Tensor gain;  ///< (d)
-  Tensor bias;  ///< (d); undefined in RMSNorm, and without NormConfig::bias
+  Parameter gain;  ///< (d)
+  Parameter bias;  ///< (d); undefined in RMSNorm, and without NormConfig::bias
   /// Throws `Error` when epsilon is negative or not finite.
   Norm(Scope scope, int d, const NormConfig& config = {});
   Tensor operator()(const Tensor& x) const;  ///< the normalised x, of the same shape

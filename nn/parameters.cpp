@@ -48,7 +48,7 @@ void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::s
     fail("{}: its tensors do not match the model's; was the model configured differently?\n  {}", source,
          listed(mistakes, "\n  "));
   }
-  for (const auto& [name, tensor] : to) Tensor(tensor).copy_from(*given.at(name));
+  for (const auto& [name, tensor] : to) tensor.copy_from(given.at(name)->detach());
 }
 
 void Parameters::add(const std::string& name, const Tensor& value) {
@@ -59,18 +59,19 @@ void Parameters::add(const std::string& name, const Tensor& value) {
          : value.tape_node().recording != 0 ? "a recorded tensor of shape " + to_string(value.shape())
                                             : "a constant of shape " + to_string(value.shape()));
   }
-  entries_->emplace_back(name, value).second.set_name(name);
+  entries_->emplace_back(name, value);
+  Tensor(value).set_name(name);
 }
 
 void Parameters::set_frozen(const std::string& name, bool frozen) {
   bool found = false;
-  for (auto& [key, value] : *entries_) {
+  for (const auto& [key, value] : *entries_) {
     if (!is_within(key, name)) continue;
-    value.set_frozen(frozen);
+    Tensor(value).set_frozen(frozen);
     found = true;
   }
   if (!found) {
-    fail("parameters: unknown parameter or scope '{0}'{1}", name, did_you_mean(name, names(*entries_)));
+    fail("parameters: unknown parameter or scope '{0}'{1}", name, did_you_mean(name, names({begin(), end()})));
   }
 }
 
@@ -81,9 +82,9 @@ const Tensor* Parameters::find(const std::string& name) const {
   return nullptr;
 }
 
-const Tensor& Parameters::operator[](const std::string& name) const {
+const Tensor& Parameters::operator[](const std::string& name) const& {
   if (const Tensor* found = find(name)) return *found;
-  fail("parameters: no '{}'{}", name, did_you_mean(name, names(*entries_)));
+  fail("parameters: no '{}'{}", name, did_you_mean(name, names({begin(), end()})));
 }
 
 std::int64_t Parameters::numel() const {
@@ -123,9 +124,9 @@ Tensor Scope::drawn(const std::string& full_name, const Shape& shape, Init init)
   return values;
 }
 
-Tensor Scope::parameter(const std::string& name, const Shape& shape, Init init) const {
+Parameter Scope::parameter(const std::string& name, const Shape& shape, Init init) const {
   const std::string full_name = prefix_ + name;
-  if (!shared_.empty()) return (*parameters_)[shared_ + name];
+  if (!shared_.empty()) return Parameter((*parameters_)[shared_ + name]);
   if (std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 1; })) {
     fail("parameter '{}': every size must be positive, got {}", full_name, to_string(shape));
   }
@@ -140,7 +141,7 @@ Tensor Scope::parameter(const std::string& name, const Shape& shape, Init init) 
     fail("parameter '{}': expected shape {}, got {}", full_name, to_string(shape), to_string(made.shape()));
   }
   parameters_->add(full_name, made);
-  return made;
+  return Parameter(made);
 }
 
 }  // namespace heed

@@ -46,25 +46,41 @@ class Parameters {
   /// Unfreezes the parameter with this name or those in this scope.
   void unfreeze(const std::string& name) { set_frozen(name, false); }
   /// Returns the parameter with this name. Throws Error that suggests the most similar name.
-  const Tensor& operator[](const std::string& name) const;
+  const Tensor& operator[](const std::string& name) const&;
+  Tensor operator[](const std::string& name) && { return std::as_const(*this)[name]; }  ///< of a temporary: a handle
   /// Returns whether a parameter has this name.
   bool contains(const std::string& name) const { return find(name) != nullptr; }
   /// Returns the number of parameters.
   std::size_t size() const { return entries_->size(); }
   /// Returns the number of elements of all parameters.
   std::int64_t numel() const;
-  /// Iterates over pairs (name, variable).
+  /// Iterates over pairs (name, variable), both const: `for (auto [name, p] : parameters) p = 2 * p` would change a copy of the
+  /// handle, and does not compile. p.copy_from(2 * p) writes the values.
   auto begin() const { return entries_->cbegin(); }
   auto end() const { return entries_->cend(); }  ///< behind the last pair
 
   /// Copies by name into the parameters, like copy_by_name(). Matrices are (in, out), as in Linear. Files of PyTorch
   /// have (out, in): a square matrix then loads transposed without an error.
-  void load(const NamedTensors& tensors, const std::string& source) { copy_by_name(tensors, *entries_, source); }
+  void load(const NamedTensors& tensors, const std::string& source) { copy_by_name(tensors, {begin(), end()}, source); }
 
  private:
+  using Entries = std::vector<std::pair<const std::string, const Tensor>>;
   const Tensor* find(const std::string& name) const;  // or nullptr
   void set_frozen(const std::string& name, bool frozen);
-  std::shared_ptr<NamedTensors> entries_ = std::make_shared<NamedTensors>();
+  std::shared_ptr<Entries> entries_ = std::make_shared<Entries>();
+};
+
+/// The tensor of a parameter, as a layer holds it. copy_from() writes its values. No other tensor can be assigned to it, since
+/// Parameters would keep, train and save the first; in a copy of a layer, Parameter(x) may take its place.
+///
+///     layer.weight.copy_from(random_normal(layer.weight.shape(), random, 0, 0.02));
+class Parameter : public Tensor {
+ public:
+  Parameter() = default;                                        ///< undefined, as the bias of a layer without one
+  explicit Parameter(Tensor made) : Tensor(std::move(made)) {}  ///< holds a tensor of Scope::parameter()
+  Parameter(const Parameter&) = default;                        ///< a handle to the same memory
+  Parameter& operator=(const Parameter&) = default;             ///< to assign whole layers
+  void operator=(const Tensor&) = delete;  // Parameters would keep the first tensor: write its values with copy_from()
 };
 
 /// The distribution of a parameter's initial values.
@@ -118,7 +134,7 @@ class Scope {
   Scope sharing(const Scope& other) const;
 
   /// Makes a parameter. Throws Error for a size that is not positive, and for an existing name.
-  Tensor parameter(const std::string& name, const Shape& shape, Init init) const;
+  Parameter parameter(const std::string& name, const Shape& shape, Init init) const;
   /// Returns the dtype of the parameters made here.
   DType dtype() const { return dtype_; }
   /// Returns the name without the trailing dot: "encoder.0".

@@ -52,4 +52,51 @@ if grep -E 'guards.cpp:(1[1-9]|2[0-9]):.*warning' "$scratch/warnings"; then
   echo "a warning for a guard with a name"
   failed=1
 fi
+
+# Mistakes that would compile to something else than they say. The compiler shows the line that has the remedy.
+cat > "$scratch/mistakes.cpp" << 'END'
+#include <heed/heed.h>
+using namespace heed;
+void mistakes(Parameters& parameters, Linear layer, const Gradients& g, const Tensor& loss, Tensor x, const Ids& ids) {
+  for (auto [name, p] : parameters) p -= 0.1 * g[p];
+  for (auto [name, p] : parameters) p = p - 0.1 * g[p];
+  for (const auto& [name, p] : parameters) p *= 2;
+  layer.weight = variable(x);
+  x[0] += 1;
+  const float* values = (x + x).data<float>();
+  const Tensor* gradient = backward(loss).find(x);
+  const std::int32_t* first = index_select(ids, ids).data();
+  slice(x, 0, 0, 1) = x;
+}
+void discarded(const Tensor& x, const Tensor& loss) {
+  variable(x);
+  masked_fill(x, x > 0, 0);
+  backward(loss);
+}
+void allowed(Parameters& parameters, Linear& layer, Gradients g, Tensor x, const Ids& ids) {
+  for (const auto& [name, p] : parameters) p.copy_from(p - 0.1 * g[p]);
+  for (auto [name, gradient] : g) gradient *= 2;
+  for (auto& [name, gradient] : g) gradient = 2 * gradient;
+  layer.weight.copy_from(x);
+  layer = Linear(Scope(parameters, 1), 2, 3);
+  for (const int id : index_select(ids, ids)) x += id;
+  for (const std::int64_t size : (x + x).shape()) x += static_cast<double>(size);
+}
+END
+"$compiler" -std=c++20 -fsyntax-only -I "$include" "$scratch/mistakes.cpp" 2> "$scratch/errors" && failed=1
+for line in {4..12}; do
+  grep -qE "mistakes.cpp:$line:.*error" "$scratch/errors" ||
+    { echo "no error for$(sed -n ${line}p "$scratch/mistakes.cpp")"; failed=1; }
+done
+for remedy in 'copy_from(x - y)' 'write its values with copy_from' 'keep the tensor in a variable'; do
+  grep -qF "$remedy" "$scratch/errors" || { echo "the errors do not show '$remedy'"; failed=1; }
+done
+for line in {15..17}; do
+  grep -qE "mistakes.cpp:$line:.*nodiscard" "$scratch/errors" ||
+    { echo "no warning for$(sed -n ${line}p "$scratch/mistakes.cpp")"; failed=1; }
+done
+if grep -E 'mistakes.cpp:(19|2[0-9]):.*(error|warning)' "$scratch/errors"; then
+  echo "an error for what is right"
+  failed=1
+fi
 exit $failed

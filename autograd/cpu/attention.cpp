@@ -188,7 +188,7 @@ template <class T>
 AttentionGradients backward(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor& V_,
                             const AttentionForward& f, const Tensor& dO_, bool want_dbias) {
   const Matrices<T> Q(Q_, s.batch), K(K_, s.batch), V(V_, s.batch), O(f.output, s.batch);
-  const Matrices<T> dO(dO_.strides()[-1] == 1 ? dO_ : dO_.clone(), s.batch);  // dense rows, like O
+  const Matrices<T> dO(dO_.strides()[-1] == 1 ? dO_ : dO_.detach().clone(), s.batch);  // dense rows, like O
   Results<T> dQ(s, s.T_q, s.d_k), dK(s, s.T_k, s.d_k), dV(s, s.T_k, s.d_v);
   const T *const all_row_max = f.row_max.data<T>(), *const all_inverse = f.inverse_row_sum.data<T>();
   const bool one_block = s.T_q > 0 && s.T_q <= s.block_rows;  // true: dK and dV are written once instead of accumulated

@@ -86,7 +86,8 @@ struct Matrices {
   std::int64_t row_stride, column_stride;
 
   Matrices(const Tensor& x, const Shape& batch)
-      : keep(is_blas_layout(x.size(-2), x.size(-1), x.strides()[-2], x.strides()[-1]) ? x.detach() : x.clone()),
+      : keep(is_blas_layout(x.size(-2), x.size(-1), x.strides()[-2], x.strides()[-1]) ? x.detach()
+                                                                                      : x.detach().clone()),
         data(keep.data<T>()),
         offset(matrix_offsets(batch, keep.strides())),
         row_stride(keep.strides()[-2]),

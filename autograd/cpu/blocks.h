@@ -54,6 +54,9 @@ struct Matrix<Blocks> {
 // Returns the first number of a tensor.
 Blocks blocks_of(const Tensor& x);
 
+// Returns a tensor that lies in blocks as a contiguous one in float32.
+Tensor without_blocks(const Tensor& x);
+
 // Returns the place of x's first number: a pointer to S, or Blocks.
 template <class S>
 auto first_number(const Tensor& x) {

@@ -48,6 +48,12 @@ struct Operand {
   Shape strides;
 };
 
+// Returns whether `from` broadcasts to `to`.
+bool broadcasts_to(const Shape& from, const Shape& to);
+
+// Sums `gradient` over the axes along which an input of `shape` was broadcast (at least one).
+Tensor sum_to(const Tensor& gradient, const Shape& shape);
+
 inline Shape broadcast_strides(const Shape& shape, const Shape& strides, const Shape& output) {
   Shape result = output;
   const int missing = output.rank() - shape.rank();

@@ -74,6 +74,8 @@ def calls(n, c):
         "transpose": torch.t,
         "permute": lambda t: t.permute(1, 0),
         "contiguous of a transposed": lambda t: t.t().contiguous(),
+        "clone": torch.clone,
+        "view by strides": lambda t: t.as_strided((n, c), (c, 1)),
         "slice of half the columns": lambda t: t[:, : c // 2],
         "split in two, the second": lambda t: t.split([n // 2, n - n // 2])[1],
         "unbind, the second": lambda t: t.unbind()[1],

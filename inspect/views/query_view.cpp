@@ -114,7 +114,8 @@ std::string lines_text(const SentenceAttention& sentence, const std::vector<Line
 
 bool is_same_question(const SentenceAttention& sentence, const SentenceAttention& before) {
   return before.tokens == sentence.tokens && before.query == sentence.query &&
-         std::ranges::equal(before.layers, sentence.layers, {}, &Tensor::shape, &Tensor::shape);
+         std::ranges::equal(before.layers, sentence.layers,
+                            [](const Tensor& a, const Tensor& b) { return a.shape() == b.shape(); });
 }
 
 // Returns the parts on one line, two spaces apart, or on more lines if one is too narrow.

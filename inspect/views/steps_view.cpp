@@ -50,8 +50,8 @@ Steps steps_of(const MultiHeadAttention& attention, const LayerTrace& seen, int 
   const auto columns_of_head = [&](const Linear& packed, int count) {
     const std::int64_t d = packed.weight.size(1) / count, h = head / (heads_of_all / count);
     Linear part = packed;
-    part.weight = slice(packed.weight, 1, h * d, (h + 1) * d).to(DType::float32);
-    if (packed.bias.defined()) part.bias = slice(packed.bias, 0, h * d, (h + 1) * d);
+    part.weight = Parameter(slice(packed.weight, 1, h * d, (h + 1) * d).to(DType::float32));
+    if (packed.bias.defined()) part.bias = Parameter(slice(packed.bias, 0, h * d, (h + 1) * d));
     return part;
   };
   Steps s{columns_of_head(attention.W_Q, heads_of_all),
@@ -194,7 +194,7 @@ Walk walk_of(const SavedModel& model, const Example& example, const std::vector<
   const Tensor X = reshape(x, {x.size(1), x.size(2)});
 
   const bool looks_back = transformer.config.causal;
-  const Mask mask = block.narrowed(looks_back ? Mask::causal() : Mask());
+  const Mask mask = attention.narrowed(looks_back ? Mask::causal() : Mask());
   const Steps s = steps_of(attention, seen_layer, head);
   const int d_k = attention.config.d_k;
   const bool is_added =

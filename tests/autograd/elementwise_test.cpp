@@ -45,3 +45,16 @@ TEST_CASE("Wrong use of elementwise operations throws an Error that states what 
         [&] { x + ones({2}); }},
        {"multiply: both tensors must have one dtype, got float32 (2, 3) and float64 (2, 3)", [&] { x* wide; }}});
 }
+
+TEST_CASE("An assignment operator refuses a variable, which would keep its values") {
+  Tensor w = variable(ones({2}));
+  w.set_name("head.weight");
+  CHECK(message([&] { w -= 0.1 * ones({2}); }) ==
+        "operator-=: parameter 'head.weight' of shape (2) would keep its values, since the result is a new tensor; "
+        "write x = x - y for a new tensor, or x.copy_from(x - y) for new values");
+  CHECK(message([&] { w *= 2; }).starts_with("operator*=: "));
+  CHECK(w.is_variable());
+  Tensor sum = w + 0;
+  sum += w;
+  CHECK(sum.to_vector() == std::vector<double>{2, 2});
+}

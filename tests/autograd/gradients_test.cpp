@@ -9,7 +9,7 @@ const Operation broadcast_local("broadcast_local", Samples::none("the same, of a
                                 Broadcasting::yes);
 
 Tensor with_gradients(const Tensor& x, const std::vector<Tensor>& gradients, const Operation& operation = local) {
-  return record(operation, {&x}, x.clone(), [gradients](const Tensor&) { return gradients; });
+  return record(operation, {&x}, x.detach().clone(), [gradients](const Tensor&) { return gradients; });
 }
 
 }  // namespace
@@ -58,9 +58,16 @@ TEST_CASE("Gradients are looked up by variable, copied by value and added") {
   CHECK_FALSE(g.contains(a * b));
   CHECK_FALSE(g.contains(ones({4})));
   CHECK(message([&] { g[c]; }) == "gradients: none for a variable of shape (3): the loss does not depend on it");
-  CHECK(message([&] { g[a * b]; }) == "gradients: the tensor of shape (2) is not a variable");
-  CHECK(message([&] { g[ones({4})]; }) == "gradients: the tensor of shape (4) is not a variable");
-  CHECK(message([&] { g.set(ones({4}), ones({4})); }) == "gradients: the tensor of shape (4) is not a variable");
+  CHECK(
+      message([&] { g[a * b]; }) ==
+      "gradients: the tensor of shape (2) is not a variable but the result of an operation; to get the gradient there, "
+      "continue from variable(x.detach())");
+  const std::string constant =
+      "gradients: the tensor of shape (4) is not a variable but a constant; an assignment to a variable's handle makes "
+      "it "
+      "one, copy_from() does not";
+  CHECK(message([&] { g[ones({4})]; }) == constant);
+  CHECK(message([&] { g.set(ones({4}), ones({4})); }) == constant);
   CHECK(message([&] { g.set(a, ones({3})); }) ==
         "gradients: a variable of shape (2), float32, cannot have a gradient float32 (3)");
 
@@ -126,7 +133,7 @@ TEST_CASE("backward passes each gradient to the callback as soon as it is final"
   const Tensor a = variable(tensor({2}, {1, 2})), b = variable(tensor({2}, {3, 4})), c = variable(tensor({2}, {5, 6}));
   std::vector<std::string> events;
   const auto noted = [&](const Tensor& x, const std::string& name) {
-    return record(local, {&x}, x.clone(), [&events, name](const Tensor& dy) {
+    return record(local, {&x}, x.detach().clone(), [&events, name](const Tensor& dy) {
       events.push_back("backward of " + name);
       return std::vector{dy};
     });
@@ -244,4 +251,60 @@ TEST_CASE("cross_entropy returns its precomputed gradient unchanged at every bac
   CHECK(same_bits(backward(both)[x], expected));
   CHECK(same_bits(backward(both)[x], expected));
   CHECK(same_bits(backward(loss)[x] + 1, expected));
+}
+
+TEST_CASE("Names in a loop over gradients refer to the gradients") {
+  const Tensor a = variable(tensor({2}, {1, 2})), b = variable(tensor({2}, {3, 4}));
+  const Recording recording;
+  Gradients gradients = backward(sum(a * b));
+  for (auto [variable, gradient] : gradients) gradient *= 2;
+  CHECK(gradients[a].to_vector() == std::vector<double>{6, 8});
+  for (auto& [variable, gradient] : gradients) gradient = gradient / 2;
+  CHECK(gradients[a].to_vector() == std::vector<double>{3, 4});
+  for (auto [variable, gradient] : gradients) scale_in_place(gradient, 10);
+  CHECK(gradients[b].to_vector() == std::vector<double>{10, 20});
+  std::vector<Tensor> seen;
+  for (const auto& [variable, gradient] : std::as_const(gradients)) seen.push_back(gradient);
+  CHECK(seen.size() == 2);
+}
+
+TEST_CASE("A gradient of temporary Gradients outlives them") {
+  const Tensor x = variable(tensor({2}, {1, 2}));
+  const Recording recording;
+  const Tensor& gradient = backward(sum(square(x)))[x];
+  const Tensor others = full({2}, 9);  // would reuse freed memory
+  CHECK(gradient.to_vector() == std::vector<double>{2, 4});
+  const Shape& shape = (x + x).shape();
+  CHECK(shape == Shape{2});
+}
+
+TEST_CASE("A loss that was computed from gradients is refused") {
+  const Tensor x = variable(full({}, 3)), w = variable(full({}, 2));
+  const auto penalty = [](const Tensor& g) { return square(g - 1); };
+  const auto second = [](const std::string& what) {
+    return what +
+           " was computed from the gradients of an earlier backward(), which are not recorded: second derivatives are "
+           "not available; use the gradient's detach() as a constant";
+  };
+  Gradients earlier;
+  {
+    const Recording recording;
+    const Tensor y = w * square(x);
+    earlier = backward(y);
+    CHECK(message([&] { backward(w + 10 * penalty(earlier[x])); }) == second("backward of add: input 1"));
+    CHECK(message([&] { backward(penalty(backward(y)[x])); }) == second("backward: the output"));
+    CHECK(message([&] { backward(w * reshape(earlier[x], {1})[0]); }) == second("backward of multiply: input 1"));
+    CHECK(backward(w * earlier[x].detach())[w].item() == 12);
+    CHECK((norm(earlier[x]) / norm(w)).item() == 6);  // figures for a log
+    earlier += backward(y);
+    CHECK(message([&] { backward(w * earlier[x]); }) == second("backward of multiply: input 1"));
+    scale_in_place(earlier.begin().operator*().gradient, 0.5);
+    CHECK(message([&] { backward(w * earlier[x]); }) == second("backward of multiply: input 1"));
+    const NoRecording constants;
+    w.copy_from(w - 0.1 * earlier[w]);
+  }
+  const Tensor momentum = 0.9 * earlier[x];  // outside a recording: a constant
+  const Recording recording;
+  CHECK(backward(w * momentum).contains(w));
+  CHECK(message([&] { backward(w * earlier[x]); }) == second("backward of multiply: input 1"));
 }

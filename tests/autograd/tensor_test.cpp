@@ -71,7 +71,11 @@ TEST_CASE("Wrong use of a tensor throws an Error that states what was expected")
                    }},
                   {"at: index (1) lies outside shape (2, 3)", [&] { x.at({1}); }},
                   {"tensor: expected float64, got float32", [&] { x.data<double>(); }},
-                  {"tensor: no value: the tensor is undefined", [] { Tensor().data<float>(); }},
+                  {"tensor: no value: the tensor is undefined",
+                   [] {
+                     const Tensor none;
+                     none.data<float>();
+                   }},
                   {"tensor: shape (2, 2) needs 4 values, got 3",
                    [] {
                      tensor({2, 2}, {1, 2, 3});

@@ -27,7 +27,7 @@ void check_layer(const TransformerBlock& block, const LayerTrace& layer, const M
   CHECK(error(layer.q, attention.queries_of(layer.attention_input)) <= 1e-12);
   CHECK(error(layer.k, attention.keys_of(layer.attention_input)) <= 1e-12);
   CHECK(error(layer.v, attention.values_of(layer.attention_input)) <= 1e-12);
-  const AttentionResult output = attention(layer.attention_input, block.narrowed(mask), Weights::yes);
+  const AttentionResult output = attention(layer.attention_input, mask, Weights::yes);
   CHECK(error(layer.weights, output.weights) <= 1e-12);
   CHECK(error(layer.attention_output, output.output) <= 1e-12);
   const Tensor joined = reshape(transpose(layer.head_output, 1, 2), {B, T, H * attention.config.d_v});

@@ -10,6 +10,7 @@ namespace {
 // Returns a configuration without a vocabulary, for inputs that are vectors.
 TransformerConfig of_vectors(int layers, int mlp, Residual last = Residual::yes) {
   return {.layers = layers,
+          .positions = Positions::none,
           .block = {.attention = {.d_model = 8, .heads = 2, .bias = Bias::yes}, .mlp = {.width = mlp}},
           .last_residual = last};
 }
@@ -110,7 +111,8 @@ TEST_CASE("The parameters of a Transformer are named by layer and role") {
     CHECK(parameters.contains(name));
   }
   Parameters all;
-  config.vocabulary = 9, config.max_length = 6, config.segments = 2, config.position_offset = 2, config.layers = 0;
+  config.positions = Positions::learned, config.vocabulary = 9, config.max_length = 6, config.segments = 2,
+  config.position_offset = 2, config.layers = 0;
   config.embedding_norm = true, config.final_norm = false;
   const Transformer whole(Scope(all, 1), config);
   std::vector<std::string> names;
@@ -121,7 +123,7 @@ TEST_CASE("The parameters of a Transformer are named by layer and role") {
 
 TEST_CASE("gpt2(), bert() and llama() have the parameters of these architectures") {
   const auto names = [](TransformerConfig config) {
-    config.vocabulary = 9, config.max_length = 6;
+    config.positions = Positions::learned, config.vocabulary = 9, config.max_length = 6;
     Parameters parameters;
     const Transformer transformer(Scope(parameters, 1), config);
     std::vector<std::string> result;
@@ -176,7 +178,7 @@ TEST_CASE("A Transformer rejects impossible configurations and texts") {
           vectors.at(Ids({1}, {7}), ones({1, 2, 8}), Mask::causal());
         }).starts_with("vectors: select_rows: "));
   config = of_vectors(1, 0);
-  config.vocabulary = 9, config.max_length = 6;
+  config.positions = Positions::learned, config.vocabulary = 9, config.max_length = 6;
   const Transformer transformer(Scope(parameters, 1) / "tokens", config);
   CHECK(message([&] {
           transformer({Ids({1, 7}, std::vector<std::int32_t>(7, 1))});
@@ -192,4 +194,44 @@ TEST_CASE("A Transformer rejects impossible configurations and texts") {
   const Transformer causal(Scope(parameters, 1) / "causal", config);
   CHECK(message([&] { causal.append(Ids({1}, {1}), cache); }) ==
         "causal: Transformer::append: expected tokens (B, T), got (1)");
+}
+
+TEST_CASE("A Transformer of vectors knows their positions") {
+  TransformerConfig config = of_vectors(1, 12);
+  config.positions = GENERATE(Positions::learned, Positions::sinusoidal, Positions::rotary, Positions::none);
+  config.max_length = 4;
+  CAPTURE(name_of(config.positions));
+  Parameters parameters;
+  const Transformer transformer(Scope(parameters, 1, DType::float64), config);
+  Random random(1);
+  const Tensor x = random_normal({1, 4, 8}, random, 0, 1, DType::float64);
+  const Tensor swapped = index_select(x, Ids({4}, {0, 2, 1, 3}), 1);
+  const Tensor y = transformer(x, {}).output, other = transformer(swapped, {}).output;
+  const double difference = max(abs(index_select(other, Ids({4}, {0, 2, 1, 3}), 1) - y)).item();
+  CHECK((difference < 1e-12) == (config.positions == Positions::none));
+  CHECK(error(transformer.at(Ids({1}, {2}), x, {}).output, select_rows(y, Ids({1}, {2}))) < 1e-12);
+  CHECK(message([&] {
+          transformer(concat({x, x}, 1), {});
+        }) == "Transformer: the input has 8 vectors, but max_length is 4");
+  CHECK(message([&] {
+          transformer(zeros({1, 4, 7}), {});
+        }) == "Transformer: expected vectors (B, T, 8), got (1, 4, 7)");
+  config = of_vectors(1, 12);
+  config.positions = Positions::learned;
+  CHECK(message([&] { Transformer(Scope(parameters, 1) / "other", config); }) ==
+        "Transformer: learned positions need max_length, the number of tokens in the longest text, got 0; choose "
+        "Positions::none for a model without positions");
+}
+
+TEST_CASE("A causal Transformer is causal whatever the mask") {
+  TransformerConfig config = of_vectors(2, 12);
+  config.causal = true;
+  Parameters parameters;
+  const Transformer transformer(Scope(parameters, 1, DType::float64), config);
+  const Tensor x = Golden("encoder")("encoder.x");
+  CHECK(transformer(x, {}).output.to_vector() == transformer(x, Mask::causal()).output.to_vector());
+  const Tensor first = slice(x, 1, 0, 2);
+  CHECK(error(transformer(first, {}).output, slice(transformer(x, {}).output, 1, 0, 2)) < 1e-12);
+  CHECK(error(transformer.at(Ids({2}, {1, 1}), x, {}).output, transformer(first, {}).output.view({2, 8}, {16, 1}, 8)) <
+        1e-12);
 }

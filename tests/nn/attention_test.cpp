@@ -345,3 +345,13 @@ TEST_CASE("MultiHeadAttention rejects impossible shapes and constants") {
   CHECK(parameters["W_O.weight"].shape() == Shape{12, 30});
   CHECK(message([&] { layer(zeros({7, 30})); }) == "MultiHeadAttention: expected x (B, T, 30), got (7, 30)");
 }
+
+TEST_CASE("MultiHeadAttention hides what its window hides") {
+  Parameters parameters;
+  const Scope scope(parameters, 1, DType::float64);
+  const MultiHeadAttention layer(scope / "attention", {.d_model = 4, .window = 2});
+  const AttentionResult y = layer(waves({1, 5, 4}, 1, 1, DType::float64), Mask::causal(), Weights::yes);
+  for (std::int64_t i = 0; i < 5; ++i) {
+    for (std::int64_t j = 0; j < 5; ++j) CHECK((y.weights.at({0, 0, i, j}) > 0) == (j <= i && i - j < 2));
+  }
+}

@@ -238,3 +238,13 @@ TEST_CASE("A frozen layer above a trained one keeps no activations") {
   parameters.freeze("head");
   CHECK(held() == activation);
 }
+
+TEST_CASE("copy_from sets a layer's weights, and the store keeps them") {
+  Parameters parameters;
+  const Linear layer(Scope(parameters, 1) / "head", 2, 2);
+  static_assert(!std::is_assignable_v<decltype((Linear(layer).weight)), Tensor>);
+  layer.weight.copy_from(tensor({2, 2}, {1, 2, 3, 4}));
+  CHECK(parameters["head.weight"].to_vector() == std::vector<double>{1, 2, 3, 4});
+  for (auto [name, p] : parameters) p.copy_from(p + 1);
+  CHECK(layer.weight.to_vector() == std::vector<double>{2, 3, 4, 5});
+}

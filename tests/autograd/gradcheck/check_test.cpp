@@ -68,3 +68,18 @@ TEST_CASE("check() checks the gradient of an operation on its samples") {
   CHECK(message([&] { check(*named("exp"), {.rtol = 1}); }) ==
         "check: sample '()' of exp passes with a gradient that is 1 % too large; set gradient_is_zero where it is 0");
 }
+
+TEST_CASE("An operation that computes with recorded inputs is refused") {
+  const auto cube = [](const Tensor& x) {
+    return record(doubtful, {&x}, x * x * x, [x](const Tensor& dy) { return std::vector{3 * dy * square(x)}; });
+  };
+  CHECK(message([&] { check_gradients([&](auto& x) { return cube(x[0]); }, {ones({2}, DType::float64)}); }) ==
+        "doubtful: the output, of shape (2), is recorded already; compute it from the detach() of each input");
+  const auto reversed = [](const Tensor& x) {  // may return its input
+    return record(doubtful, {&x}, x, [](const Tensor& dy) { return std::vector{-dy}; });
+  };
+  const Tensor x = variable(ones({}));
+  const Recording recording;
+  CHECK(backward(reversed(x))[x].item() == -1);
+  CHECK(backward(reversed(2 * x))[x].item() == -2);
+}
