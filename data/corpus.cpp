@@ -36,16 +36,23 @@ Windows windows_at(const TokenNumbers& text, const Corpus& corpus, const std::ve
 // Whether masked() hides a token of the first window where it would hide none.
 enum class AtLeastOne { no, yes };
 
+bool hides_none(const Windows& windows) {
+  return std::count(windows.next.data(), windows.next.data() + windows.next.numel(), not_counted) ==
+         windows.next.numel();
+}
+
 // Hides tokens in the windows. The choice depends only on (random, window).
 Windows masked(Windows windows, const Corpus& corpus, const Random& random, AtLeastOne at_least_one) {
   const std::int64_t first = std::ssize(corpus.before), end = first + corpus.text_context();
   const std::int64_t B = windows.tokens.shape()[0], T = windows.tokens.shape()[1];
   std::vector<std::int32_t> tokens, hidden;
+  std::int64_t in_first = 0;  // tokens of the text in the first window
   for (std::int64_t b = 0; b < B; ++b) {
     Random of_window = random.stream(static_cast<std::uint64_t>(b));
     for (std::int64_t t = 0; t < T; ++t) {
       const std::int32_t token = windows.tokens[b * T + t];
       const bool is_there = t == first || (t > first && t < end && windows.next[b * T + t - 1] != not_counted);
+      in_first += b == 0 && is_there;
       const double chosen = of_window.uniform(), how = of_window.uniform();
       const auto other = static_cast<std::int32_t>(of_window.below(corpus.replacements));
       const bool predicts = is_there && chosen < masked_share;
@@ -54,7 +61,7 @@ Windows masked(Windows windows, const Corpus& corpus, const Random& random, AtLe
     }
   }
   if (at_least_one == AtLeastOne::yes && std::ranges::count(hidden, not_counted) == std::ssize(hidden)) {
-    const auto t = static_cast<std::size_t>(first + random.stream("one").below(corpus.text_context()));
+    const auto t = static_cast<std::size_t>(first + random.stream("one").below(in_first));
     hidden[t] = std::exchange(tokens[t], corpus.mask);
   }
   return {Ids({B, T}, std::move(tokens)), Ids({B * T}, std::move(hidden))};
@@ -125,18 +132,22 @@ Windows held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t 
   if (first < 0 || first > end || end > all) {
     fail("held_out_windows: [{}, {}) does not lie in the {} windows", first, end, all);
   }
+  const std::int64_t stride = stride_of(corpus), B = end - first;
   std::vector<std::int64_t> begins;
-  for (std::int64_t i = first; i < end; ++i) begins.push_back(i * stride_of(corpus));
+  for (std::int64_t i = first; i < end; ++i) begins.push_back(i * stride);
   if (corpus.mask < 0) return windows_at(corpus.held_out, corpus, begins);
-  std::vector<std::int32_t> tokens, hidden;  // per window, so that its masks do not depend on `first`
+  const auto window = [&](std::int64_t i, AtLeastOne at_least_one) {  // its masks depend on i alone
+    return masked(windows_at(corpus.held_out, corpus, {i * stride}), corpus,
+                  Random(0).stream("held-out masks").stream(static_cast<std::uint64_t>(i)), at_least_one);
+  };
+  std::int64_t empty = 0;  // windows before the first that hides a token: all of them in a short text
+  while (first == 0 && empty < all && hides_none(window(empty, AtLeastOne::no))) ++empty;
+  std::vector<std::int32_t> tokens, hidden;
   for (std::int64_t i = first; i < end; ++i) {
-    const Windows one =
-        masked(windows_at(corpus.held_out, corpus, {begins[static_cast<std::size_t>(i - first)]}), corpus,
-               Random(0).stream("held-out masks").stream(static_cast<std::uint64_t>(i)), AtLeastOne::no);
+    const Windows one = window(i, i == 0 && empty == all ? AtLeastOne::yes : AtLeastOne::no);
     tokens.insert(tokens.end(), one.tokens.data(), one.tokens.data() + one.tokens.numel());
     hidden.insert(hidden.end(), one.next.data(), one.next.data() + one.next.numel());
   }
-  const std::int64_t B = end - first;
   return {Ids({B, corpus.context}, std::move(tokens)), Ids({B * corpus.context}, std::move(hidden))};
 }
 

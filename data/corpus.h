@@ -54,7 +54,7 @@ inline constexpr double masked_share = 0.15;
 Windows training_windows(const Corpus& corpus, int B, std::int64_t step, const Random& random);
 
 /// Return the number of windows of `held_out`, and the windows [first, end). Together they predict each token except the
-/// first once. The last window may be padded.
+/// first once. The last window may be padded. With a mask, they hide at least one token in all.
 std::int64_t held_out_windows(const Corpus& corpus);
 Windows held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t end);  ///< the windows [first, end)
 

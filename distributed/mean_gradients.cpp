@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <iterator>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
@@ -46,16 +48,21 @@ struct Bucket {
 // made, and the first buckets travel while the last micro-batch's backward continues.
 class GradientTree {
  public:
-  GradientTree(const Parameters& parameters, int parts, const std::function<Tensor(int)>& loss,
+  GradientTree(const Parameters& parameters, const std::vector<double>& counts, const std::function<Tensor(int)>& loss,
                const Communicator& processes)
-      : parts_(parts), loss_(loss), processes_(processes), workers_(std::min(parts, processes.size())) {
+      : parts_(static_cast<int>(counts.size())),
+        counts_(counts),
+        total_(std::accumulate(counts.begin(), counts.end(), 0.0)),
+        loss_(loss),
+        processes_(processes),
+        workers_(std::min(parts_, processes.size())) {
     for (const auto& [name, parameter] : parameters) {
       if (!parameter.is_frozen()) variables_.push_back(parameter);
     }
     std::ranges::reverse(variables_);
     for (std::size_t i = 0; i < variables_.size(); ++i) index_[variables_[i].tape_node().node] = i;
     cut_into_buckets();
-    find_own_nodes({0, parts});
+    find_own_nodes({0, parts_});
   }
 
   MeanGradients run() {
@@ -137,11 +144,17 @@ class GradientTree {
 
   // Calls take(i, gradient) with the gradient of each variable, which no other tensor shares.
   void differentiate(int part, const Take& take) {
+    const double count = counts_[static_cast<std::size_t>(part)];
+    if (count == 0) {
+      losses_.push_back(0);
+      for (std::size_t i = 0; i < variables_.size(); ++i) take(i, zeros(variables_[i].shape(), variables_[i].dtype()));
+      return;
+    }
     std::vector<bool> is_missing(variables_.size(), true);
     const Recording recording;
     const Tensor loss = loss_(part);
     losses_.push_back(loss.item());
-    backward(parts_ == 1 ? loss : loss * (1.0 / parts_), [&](const Tensor& variable, Tensor gradient) {
+    backward(parts_ == 1 ? loss : loss * (count / total_), [&](const Tensor& variable, Tensor gradient) {
       const auto found = index_.find(variable.tape_node().node);
       if (found == index_.end()) return;
       is_missing[found->second] = false;
@@ -246,6 +259,8 @@ class GradientTree {
   }
 
   const int parts_;
+  const std::vector<double>& counts_;  // by micro-batch: the number of its predictions
+  const double total_;                 // of all micro-batches
   const std::function<Tensor(int)>& loss_;
   const Communicator& processes_;
   const int workers_;  // number of processes that hold micro-batches: the first ones; the others wait
@@ -260,13 +275,27 @@ class GradientTree {
 
 }  // namespace
 
-MeanGradients mean_gradients(const Parameters& parameters, int parts, const std::function<Tensor(int part)>& loss,
-                             const Communicator& processes) {
-  if (parts < 1) fail("mean_gradients: expected at least 1 micro-batch, got {}", parts);
-  if (parts > 1 || processes.size() > 1) return GradientTree(parameters, parts, loss, processes).run();
+MeanGradients mean_gradients(const Parameters& parameters, const std::vector<double>& counts,
+                             const std::function<Tensor(int part)>& loss, const Communicator& processes) {
+  if (counts.empty()) fail("mean_gradients: expected at least 1 micro-batch, got 0");
+  for (const double count : counts) {
+    if (count >= 0 && std::isfinite(count)) continue;
+    fail("mean_gradients: the number of predictions of each micro-batch must be finite and at least 0, got {}", count);
+  }
+  if (counts.size() > 1 || processes.size() > 1) return GradientTree(parameters, counts, loss, processes).run();
   const Recording recording;
   const Tensor only = loss(0);
   return {{only.item()}, backward(only)};
+}
+
+double mean_over_parts(const std::vector<double>& means, const std::vector<double>& counts) {
+  if (means.size() != counts.size()) fail("mean_over_parts: got {} means and {} counts", means.size(), counts.size());
+  const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
+  double mean = 0;
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    if (counts[i] > 0) mean += means[i] / (total / counts[i]);
+  }
+  return mean;
 }
 
 }  // namespace heed

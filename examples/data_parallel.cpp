@@ -9,18 +9,18 @@ int main() {
   const Scope scope(parameters, 1);
   const Linear hidden(scope / "hidden", 2, 32), out(scope / "out", 32, 1);
   Optimizer adam(parameters);
-  constexpr int parts = 8, examples_per_part = 16;
+  constexpr int examples_per_part = 16;
+  const std::vector<double> counts(8, examples_per_part);  // of 8 micro-batches
   for (int step = 0; step <= 200; ++step) {
     const auto loss_of = [&](int part) {
       Random random = Random(7).stream(step).stream(part);  // each micro-batch has its own examples
       const Tensor x = random_normal({examples_per_part, 2}, random);
       return mean(square(out(gelu(hidden(x))) - sum(square(x), {1}, true)));
     };
-    const auto [losses, gradients] = mean_gradients(parameters, parts, loss_of, processes);  // 2: instead of backward()
+    const auto [losses, gradients] =
+        mean_gradients(parameters, counts, loss_of, processes);  // 2: instead of backward()
     adam.step(gradients, 0.01);
     if (processes.rank() > 0 || step % 100 != 0) continue;  // 3: one process writes
-    double loss = 0;
-    for (const double each : losses) loss += each / parts;
-    fmt::print("step {:3}  loss {:.9f}\n", step, loss);
+    fmt::print("step {:3}  loss {:.9f}\n", step, mean_over_parts(losses, counts));
   }
 }

@@ -78,7 +78,9 @@ std::string to_line(const Metrics& m) {
 std::int64_t evaluations_since_best(const std::filesystem::path& run, std::int64_t from) {
   std::vector<Metrics> lines = read_metrics(run);
   std::erase_if(lines, [&](const Metrics& m) { return m.step < from; });
-  const auto best = std::ranges::min_element(lines, {}, [](const Metrics& m) { return m.held_out.loss; });
+  const auto best = std::ranges::min_element(lines, {}, [](const Metrics& m) {
+    return std::isnan(m.held_out.loss) ? std::numeric_limits<double>::infinity() : m.held_out.loss;
+  });
   return best == lines.end() ? 0 : lines.end() - best - 1;
 }
 

@@ -39,7 +39,7 @@ struct Metrics {
 /// Returns the line of metrics.jsonl, a JSON object. Unknown values are null.
 std::string to_line(const Metrics& metrics);
 
-/// Returns the number of evaluations after the one with the smallest held-out loss, among those from step `from` on.
+/// Returns the number of evaluations after the one with the smallest known held-out loss, among those from step `from` on.
 std::int64_t evaluations_since_best(const std::filesystem::path& run, std::int64_t from = 0);
 
 /// Reads RUN/metrics.jsonl; the result is empty if the file is missing. Throws `Error` that names each invalid line.

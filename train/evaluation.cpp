@@ -6,6 +6,7 @@
 #include <cmath>
 #include <exception>
 #include <numbers>
+#include <numeric>
 
 namespace heed {
 namespace {
@@ -83,6 +84,12 @@ double twins_right(const NumberedExamples& examples, const std::vector<double>& 
   return pairs ? static_cast<double>(both) / pairs : Evaluation::unknown;
 }
 
+std::int64_t labels_in(const Ids& labels) {
+  return std::count_if(labels.data(), labels.data() + labels.numel(), [](std::int32_t label) { return label >= 0; });
+}
+
+double total(const std::vector<double>& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
+
 // Returns how many rows of logits (N, C) that have a label have their largest entry at the label.
 std::int64_t right_predictions(const Tensor& logits, const Ids& labels) {
   const Tensor rows = contiguous(logits).to(DType::float32);
@@ -106,24 +113,19 @@ Evaluation evaluate(const Model& model, const Corpus& corpus, const BetweenBatch
                     const Communicator& processes) {
   const std::int64_t windows = held_out_windows(corpus);
   const std::int64_t B = windows_at_once(corpus.context, transformer_of(model).config.vocabulary);
-  std::vector<double> sums, counts;  // per batch: sums of losses; numbers of predictions and of right ones
+  std::vector<double> sums, counts, right;  // per batch: sums of losses; numbers of predictions and of right ones
   for_own_batches((windows + B - 1) / B, between, processes, [&](std::int64_t batch) {
     const Windows part = held_out_windows(corpus, batch * B, std::min(windows, (batch + 1) * B));
     const Tensor whole = token_logits(model, part.tokens);  // (B, T, vocabulary)
     const Tensor logits = reshape(whole, {-1, whole.size(2)});
-    std::int64_t counted = 0;
-    for (std::int64_t i = 0; i < part.next.numel(); ++i) counted += part.next[i] >= 0;
-    sums.push_back(cross_entropy(logits, part.next).item() * static_cast<double>(counted));
-    counts.push_back(static_cast<double>(counted));
-    counts.push_back(static_cast<double>(right_predictions(logits, part.next)));
+    counts.push_back(static_cast<double>(labels_in(part.next)));
+    sums.push_back(cross_entropy(logits, part.next).item() * counts.back());
+    right.push_back(static_cast<double>(right_predictions(logits, part.next)));
   });
-  double sum = 0, predicted = 0, right = 0;
-  for (const double each : processes.gather(sums)) sum += each;
-  counts = processes.gather(counts);
-  for (std::size_t i = 0; i < counts.size(); i += 2) predicted += counts[i], right += counts[i + 1];
+  const double sum = total(processes.gather(sums)), predicted = total(processes.gather(counts));
   Evaluation result;
   result.loss = sum / predicted;
-  result.accuracy = right / predicted;
+  result.accuracy = total(processes.gather(right)) / predicted;
   result.perplexity = std::exp(result.loss);
   if (corpus.held_out_bytes > 0 && corpus.mask < 0) {
     result.bits_per_byte = sum / std::numbers::ln2 / static_cast<double>(corpus.held_out_bytes);
@@ -134,7 +136,8 @@ Evaluation evaluate(const Model& model, const Corpus& corpus, const BetweenBatch
 Evaluation evaluate(const Model& model, const NumberedExamples& examples, const BetweenBatches& between,
                     const Communicator& processes) {
   constexpr std::int64_t examples_a_batch = 128;
-  std::vector<double> losses, right, weights;  // per batch; per example; in the order of append_weights()
+  std::vector<double> sums, counts;    // per batch: of the losses; of the answers that have a logit
+  std::vector<double> right, weights;  // per example; in the order of append_weights()
   const TransformerConfig& transformer = transformer_of(model).config;
   const std::int64_t batches = (examples.size() + examples_a_batch - 1) / examples_a_batch;
   for_own_batches(batches, between, processes, [&](std::int64_t number) {
@@ -142,19 +145,18 @@ Evaluation evaluate(const Model& model, const NumberedExamples& examples, const 
     const Batch batch = examples.batch(begin, end);
     const Answers output = answer(model, questions(batch), Compute::query, Weights::yes);
     const Ids answers = right_answers(model, batch);
-    losses.push_back(cross_entropy(output.logits, answers).item() * static_cast<double>(end - begin));
+    counts.push_back(static_cast<double>(labels_in(answers)));
+    sums.push_back(cross_entropy(output.logits, answers).item() * counts.back());
     const std::vector<bool> answered = are_right(output.logits, answers);
     right.insert(right.end(), answered.begin(), answered.end());
     append_weights(output, examples, begin, weights);
   });
-  Evaluation result{.loss = 0};
-  for (const double loss : processes.gather(losses)) result.loss += loss;
+  Evaluation result{.loss = total(processes.gather(sums)) / total(processes.gather(counts))};
   right = processes.gather(right);
   result.antecedent_weight =
       weight_totals(processes.gather(weights), examples, static_cast<std::size_t>(transformer.layers),
                     static_cast<std::size_t>(transformer.heads()));
   const double count = static_cast<double>(examples.size());
-  result.loss /= count;
   result.accuracy = static_cast<double>(std::count(right.begin(), right.end(), 1.0)) / count;
   result.twin_accuracy = twins_right(examples, right);
   int with_antecedent = 0;

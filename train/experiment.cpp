@@ -4,6 +4,7 @@
 #include "train/evaluation.h"
 
 #include <heed/data/tasks/candidates.h>
+#include <heed/models/predictions.h>
 
 #include <algorithm>
 #include <cmath>
@@ -38,6 +39,17 @@ void check_answers(Answer answer, const std::vector<Example>& examples, const ch
       fail("{} has one candidate; expected two or more, or model.answer: candidate_or_none", name);
     }
   }
+}
+
+// Throws Error for a set without any answer that the model can give: the mean loss over its answers does not exist.
+void check_some_answers(const Model& model, const NumberedExamples& examples, const char* set) {
+  for (std::int64_t i = 0; i < examples.size(); ++i) {
+    if (predictions(model, examples.batch(i, i + 1)) > 0) return;
+  }
+  fail(
+      "the {} has {}, but no answer that the model can give; expected at least one whose word is in the training set, "
+      "data.min_count times or more",
+      set, counted(examples.size(), "example"));
 }
 
 // Throws Error for a text that is longer than a pretrained model reads.
@@ -168,6 +180,10 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
     e.model.network = make_model(Scope(e.model.parameters, config.seed, dtype, with), model);
   };
   make(Values::none);
+  if (!e.task.corpus) {
+    check_some_answers(*e.model.network, e.examples, "training set");
+    check_some_answers(*e.model.network, e.held_out, "held-out set");
+  }
   e.memory = memory_need(config, e.task, e.model.parameters.numel());
   if (values == Values::drawn) {
     check_memory(e);

@@ -11,6 +11,7 @@
 #include <heed/distributed/parallel_optimizer.h>
 #include <heed/files/file.h>
 #include <heed/files/utf8.h>
+#include <heed/models/predictions.h>
 #include <heed/optim/clip.h>
 
 #include <algorithm>
@@ -110,25 +111,29 @@ class Training {
 
   // Returns the mean loss of the first batch before any step.
   double first_loss() const {
-    const TrainingBatch first = training_batch(experiment_, 0);
-    const int parts = experiment_.config.train.accumulate;
-    const Share own = share_of(parts, processes_.rank(), processes_.size());
+    const std::vector<TrainingBatch> parts = parts_of(training_batch(experiment_, 0));
+    const Share own = share_of(std::ssize(parts), processes_.rank(), processes_.size());
     std::vector<double> losses;
     for (std::int64_t part = own.first; part < own.end; ++part) {
-      losses.push_back(heed::loss(*experiment_.model.network, part_of_batch(first, static_cast<int>(part))).item());
+      losses.push_back(heed::loss(*experiment_.model.network, parts[static_cast<std::size_t>(part)]).item());
     }
-    return mean_of_parts(processes_.gather(losses));
+    return mean_over_parts(processes_.gather(losses), counts_of(parts));
   }
 
-  TrainingBatch part_of_batch(const TrainingBatch& batch, int part) const {
-    const int parts = experiment_.config.train.accumulate;
-    return parts == 1 ? batch : part_of(batch, part, parts);
+  std::vector<TrainingBatch> parts_of(const TrainingBatch& batch) const {
+    const int count = experiment_.config.train.accumulate;
+    std::vector<TrainingBatch> parts;
+    for (int part = 0; part < count; ++part) parts.push_back(count == 1 ? batch : part_of(batch, part, count));
+    return parts;
   }
 
-  static double mean_of_parts(const std::vector<double>& losses) {
-    double mean = 0;
-    for (const double loss : losses) mean += loss / static_cast<double>(losses.size());
-    return mean;
+  // Returns the number of predictions of each part.
+  std::vector<double> counts_of(const std::vector<TrainingBatch>& parts) const {
+    std::vector<double> counts;
+    for (const TrainingBatch& part : parts) {
+      counts.push_back(static_cast<double>(predictions(*experiment_.model.network, part)));
+    }
+    return counts;
   }
 
   // Throws Error when the steps of the checkpoint were taken on other data than the experiment's.
@@ -220,14 +225,16 @@ class Training {
   }
 
   void step() {
-    const TrainingBatch batch = training_batch(experiment_, progress_.step);
+    const std::vector<TrainingBatch> parts = parts_of(training_batch(experiment_, progress_.step));
+    const std::vector<double> counts = counts_of(parts);
     note_work("(batch)");
     const auto [losses, gradients] = mean_gradients(
-        experiment_.model.parameters, experiment_.config.train.accumulate,
-        [&](int part) { return loss_of(part_of_batch(batch, part), part); }, processes_);
-    const auto bad = std::ranges::find_if_not(losses, [](double each) { return std::isfinite(each); });
-    if (bad != losses.end()) stop_at_bad_loss(*bad, batch, static_cast<int>(bad - losses.begin()));
-    const double loss = mean_of_parts(losses);
+        experiment_.model.parameters, counts,
+        [&](int part) { return loss_of(parts[static_cast<std::size_t>(part)], part); }, processes_);
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      if (!std::isfinite(losses[part])) stop_at_bad_loss(losses[part], parts[part], static_cast<int>(part));
+    }
+    const double loss = mean_over_parts(losses, counts);
     const double limit = experiment_.config.clip;
     const double norm = global_norm(gradients);
     if (!std::isfinite(norm)) stop_at_bad_gradient(gradients);
@@ -240,7 +247,7 @@ class Training {
     listener_.on_step(progress_.step, loss);
   }
 
-  Tensor loss_of(const TrainingBatch& batch, int part = 0) const {
+  Tensor loss_of(const TrainingBatch& batch, int part) const {
     Random random =
         Random(experiment_.config.seed).stream("dropout").stream(static_cast<std::uint64_t>(progress_.step));
     if (part > 0) random = random.stream(static_cast<std::uint64_t>(part));
@@ -261,6 +268,7 @@ class Training {
     } catch (const Interrupted&) {
       return;  // a resumed run evaluates this step
     }
+    if (!std::isfinite(e.loss)) stop_at_bad_evaluation(e.loss);
     const std::int64_t since = std::max<std::int64_t>(1, progress_.step - progress_.evaluated);
     const double train_loss = progress_.loss_sum / static_cast<double>(since);
     const double rate = learning_rate(schedule_, std::max<std::int64_t>(progress_.step - 1, 0));
@@ -326,21 +334,35 @@ class Training {
         step, what, tensor, path());
   }
 
-  [[noreturn]] void stop_at_bad_loss(double loss, const TrainingBatch& batch, int part) {
-    const std::int64_t step = progress_.step + 1;
-    const std::string what = fmt::format("the loss ({})", std::abs(loss));  // a NaN may have a sign
+  // Returns the first parameter, or value that `compute` records, that is not finite.
+  std::string first_bad(const std::function<void()>& compute) const {
     for (const auto& [name, parameter] : experiment_.model.parameters) {
-      if (!is_finite(parameter)) stop_at(step, "parameter " + name, what);
+      if (!is_finite(parameter)) return "parameter " + name;
     }
-    std::string first = "the loss itself";
     try {
-      const Recording recording;
       const FiniteCheck check;
-      static_cast<void>(loss_of(part_of_batch(batch, part), part));
+      compute();
     } catch (const NotFinite& bad) {
-      first = bad.what();
+      return bad.what();
     }
-    stop_at(step, first, what);
+    return "the loss itself";
+  }
+
+  [[noreturn]] void stop_at_bad_loss(double loss, const TrainingBatch& batch, int part) {
+    const std::string first = first_bad([&] {
+      const Recording recording;
+      static_cast<void>(loss_of(batch, part));
+    });
+    stop_at(progress_.step + 1, first, fmt::format("the loss ({})", std::abs(loss)));  // a NaN may have a sign
+  }
+
+  // All processes find the same tensor, each alone.
+  [[noreturn]] void stop_at_bad_evaluation(double loss) {
+    const std::string first = first_bad([&] {
+      std::optional<Recording> of_batch;
+      heed::evaluate(experiment_, [&] { of_batch.reset(), of_batch.emplace(); });
+    });
+    stop_at(progress_.step, first, fmt::format("the held-out loss ({})", std::abs(loss)));
   }
 
   [[noreturn]] void stop_at_bad_gradient(const Gradients& gradients) {

@@ -124,6 +124,18 @@ TEST_CASE("training_windows of masked text hide at least one token of each batch
   CHECK(chosen > 100);  // 0.85 to the power of 4 is 0.52
   CHECK((places.contains(1) && places.contains(2)));
 
+  for (const int tokens : {2, 3, 5, 8}) {
+    CAPTURE(tokens);
+    corpus.context = 12;  // 10 of the text
+    corpus.held_out = counted(tokens);
+    const Windows whole = held_out_windows(corpus, 0, held_out_windows(corpus));
+    const std::vector<int> short_hidden = values_of(whole.next);
+    REQUIRE(std::ranges::count_if(short_hidden, [](int token) { return token >= 0; }) > 0);
+    for (std::size_t i = 0; i < short_hidden.size(); ++i) {
+      if (short_hidden[i] >= 0) CHECK(short_hidden[i] == static_cast<int>(i) - 1);  // behind the first special token
+    }
+  }
+  corpus.context = 4;
   corpus.held_out = counted(2001);
   const Windows held_out = held_out_windows(corpus, 0, held_out_windows(corpus));  // 1000 windows of 2 tokens
   const std::vector<int> hidden = values_of(held_out.next);

@@ -55,13 +55,19 @@ model: {d_model: 16, heads: 2, layers: 2, mlp: 32}
 optim: {name: adamw, clip: 0.1}
 train: {steps: 6, batch_size: 8, accumulate: 8, evaluate_every: 3, checkpoint_every: 3}
 YAML
+# Micro-batches that differ in their number of predictions; some have none.
+cat >"$scratch/masked.yaml" <<YAML
+data: {task: masked_text, train: $scratch/text.txt, tokens: characters, context: 8}
+model: {d_model: 16, heads: 2, layers: 2, mlp: 32, dropout: 0.1}
+train: {steps: 6, batch_size: 8, accumulate: 8, evaluate_every: 3, checkpoint_every: 3}
+YAML
 # Gradients in several buckets, for 2 processes and for 3 that hold 1, 2 and 2 micro-batches.
 sed -e 's/d_model.*/d_model: 128, heads: 2, layers: 4, mlp: 512}/' -e 's/steps: 6, batch_size: 8, accumulate: 8/steps: 3, batch_size: 5, accumulate: 5/' \
   "$scratch/text.yaml" >"$scratch/buckets.yaml"
 
 bits() {
   local name n
-  for name in sentences text; do
+  for name in sentences text masked; do
     "$train" --quiet --config "$scratch/$name.yaml" --out "$scratch/$name-alone" --threads 1 || exit 1
     for n in 2 3 4 8; do
       run $n --config "$scratch/$name.yaml" --out "$scratch/$name-$n" --threads $((n % 3 + 1))

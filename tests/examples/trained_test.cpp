@@ -44,7 +44,7 @@ TEST_CASE("In toy.yaml, knockout and patching of the pointing head change the an
   const Experiment e = trained("toy.yaml");
   const Causes found = causes(e.model, e.task.held_out, e.watched, {.most = 300});
   REQUIRE(found.pointing);
-  const auto [layer, head, weight, others] = *found.pointing;
+  const auto [layer, head, weight, others, flips_more] = *found.pointing;
   CHECK((layer == 1 && weight > 0.9));
   const Cause& cut = *found.find(Cause::What::edge, layer, head, "antecedent");
   CHECK(cut.accuracy.share < 0.5);  // chance: 0.5

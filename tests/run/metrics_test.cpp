@@ -53,6 +53,8 @@ TEST_CASE("evaluations_since_best counts the evaluations after the one with the 
   }
   write_file(scratch / "metrics.jsonl", lines);
   CHECK(evaluations_since_best(scratch.path) == 3);
+  write_file(scratch / "metrics.jsonl", "{\"step\":0,\"held_out_loss\":null}\n" + lines);
+  CHECK(evaluations_since_best(scratch.path) == 3);  // an unknown loss is not the best
 }
 
 TEST_CASE("read_metrics names all invalid lines") {

@@ -59,3 +59,15 @@ TEST_CASE("evaluate averages the weight on the antecedent over the examples that
   const Evaluation none = evaluate(*model.network, NumberedExamples({examples[2]}, model.vocabulary));
   CHECK(std::isnan(none.antecedent_weight[0][0]));
 }
+
+TEST_CASE("An answer outside the vocabulary counts as wrong, and not in the loss") {
+  SavedModel model = model_that_says("animal");
+  model.vocabulary.let_stand_for_unknown("the");
+  std::vector<Example> examples{asked_of(model, "The animal because it was tired", 1, "animal"),
+                                asked_of(model, "The street because it was tired", 1, "street")};
+  const auto evaluated = [&] { return evaluate(*model.network, NumberedExamples(examples, model.vocabulary)); };
+  const Evaluation both = evaluated();
+  examples.resize(130, asked_of(model, "The animal because it was tired", 1, "newt"));  // in two batches
+  CHECK(evaluated().loss == Approx(both.loss));
+  CHECK(evaluated().accuracy == Approx(1.0 / 130));
+}

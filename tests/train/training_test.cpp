@@ -3,6 +3,7 @@
 #include "autograd/cpu/thread_pool.h"
 #include "run/dump.h"
 #include "tests/catch.h"
+#include "tests/message.h"
 #include "tests/scratch.h"
 
 #include <heed/autograd/machine.h>
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 using namespace heed;
@@ -256,4 +258,20 @@ TEST_CASE("best.safetensors holds the best model of the steps since train.patien
   CHECK(load_model(best).step == best_of(lines, 500));
   train_until(0, RunDirectory::open(scratch / "r"), settings("train.steps=2000", "train.patience=0"));
   CHECK(load_model(best).step == best_of(read_metrics(scratch / "r"), 500));
+}
+
+TEST_CASE("A held-out loss that is not finite ends the run with the first bad tensor, and no best model") {
+  const Scratch scratch;
+  const Config config = parse_config(resumable, "f", {"train.patience=2"});
+  Experiment experiment = make_experiment(config);
+  Tensor bias = experiment.model.parameters["output_bias"];
+  bias.copy_from(bias + std::numeric_limits<double>::quiet_NaN());
+  const RunDirectory run = RunDirectory::create(config.name, to_yaml(config), scratch / "r");
+  const volatile std::sig_atomic_t stop = 0;
+  const Listener none{[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}};
+  CHECK(message([&] { train(experiment, run, none, stop); }, (scratch / "r").string()) ==
+        "step 0: the held-out loss (nan) is not finite; the first bad tensor is parameter output_bias. The last good "
+        "state "
+        "is kept in FILE. Try a smaller optim.lr or a smaller optim.clip");
+  CHECK_FALSE(fs::exists(best_model_path(scratch / "r")));
 }
