@@ -8,7 +8,7 @@ install(DIRECTORY autograd files nn optim data models distributed explain DESTIN
         FILES_MATCHING PATTERN "*.h" PATTERN json.h EXCLUDE PATTERN config_json.h EXCLUDE PATTERN cpu EXCLUDE
         PATTERN ascii.h EXCLUDE PATTERN description.h EXCLUDE PATTERN safetensors_header.h EXCLUDE PATTERN model_size.h EXCLUDE
         PATTERN pipeline EXCLUDE PATTERN hugging_face EXCLUDE PATTERN gguf EXCLUDE PATTERN flat_tensors.h EXCLUDE
-        PATTERN transport.h EXCLUDE PATTERN watch.h EXCLUDE)
+        PATTERN transport.h EXCLUDE PATTERN watch.h EXCLUDE PATTERN normal_form.h EXCLUDE PATTERN wrapped_names.h EXCLUDE)
 install(FILES run/dump.h run/metrics.h run/run_writer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed/run)
 install(FILES heed.h version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed)
 install(EXPORT heed NAMESPACE heed:: FILE heedTargets.cmake DESTINATION ${package})

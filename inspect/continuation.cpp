@@ -1,6 +1,7 @@
 #include "inspect/continuation.h"
 
 #include <heed/autograd/ops.h>
+#include <heed/data/unknown_hint.h>
 #include <heed/files/utf8.h>
 #include <heed/models/reading.h>
 
@@ -84,10 +85,13 @@ Generated continue_text(const SavedModel& model, const Continuation& continuatio
   }
   std::vector<std::int32_t> tokens;
   std::vector<std::string> unknown_tokens;
-  for (const std::string& token : model.tokenizer(continuation.begin)) {
+  const std::vector<std::string> begin = model.tokenizer(continuation.begin);
+  for (std::size_t i = 0; i < begin.size(); ++i) {
+    const std::string& token = begin[i];
     if (model.vocabulary.contains(token) || model.vocabulary.unknown()) {
       tokens.push_back(model.vocabulary[token]);
-    } else if (const std::string name = "'" + excerpt(token, 20) + "'"; std::ranges::count(unknown_tokens, name) == 0) {
+    } else if (const std::string name = "'" + excerpt(token, 20) + "'" + unknown_hint(begin, i, model.vocabulary);
+               std::ranges::count(unknown_tokens, name) == 0) {
       unknown_tokens.push_back(name);
     }
   }

@@ -1,5 +1,6 @@
 #include <heed/data/marked_text.h>
 #include <heed/data/tasks/text.h>
+#include <heed/data/unknown_hint.h>
 #include <heed/files/utf8.h>
 #include <heed/models/reading.h>
 
@@ -92,6 +93,31 @@ static std::string mask_of(const SavedModel& model) {
   return pretrained->token(*pretrained->special().mask);
 }
 
+// Returns a text for a masked language model in which every mask has the model's own name: <mask> and [MASK] both hide a token,
+// unless the other name is a token, too. Also renames the mask in `query`.
+static std::string with_own_masks(const SavedModel& model, std::string_view read, std::string& query) {
+  std::string text(read);
+  if (!std::holds_alternative<MaskedLanguageModel>(*model.network)) return text;
+  const auto& pretrained = model.tokenizer.pretrained();
+  for (const std::string_view other : {std::string_view(mask_token), std::string_view("[MASK]")}) {
+    const bool is_token =
+        pretrained ? pretrained->id(other).has_value() : model.vocabulary.contains(std::string(other));
+    if (is_token || text.find(other) == text.npos) continue;
+    const std::string mask = mask_of(model);
+    for (std::size_t at = 0; (at = text.find(other, at)) != text.npos; at += mask.size()) {
+      text.replace(at, other.size(), mask);
+    }
+    if (query == other) query = mask;
+  }
+  return text;
+}
+
+// Returns the tokens of a text whose masks have the model's own name.
+static std::vector<std::string> tokens_of(const SavedModel& model, std::string_view text) {
+  const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model.network);
+  return is_masked && !model.tokenizer.pretrained() ? tokens_with_masks(model.tokenizer, text) : model.tokenizer(text);
+}
+
 // Returns the index of the last token equal to `word`, or -1.
 static int last_index_of(std::string_view word, const std::vector<std::string>& tokens) {
   const auto last = std::find(tokens.rbegin(), tokens.rend(), word);
@@ -126,15 +152,8 @@ void check_positions(const TransformerConfig& config, const std::vector<std::int
 // Returns the question for a model that has a tokenizer of its own.
 static Example pretrained_question(const SavedModel& model, std::string_view read, const std::string& query) {
   const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model.network);
-  std::string text(checked_utf8(read, "sentence")), sought = query;
-  for (const std::string_view other : {std::string_view(mask_token), std::string_view("[MASK]")}) {
-    if (!is_masked || text.find(other) == text.npos || model.tokenizer.pretrained()->id(other)) continue;
-    const std::string mask = mask_of(model);
-    for (std::size_t at = 0; (at = text.find(other, at)) != text.npos; at += mask.size()) {
-      text.replace(at, other.size(), mask);
-    }
-    if (sought == other) sought = mask;
-  }
+  std::string sought = query;
+  const std::string text = with_own_masks(model, checked_utf8(read, "sentence"), sought);
   Example example;
   example.tokens = model.tokenizer(text);
   if (example.tokens.empty()) fail("the sentence is empty");
@@ -175,7 +194,8 @@ TextBatch encode(const SavedModel& model, const std::vector<std::string>& texts)
   const bool has_sentences = !model.tokenizer.pretrained() && reads_sentences(*model.network);
   std::vector<Example> examples;
   for (const std::string& text : texts) {
-    Example example{.tokens = model.tokenizer(text)};
+    std::string none;
+    Example example{.tokens = tokens_of(model, with_own_masks(model, text, none))};
     if (example.tokens.empty() || std::ssize(example.tokens) > config.max_length) {
       fail("text {}: expected 1 to {} tokens, got {}", examples.size(), config.max_length, example.tokens.size());
     }
@@ -202,32 +222,33 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
   Example example;
   const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model.network);
   const std::string_view read = is_of_texts_alone(model.tokenizer.split()) ? text : checked_utf8(text, "sentence");
-  example.tokens = is_masked ? tokens_with_masks(model.tokenizer, read) : model.tokenizer(read);
+  std::string sought = query;
+  example.tokens = tokens_of(model, with_own_masks(model, read, sought));
   if (example.tokens.empty()) fail("the sentence is empty");
-  if (query.empty() && is_masked) {
+  if (sought.empty() && is_masked) {
     example.query = last_index_of(mask_token, example.tokens);
     if (example.query >= 0) return example;
   }
-  if (query.empty() && (predicts_tokens(*model.network) || !has_answers(*model.network))) {
+  if (sought.empty() && (predicts_tokens(*model.network) || !has_answers(*model.network))) {
     example.query = static_cast<int>(example.tokens.size()) - 1;
     return example;
   }
   example.sentences = sentence_numbers(example.tokens);
   const auto asked = [&](const std::string& token) {
-    return query.empty() ? std::find(model.queries.begin(), model.queries.end(), token) != model.queries.end()
-                         : token == query;
+    return sought.empty() ? std::find(model.queries.begin(), model.queries.end(), token) != model.queries.end()
+                          : token == sought;
   };
   const auto last = std::find_if(example.tokens.rbegin(), example.tokens.rend(), asked);
   if (last == example.tokens.rend()) {
-    const std::vector<std::string> sought = query.empty() ? model.queries : std::vector<std::string>{query};
-    for (const std::string& word : sought) {
+    const std::vector<std::string> words = sought.empty() ? model.queries : std::vector<std::string>{sought};
+    for (const std::string& word : words) {
       if (model.tokenizer.split() != Split::words || !is_run_together(word, example.tokens)) continue;
       fail(
           "the sentence holds '{}', but not as a token of its own: put spaces between the words, as in training, or "
           "train with data.tokens: characters; its tokens: {}",
           word, listed(example.tokens, " ", 100));
     }
-    if (!query.empty()) {
+    if (!sought.empty()) {
       fail("the sentence does not contain the token '{}'{}; its tokens: {}", query, did_you_mean(query, example.tokens),
            listed(example.tokens, " ", 100));
     }
@@ -245,18 +266,20 @@ Questions questions(const Model& model, const Vocabulary& vocabulary, const Exam
   std::vector<std::string> unknown;
   std::set<std::string_view> seen;  // unknown tokens
   std::vector<std::int32_t> tokens;
-  for (const std::string& token : example.tokens) {
+  for (std::size_t i = 0; i < example.tokens.size(); ++i) {
+    const std::string& token = example.tokens[i];
     if (vocabulary.contains(token) || vocabulary.unknown()) {
       tokens.push_back(vocabulary[token]);
     } else {
       if (!seen.insert(token).second) continue;
       const bool is_listed = unknown.size() < 20;  // limits the hints, since each searches the whole vocabulary
       unknown.push_back(
-          fmt::format("'{}'{}", excerpt(token), is_listed ? did_you_mean(token, vocabulary.words()) : ""));
+          fmt::format("'{}'{}", excerpt(token), is_listed ? unknown_hint(example.tokens, i, vocabulary) : ""));
     }
   }
   if (!unknown.empty()) {
-    fail("not among the {} words that the model knows: {}", vocabulary.size(), listed(unknown));
+    fail("not among the {} {} that the model knows: {}", vocabulary.size(), name_of_entries(vocabulary),
+         listed(unknown));
   }
   if (T > config.max_length && predicts_tokens(model)) {
     fail("the text has {} tokens; the model sees {} at once", T, config.max_length);

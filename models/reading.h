@@ -7,8 +7,8 @@
 namespace heed {
 
 /// Turns `text` into a question for the model. The question is asked at the last token `query`. With an empty `query` a
-/// language model and a model without a head are asked at the last token, a masked language model at the last `<mask>`, others
-/// at the last token among model.queries. A text of several sentences ends with the question, for models that count
+/// language model and a model without a head are asked at the last token, a masked language model at the last `<mask>` or
+/// `[MASK]`, others at the last token among model.queries. A text of several sentences ends with the question, for models that count
 /// sentences. Brackets mark the candidates for a CandidateChooser. Throws `Error` when the text has no such token.
 Example question(const SavedModel& model, std::string_view text, const std::string& query = "");
 

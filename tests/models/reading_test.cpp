@@ -2,6 +2,7 @@
 #include "tests/message.h"
 #include "tests/models/sample.h"
 
+#include <heed/data/tasks/text.h>
 #include <heed/models/reading.h>
 
 #include <algorithm>
@@ -233,4 +234,49 @@ TEST_CASE("question() for a CandidateChooser requires brackets and a query word"
   CHECK(message([&] {
           questions(*model.network, model.vocabulary, unmarked);
         }).starts_with("the model chooses among candidates; mark them"));
+}
+
+TEST_CASE("question() and encode() read <mask> and [MASK] as the mask of heed's own masked models") {
+  const std::string text = "the dog was too tired because it was an animal in the street . the dog was too wide";
+  const Subwords subwords = Subwords::learn({text}, 300);
+  for (const Tokenizer& tokenizer : {Tokenizer::of_text(Split::bytes), Tokenizer::of_text(Split::characters),
+                                     Tokenizer::of_text(Split::words), Tokenizer::of_text(subwords)}) {
+    CAPTURE(name_of(tokenizer.split()));
+    Vocabulary vocabulary(tokenizer.known_tokens());
+    for (const std::string& token : tokenizer(text)) vocabulary.add(token);
+    vocabulary.add(mask_token);
+    MaskedLanguageModelConfig config{.transformer = small_config()};
+    config.transformer.vocabulary = vocabulary.size(), config.transformer.max_length = 64;
+    SavedModel model{.vocabulary = vocabulary, .tokenizer = tokenizer};
+    model.network = make_model(Scope(model.parameters, 1), config);
+    const Example own = question(model, "the <mask> was <mask> tired");
+    CHECK(std::ranges::count(own.tokens, mask_token) == 2);
+    CHECK(own.tokens[static_cast<std::size_t>(own.query)] == mask_token);
+    for (const char* query : {"", "[MASK]", "<mask>"}) {
+      const Example other = question(model, "the [MASK] was <mask> tired", query);
+      CHECK(other.tokens == own.tokens);
+      CHECK(other.query == own.query);
+    }
+    const TextBatch batch = encode(model, {"the [MASK] was", "the <mask> was"});
+    CHECK(std::count(batch.tokens.data(), batch.tokens.data() + batch.tokens.numel(), vocabulary.size() - 1) == 2);
+    CHECK(batch.lengths[0] == batch.lengths[1]);
+  }
+}
+
+TEST_CASE("questions() calls characters so, and names the Unicode normal form in which a text would be known") {
+  const auto reading = [](const std::vector<std::string>& known, Split split, const char* text) {
+    LanguageModelConfig config{.transformer = small_config()};
+    config.transformer.causal = true, config.transformer.vocabulary = static_cast<int>(known.size());
+    SavedModel model{.vocabulary = Vocabulary(known), .tokenizer = Tokenizer(split)};
+    model.network = make_model(Scope(model.parameters, 1), config);
+    return message([&] { questions(*model.network, model.vocabulary, question(model, text)); });
+  };
+  const char *composed = "caf\u00e9", *decomposed = "cafe\u0301";
+  CHECK(reading({"c", "a", "f", "\u00e9"}, Split::characters, "caz") ==
+        "not among the 4 characters that the model knows: 'z'");
+  const std::string form = " (known in another Unicode normal form: write the text in ";
+  CHECK(reading({composed}, Split::words, decomposed).ends_with(form + "NFC)"));
+  CHECK(reading({decomposed}, Split::words, composed).ends_with(form + "NFD)"));
+  CHECK(reading({"c", "a", "f", "e", "\u00e9"}, Split::characters, decomposed).ends_with(form + "NFC)"));
+  CHECK(reading({"c", "a", "f", "e", "\u0301"}, Split::characters, composed).ends_with(form + "NFD)"));
 }

@@ -1,0 +1,17 @@
+#pragma once
+#include <heed/data/vocabulary.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+/// Returns the hint for token `i` of a text that `vocabulary` lacks: the most similar word, or the Unicode normal form in which the
+/// text would be known, such as a composed "é" for "e" with an accent. "" without one.
+std::string unknown_hint(const std::vector<std::string>& tokens, std::size_t i, const Vocabulary& vocabulary);
+
+/// Returns what messages call the entries of a vocabulary: "words", or "characters" when each is one.
+const char* name_of_entries(const Vocabulary& vocabulary);
+
+}  // namespace heed
