@@ -1,3 +1,5 @@
+#include "files/wrapped_names.h"
+
 #include <heed/autograd/ops.h>
 #include <heed/files/utf8.h>
 #include <heed/nn/parameters.h>
@@ -9,8 +11,9 @@
 namespace heed {
 namespace {
 
-std::vector<std::string> names(const NamedTensors& tensors) {
-  std::vector<std::string> result;
+template <class Name = std::string>
+std::vector<Name> names(const NamedTensors& tensors) {
+  std::vector<Name> result;
   for (const auto& [name, tensor] : tensors) result.push_back(name);
   return result;
 }
@@ -28,7 +31,10 @@ bool is_within(const std::string& name, const std::string& scope) {
 }
 
 void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::string& source) {
-  const auto given = by_name(from), wanted = by_name(to);
+  NamedTensors unwrapped = from;
+  const std::size_t wrapper = wrapper_length(names<std::string_view>(from), names<std::string_view>(to));
+  for (auto& [name, tensor] : unwrapped) name.erase(0, wrapper);
+  const auto given = by_name(unwrapped), wanted = by_name(to);
   std::vector<std::string> mistakes;
   for (const auto& [name, tensor] : to) {
     const auto found = given.find(name);
@@ -39,7 +45,7 @@ void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::s
                                      to_string(found->second->shape())));
     }
   }
-  for (const auto& [name, tensor] : from) {
+  for (const auto& [name, tensor] : unwrapped) {
     if (!wanted.contains(name)) {
       mistakes.push_back(fmt::format("extra: {} {}", excerpt(name), to_string(tensor.shape())));
     }

@@ -18,8 +18,8 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 /// Returns whether a parameter has this name, or lies in the scope of this name.
 bool is_within(const std::string& name, const std::string& scope);
 
-/// Copies the values of `from` into the storage of the tensors of `to` that have the same names. Throws one Error that lists
-/// all missing, extra and wrong-shaped names, before it copies anything. `source` names the origin of `from` in the message.
+/// Copies `from` into the tensors of `to` with the same names, "_orig_mod." and "module." before all of them apart. Throws one
+/// Error, before it copies anything, that lists all missing, extra and wrong-shaped names. `source` names the origin of `from`.
 void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::string& source);
 
 /// All parameters of a model by name ("encoder.0.attention.W_Q.weight"), in order of creation. This is the state

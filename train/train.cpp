@@ -158,7 +158,7 @@ heed::Description description_of(const heed::Config& config, const heed::RunDire
   using namespace heed;
   const std::filesystem::path file = model_path(run.path());
   if (config.data.split != Split::subwords) return {};
-  if (std::filesystem::exists(file)) return read_safetensors(file).metadata;
+  if (std::filesystem::exists(file)) return SafeTensorsFile(file).metadata();
   const auto pretrained = find_pretrained(config.from);
   return pretrained ? describe(*pretrained) : Description();
 }

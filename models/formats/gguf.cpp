@@ -44,7 +44,9 @@ bool is_gguf(const std::filesystem::path& path) {
   return std::string_view(first, sizeof first) == "GGUF";
 }
 
-SavedModel load_gguf(const std::filesystem::path& path, const Loading& loading) {
+SavedModel load_gguf(const std::filesystem::path& path, const Loading& loading) { return read_gguf(path, &loading); }
+
+SavedModel read_gguf(const std::filesystem::path& path, const Loading* loading) {
   GgufFile file(path);
   const Json config = config_of_gguf(file);
   const std::vector<GgufTensor> tensors = tensors_of_gguf(file, config);
@@ -60,13 +62,13 @@ SavedModel load_gguf(const std::filesystem::path& path, const Loading& loading) 
   const auto read = [&](const WeightFiles::Entry& entry) {
     const GgufTensor& tensor = tensors[entry.file];
     const StoredTensor& stored = file.tensors()[tensor.index];
-    Tensor values = loading.mapped ? file.map(stored) : file.read(stored);
+    Tensor values = loading->mapped ? file.map(stored) : file.read(stored);
     check_finite(stored.name, values, file.path());  // under its name in the file
     if (tensor.permuted_heads > 0) values = without_permutation(values, tensor.permuted_heads);
     return tensor.is_transposed ? transpose(values) : values;
   };
   ConfigReader json(config, file.path());
-  SavedModel model = load_pretrained(json, WeightFiles(entries, read), file.path(), &loading);
+  SavedModel model = load_pretrained(json, WeightFiles(entries, read), file.path(), loading);
   const std::string tokenizer = tokenizer_of_gguf(file);
   set_tokenizer(model, tokenizer.empty() ? std::nullopt : std::optional(tokenizer), file.path());
   model.pretrained_config = config.dump();

@@ -198,17 +198,30 @@ SavedModel without_network(const Description& description, const std::string& so
   return model;
 }
 
-// Reads the description of a model that fits the tensors of its file.
-SavedModel without_network(const SafeTensors& content, const std::string& file, ModelConfig& config) {
-  SavedModel model = without_network(content.metadata, file, config);
-  double elements = 0;
-  for (const auto& [name, values] : content.tensors) elements += static_cast<double>(values.numel());
+// Returns the model of a run that train or RunWriter wrote to a directory, or else the path itself.
+std::filesystem::path file_of(const std::filesystem::path& path) {
+  const std::filesystem::path file = path / "model.safetensors";
+  std::error_code unreadable;
+  if (!std::filesystem::is_regular_file(file, unreadable)) return path;
+  return SafeTensorsFile(file).metadata().contains("heed.model") ? file : path;
+}
+
+[[noreturn]] void refuse_directory(const std::filesystem::path& path) {
+  refuse_adapter(path);
+  const std::vector<std::string> models = models_in(path);
+  fail("{}: is a directory without a model: expected config.json, or model.safetensors of a run{}", path.string(),
+       models.empty() ? "" : fmt::format("; open one of its models: {}", listed(models, ", ", 5)));
+}
+
+double elements_of(const Shape& shape) { return static_cast<double>(shape.numel()); }
+
+// Throws Error when the tensors of the file have fewer elements than the model.
+void check_elements(const ModelConfig& config, double elements, const std::string& file) {
   try {
     check_size(config, elements);
   } catch (const Error& error) {
     fail("{}: {}", file, error.what());
   }
-  return model;
 }
 
 }  // namespace
@@ -223,9 +236,16 @@ SavedModel described_model(const Description& description, const std::string& so
 SavedModel read_description(const std::filesystem::path& path) {
   if (const auto directory = hugging_face_directory(path); !directory.empty())
     return read_hugging_face(directory, nullptr);
-  if (is_gguf(path)) return load_gguf(path);
+  if (is_gguf(path)) return read_gguf(path, nullptr);
+  const std::filesystem::path named = file_of(path);
+  const std::string file = named.string();
+  if (std::filesystem::is_directory(named)) refuse_directory(named);
+  const SafeTensorsFile content(named);
   ModelConfig config;
-  SavedModel model = without_network(read_safetensors(path), path.string(), config);
+  SavedModel model = without_network(content.metadata(), file, config);
+  double elements = 0;
+  for (const StoredTensor& stored : content.tensors()) elements += elements_of(stored.shape);
+  check_elements(config, elements, file);
   model.network = make_model(Scope(model.parameters, 0, DType::float32, Values::none), config);
   return model;
 }
@@ -239,16 +259,15 @@ SavedModel load_model(const std::filesystem::path& path, const Loading& loading)
   if (const auto directory = hugging_face_directory(path); !directory.empty())
     return load_hugging_face(directory, loading);
   if (is_gguf(path)) return load_gguf(path, loading);
-  const std::string file = path.string();
-  if (std::filesystem::is_directory(path)) {
-    refuse_adapter(path);
-    const std::vector<std::string> models = models_in(path);
-    fail("{}: is a directory without a model: expected config.json{}", file,
-         models.empty() ? "" : fmt::format("; open one of its models: {}", listed(models, ", ", 5)));
-  }
-  const SafeTensors content = read_safetensors(path);
+  const std::filesystem::path named = file_of(path);
+  const std::string file = named.string();
+  if (std::filesystem::is_directory(named)) refuse_directory(named);
+  const SafeTensors content = read_safetensors(named);
   ModelConfig config;
-  SavedModel model = without_network(content, file, config);
+  SavedModel model = without_network(content.metadata, file, config);
+  double elements = 0;
+  for (const auto& [name, values] : content.tensors) elements += elements_of(values.shape());
+  check_elements(config, elements, file);
   model.network = make_model(Scope(model.parameters, 0, DType::float32, Values::zeros), config);
   model.parameters.load(content.tensors, file);
   for (const auto& [name, parameter] : model.parameters) check_finite(name, parameter, file);
@@ -257,7 +276,7 @@ SavedModel load_model(const std::filesystem::path& path, const Loading& loading)
 
 std::int64_t saved_step(const std::filesystem::path& path) {
   try {
-    return parse_json(read_safetensors(path).metadata.at("heed.step")).get<std::int64_t>();
+    return parse_json(SafeTensorsFile(file_of(path)).metadata().at("heed.step")).get<std::int64_t>();
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception&) {

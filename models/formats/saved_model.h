@@ -77,8 +77,8 @@ bool is_pretrained(const std::filesystem::path& path);
 /// cache: for messages that name them.
 std::vector<std::string> models_in(const std::filesystem::path& directory);
 
-/// Reads a model that save_model() wrote, or a pretrained one (load_hugging_face(), load_gguf()). Throws `Error`
-/// when the file is not one or holds a value that is not finite. It allocates no more than the file's own tensors
+/// Reads a model that save_model() wrote, that of a run directory, or a pretrained one (load_hugging_face(), load_gguf()). Throws
+/// `Error` when the file is not one or holds a value that is not finite. It allocates no more than the file's own tensors
 /// justify.
 SavedModel load_model(const std::filesystem::path& path, const Loading& loading = {});
 

@@ -116,6 +116,26 @@ TEST_CASE("Parameters::load copies every value, or none when names or shapes do 
   CHECK(a.to_vector() == std::vector<double>{1, 2});
 }
 
+TEST_CASE("Parameters::load reads names without what torch.compile and DataParallel put before all of them") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  Tensor a = scope.parameter("a.weight", {2}, Init::ones()), b = scope.parameter("b", {2}, Init::ones());
+  const Tensor two = tensor({2}, {2, 3});
+  for (const char* prefix : {"", "module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."}) {
+    CAPTURE(prefix);
+    a.copy_from(zeros({2}));
+    parameters.load({{std::string(prefix) + "a.weight", two}, {std::string(prefix) + "b", two}}, "file");
+    CHECK(a.to_vector() == std::vector<double>{2, 3});
+  }
+  CHECK(message([&] {
+          parameters.load({{"module.a.weight", two}, {"b", two}}, "file");
+        }).find("extra: module.a.weight (2)") != std::string::npos);
+  Parameters own;
+  const Tensor inner = (Scope(own, 1) / "module").parameter("a", {2}, Init::ones());
+  own.load({{"module.a", two}}, "file");  // the model's own scope
+  CHECK(inner.to_vector() == std::vector<double>{2, 3});
+}
+
 TEST_CASE("A layer can be created with Values::none, without memory for its values") {
   Parameters shapes, drawn;
   const std::int64_t before = memory_use().bytes_in_use;

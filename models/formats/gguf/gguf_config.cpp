@@ -58,6 +58,24 @@ const Architecture* architecture_named(std::string_view name) {
   return found == std::end(architectures) ? nullptr : found;
 }
 
+// Keys of llama.cpp for what other models have, with the value of a model that lacks it.
+constexpr const char* absent_when_0[] = {"attention.clamp_kqv",
+                                         "attention.max_alibi_bias",
+                                         "attention.scale",
+                                         "attention.sliding_window",
+                                         "attn_logit_softcapping",
+                                         "expert_count",
+                                         "expert_group_count",
+                                         "expert_group_used_count",
+                                         "expert_used_count",
+                                         "expert_shared_count",
+                                         "final_logit_softcapping",
+                                         "leading_dense_block_count",
+                                         "pooling_type",
+                                         "rope.scaling.yarn_log_multiplier"};
+constexpr const char* absent_when_1[] = {"embedding_scale", "logit_scale", "residual_scale", "rope.scaling.attn_factor",
+                                         "rope.scaling.yarn_attn_factor"};
+
 constexpr const char* frequencies = "rope_freqs.weight";  // divisors of the rotary embedding's frequencies
 
 const StoredTensor* find_tensor(const GgufFile& file, const std::string& name) {
@@ -245,9 +263,10 @@ Json config_of_gguf(const GgufFile& file) {
   const Json vocabulary = embeddings->shape[0];
   values.find("vocab_size");
   values.expect("tensor_data_layout", "Meta AI original pth");  // the order of rotary pairs in llama's files
-  values.expect("expert_count", 0);
-  values.expect("expert_used_count", 0);
   values.expect("attention.causal", true);
+  values.expect("use_parallel_residual", false);
+  for (const char* key : absent_when_0) values.expect(key, 0);
+  for (const char* key : absent_when_1) values.expect(key, 1);
   Json config =
       values.architecture() == "gpt2" ? gpt2_config(file, values, vocabulary) : llama_config(file, values, vocabulary);
   values.refuse_others();

@@ -16,10 +16,10 @@ constexpr int largest_integer = 1 << 24;
 // Keys that every model may have and that do not change what it computes: names, training, generation and ids of tokens.
 const char* const harmless[] = {
     // names and files
-    "_name_or_path", "_commit_hash", "_num_labels", "antemplate", "architectures", "author", "auto_map", "created_date",
-    "custom_pipelines", "id2label", "label2id", "language", "license", "model_type", "name", "num_labels",
-    "sbert_ce_default_activation_function", "sentence_transformers", "tokenizer_class", "tokenizer_type",
-    "transformers_version", "transformers.js_config", "unsloth_fixed", "unsloth_version", "welcome",
+    "antemplate", "architectures", "author", "auto_map", "created_date", "custom_pipelines", "id2label", "label2id",
+    "language", "license", "model_type", "name", "num_labels", "sbert_ce_default_activation_function",
+    "sentence_transformers", "tokenizer_class", "tokenizer_type", "transformers_version", "transformers.js_config",
+    "unsloth_fixed", "unsloth_version", "welcome",
     // of other families, which read them; transformers ignores them here
     "embed_dim", "embedding_size", "hidden_act", "intermediate_size", "n_ctx", "num_choices", "position_embedding_type",
     "scale_attn_weights", "sparse_prediction", "summary_activation", "summary_first_dropout", "summary_last_dropout",
@@ -27,7 +27,6 @@ const char* const harmless[] = {
     // roles in a pair of encoder and decoder; a model with these parts is refused where it matters
     "add_cross_attention", "cross_attention_hidden_size", "is_decoder", "is_encoder_decoder", "tie_encoder_decoder",
     // how it is run
-    "_attn_implementation", "_attn_implementation_autoset", "_experts_implementation", "_flash_attn_2_enabled",
     "attn_implementation", "cache_implementation", "chunk_size_feed_forward", "dtype", "gradient_checkpointing",
     "output_attentions", "output_hidden_states", "output_past", "pretraining_tp", "pruned_heads", "return_dict",
     "torch_dtype", "torchscript", "use_bfloat16", "use_cache",
@@ -43,6 +42,9 @@ const char* const harmless[] = {
     "no_repeat_ngram_size", "num_beam_groups", "num_beams", "num_return_sequences", "output_scores", "pad_token_id",
     "prefix", "remove_invalid_values", "repetition_penalty", "return_dict_in_generate", "sep_token_id",
     "suppress_tokens", "task_specific_params", "temperature", "top_k", "top_p", "typical_p", "unk_token_id"};
+
+// Keys of objects in Python that are not part of a configuration, such as _name_or_path, begin so; transformers computes with one.
+bool is_private(const std::string& key) { return key.starts_with('_') && key != "_sliding_window_pattern"; }
 
 }  // namespace
 
@@ -132,7 +134,7 @@ void ConfigReader::absorb(const std::string& key, const ConfigReader& inner) {
 std::vector<std::string> ConfigReader::problems() const {
   std::vector<std::string> problems = problems_;
   for (const auto& [key, value] : json_.items()) {
-    if (known_.contains(key) || value.is_null()) continue;
+    if (known_.contains(key) || is_private(key) || value.is_null()) continue;
     const bool is_quantised = key == "quantization_config" || key == "quantization";
     problems.push_back(
         is_quantised

@@ -28,6 +28,9 @@ PretrainedConfig read_pretrained_config(const std::string& text, const std::stri
 /// Reads a model as load_hugging_face() does. Without `loading`, reads no weights, and the parameters take no memory.
 SavedModel read_hugging_face(const std::filesystem::path& directory, const Loading* loading);
 
+/// Reads a model as load_gguf() does. Without `loading`, reads no weights.
+SavedModel read_gguf(const std::filesystem::path& path, const Loading* loading);
+
 /// Returns the model of a configuration, without a tokenizer; without `loading`, without its weights. `source` names the
 /// weights in messages. Throws `Error` as load_hugging_face() does.
 SavedModel load_pretrained(ConfigReader& json, WeightFiles files, const std::string& source, const Loading* loading);

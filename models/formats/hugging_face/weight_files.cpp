@@ -1,6 +1,7 @@
 #include "models/formats/hugging_face/weight_files.h"
 
 #include "files/json.h"
+#include "files/wrapped_names.h"
 
 #include <heed/files/file.h>
 #include <heed/files/utf8.h>
@@ -89,6 +90,7 @@ void refuse_adapter(const fs::path& directory) {
 WeightFiles::WeightFiles(const fs::path& directory, bool mapped) : mapped_(mapped) {
   if (has_entry(directory / single_file)) {
     add(directory / single_file);
+    unwrap();
     return;
   }
   if (!has_entry(directory / index_file)) fail_without_weights(directory);
@@ -112,6 +114,14 @@ WeightFiles::WeightFiles(const fs::path& directory, bool mapped) : mapped_(mappe
     if (!seen.contains(name)) problems.push_back(fmt::format("{} lacks the tensor '{}'", file, excerpt(name)));
   }
   if (!problems.empty()) fail("{}: it does not describe its shards\n  {}", source, listed(problems, "\n  ", 10));
+  unwrap();
+}
+
+void WeightFiles::unwrap() {
+  std::vector<std::string_view> names;
+  for (const Entry& entry : entries_) names.push_back(entry.stored.name);
+  const std::size_t wrapper = wrapper_length(names);
+  for (Entry& entry : entries_) entry.stored.name.erase(0, wrapper);
 }
 
 void WeightFiles::add(const fs::path& file) {

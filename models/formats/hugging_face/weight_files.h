@@ -32,6 +32,7 @@ class WeightFiles {
 
  private:
   void add(const std::filesystem::path& file);
+  void unwrap();  // removes what wrapper_length() counts from all names
   bool mapped_ = false;
   std::vector<SafeTensorsFile> files_;
   std::vector<Entry> entries_;

@@ -267,6 +267,18 @@ TEST_CASE("config_of_gguf scales rotary frequencies as llama.cpp does") {
     CHECK(scaling(none) == Json());
   }
   CHECK(scaling(with_factor(2).text(type, "yarn")).at("factor") == 2.0);
+  for (const char* key : {"rope.scaling.attn_factor", "logit_scale", "residual_scale", "embedding_scale"}) {
+    const std::string name = std::string("llama.") + key;
+    CHECK(scaling(with_factor(2).f32(name, 1)) == linear);
+    CHECK(message([&] {
+            scaling(with_factor(2).f32(name, 0.5F));
+          }).ends_with(": '" + name + "': heed supports only 1, got 0.5"));
+  }
+  for (const char* key :
+       {"attention.clamp_kqv", "attention.scale", "final_logit_softcapping", "rope.scaling.yarn_log_multiplier"}) {
+    CHECK(scaling(with_factor(2).f32(std::string("llama.") + key, 0)) == linear);
+  }
+  CHECK(scaling(with_factor(2).u32("llama.attention.sliding_window", 0)) == linear);
   CHECK(scaling(GgufBytes(), true).at("short_factor") == Json{1.0, 4.0});
   CHECK(scaling(with_factor(2), true).at("long_factor") == Json{2.0, 8.0});
   const auto saying = [&](const GgufBytes& file) { return message([&] { scaling(file, true); }); };

@@ -78,7 +78,17 @@ TEST_CASE("load_model returns a word answerer as it was saved") {
   CHECK((loaded.layers() == 2 && loaded.heads() == 2));
   check_same_answers(model, loaded, tired_question(model));
 
+  std::filesystem::create_directory(scratch / "run");
+  save_model(scratch / "run/model.safetensors", model);
+  check_same_answers(model, load_model(scratch / "run"), tired_question(model));  // a run directory
+  CHECK(read_description(scratch / "run").vocabulary.words() == model.vocabulary.words());
+  CHECK(saved_step(scratch / "run") == 400);
+
   const std::string bytes = read_file(scratch / "model");
+  write_file(scratch / "cut", bytes.substr(0, bytes.size() - 4) + "\x7f\x7f\x7f\x7f");
+  CHECK(message([&] { load_model(scratch / "cut"); }).find("digest") != std::string::npos);
+  CHECK(saved_step(scratch / "cut") == 400);  // its parameters are not read
+  CHECK(read_description(scratch / "cut").step == 400);
   save_model(scratch / "model", loaded);
   CHECK(read_file(scratch / "model") == bytes);
 }

@@ -25,6 +25,9 @@ TEST_CASE("Keys that libraries write and that change no number are ignored in ev
     for (const char* key :
          {"bad_words_ids", "begin_suppress_tokens", "exponential_decay_length_penalty", "suppress_tokens"})
       config[key] = Json::array({1, 2});
+    // Attributes of transformers' own objects.
+    for (const char* key : {"_model_name_or_path", "_name_or_path", "_pre_quantization_dtype", "_from_auto"})
+      config[key] = "of transformers";
     // Left by their authors in models that many people have.
     for (const char* key :
          {"antemplate", "author", "badwordsids", "created_date", "custom_pipelines", "max_sequence_length",

@@ -136,6 +136,7 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
             "'layer_types': heed supports only \"full_attention\" in each of 2 layers, got "
             "[\"full_attention\",\"sliding_attention\"]");
   CHECK(with_key("sliding_window", 4, "llama").starts_with(not_as_configured + "unknown key 'sliding_window': 4. "));
+  CHECK(with_key("_sliding_window_pattern", 4, "llama").starts_with(not_as_configured + "unknown key"));
   CHECK(with_key("num_attention_heads", 3, "bert")
             .starts_with("DIR/config.json: MultiHeadAttention: d_model 20 is not divisible by 3 heads"));
 }
