@@ -175,9 +175,11 @@ int main(int argc, char** argv) {
     } else {
       heed::bench::run(arguments);
     }
-    return 0;
+    if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
+    fmt::print(stderr, "bench: cannot write to standard output\n");
+    return 1;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "bench: {}\n", error.what());
+    fmt::print(stderr, "bench: {}\n", std::ferror(stdout) ? "cannot write to standard output" : error.what());
     return 1;
   }
 }

@@ -197,7 +197,12 @@ int run_program(const char* name, const char* called_as, const std::function<int
   } catch (const std::bad_alloc& error) {
     std::fprintf(stderr, "%s: %s\n", name, error.what());  // unchanged: making it printable would need memory
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", name, printable(message_of(error)).c_str());
+    const auto* system = dynamic_cast<const std::system_error*>(&error);
+    const bool is_output = system && std::ferror(stdout);  // fmt::print() does not name the file
+    std::fprintf(
+        stderr, "%s: %s\n", name,
+        printable(is_output ? "cannot write to standard output: " + system->code().message() : message_of(error))
+            .c_str());
   }
   errno = 0;
   if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && code == 0) {

@@ -111,6 +111,8 @@ TEST_CASE("train completes the run and exits with 1 if it cannot write to standa
   CHECK(place.error("train --config small.yaml --out r >/dev/full").starts_with("1: train: cannot write to "));
   CHECK(fs::exists(place / "r/attention/step-000060.safetensors"));
   CHECK(place.error("train --help >/dev/full").starts_with("1: train: cannot write to "));
+  CHECK(place.error("train --help-config >/dev/full") ==
+        "1: train: cannot write to standard output: No space left on device\n");
   CHECK(place.error("train --help >&-").starts_with("1: train: cannot write to "));
   CHECK(run_program(place, "train --quiet --config small.yaml --out s >&- 2>&-").code == 0);
   const Ended refused = run_program(place, "train --config small.yaml --out r 2>&-");
