@@ -40,9 +40,9 @@ cxxopts::Options options() {
       ("turns", "Turns per side", cxxopts::value<int>()->default_value("9"), "N")           //
       ("seconds", "Length of a turn", cxxopts::value<double>()->default_value("0.1"), "S")  //
       ("quick", "Check that the rows run: small rows, one short turn each, without peers")  //
-      ("operations", "Instead, measure each function of ops.h, forward and backward")(
-          "complexity", "Instead, measure how time and memory grow, and draw the charts to this file",
-          cxxopts::value<std::string>(), "SVG")  //
+      ("operations", "Instead, measure each function of ops.h, forward and backward")       //
+      ("complexity", "Instead, measure how time and memory grow, and draw the charts to this file",
+       cxxopts::value<std::string>(), "SVG")  //
       ("results", "Store all results in this directory, by processor and date, and compare them with the previous ones",
        cxxopts::value<std::string>(), "DIR")                                                    //
       ("processor", "Name of the processor in stored results", text(processor_name()), "NAME")  //

@@ -45,7 +45,7 @@ const Command* command_named(std::string_view name) {
 std::string help(const Terminal& terminal) {
   std::string text =
       wrapped("Usage: inspect RUN [OPTION...], or inspect COMMAND RUN [OPTION...]", std::min(80, terminal.width)) +
-      "\n\n";
+      "\n";
   for (const Group& group : groups()) {
     text += fmt::format("{}\n", group.name);
     for (const Command* command : group.commands) {

@@ -18,6 +18,7 @@ Heads chosen_heads(const Request& request, const SavedModel& model) {
 
 std::string of_held_out(const Request& request) {
   check_json_of_all_heads(request);
+  const StudyOptions options = study_of(request);
   const std::filesystem::path& run = request.runs[0];
   const SavedModel model = model_of(run, step_of(request), request.progress);
   check_has_answers(*model.network);
@@ -25,9 +26,9 @@ std::string of_held_out(const Request& request) {
   const std::vector<Example> held_out = read_held_out(run);
   const std::string field = request.given<std::string>("by").value_or(default_field(held_out));
   if (!field.empty()) check_field(held_out, field);
-  Causes found = causes(model, run, study_of(request), among);
+  Causes found = causes(model, run, options, among);
   std::optional<CausesBy> by;
-  if (!field.empty()) by = causes_by(model, held_out, found, field, study_of(request), among);
+  if (!field.empty()) by = causes_by(model, held_out, found, field, options, among);
   if (request.has("json")) {
     Json json = causes_json(found);
     if (by) json["by"] = causes_by_json(*by);

@@ -172,6 +172,7 @@ std::vector<std::string> causes_verdict(const Causes& causes) {
       "Layer {} head {} gives the antecedent the most weight of all heads: {:.2f} in the mean of {} sentences.",
       layer + 1, head + 1, weight, alone.sentences));
   const auto wider = [&](const std::string& where, const Cause& row) {
+    if (row.verdict.kind == Verdict::Kind::no_answers) return;
     lines.push_back(
         fmt::format("Without that edge in {}, {} over {} sentences.", where, lost_text(row.verdict), row.sentences));
   };

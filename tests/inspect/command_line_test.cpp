@@ -95,7 +95,7 @@ TEST_CASE("inspect opens a run directory with the name of a command as ./causes"
   write_dump("causes", {400, {english_sentence()}});
   CHECK(run.inspect({"./causes"}) == query_view({400, {english_sentence()}}, {}));
   CHECK(run.is_usage_error({"causes"}, "expected a run directory (see inspect causes --help)"));
-  CHECK(parse_json(run.inspect({"induction", "causes", "--json"}))["steps"][0]["step"] == 400);
+  CHECK(run.inspect({"compare", "causes", "--step", "400", "--step", "400"}) != "");
 }
 
 TEST_CASE("inspect --help lists every command on one screen") {

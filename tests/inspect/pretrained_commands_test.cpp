@@ -151,7 +151,7 @@ TEST_CASE("inspect page writes one sentence of a pretrained model, and commands 
     CAPTURE(part);
     CHECK(html.find(part) != std::string::npos);
   }
-  for (const char* command : {"causes", "history", "report", "induction"}) {
+  for (const char* command : {"causes", "history", "report"}) {
     CAPTURE(command);
     CHECK(message([&] {
             shown({command, model});

@@ -273,7 +273,7 @@ TEST_CASE("questions() calls characters so, and names the Unicode normal form in
   };
   const char *composed = "caf\u00e9", *decomposed = "cafe\u0301";
   CHECK(reading({"c", "a", "f", "\u00e9"}, Split::characters, "caz") ==
-        "not among the 4 characters that the model knows: 'z'");
+        "not among the 4 characters that the model knows: 'caz'");
   const std::string form = " (known in another Unicode normal form: write the text in ";
   CHECK(reading({composed}, Split::words, decomposed).ends_with(form + "NFC)"));
   CHECK(reading({decomposed}, Split::words, composed).ends_with(form + "NFD)"));

@@ -123,7 +123,7 @@ TEST_CASE("The parameters of a Transformer are named by layer and role") {
 
 TEST_CASE("gpt2(), bert() and llama() have the parameters of these architectures") {
   const auto names = [](TransformerConfig config) {
-    config.positions = Positions::learned, config.vocabulary = 9, config.max_length = 6;
+    config.vocabulary = 9, config.max_length = 6;
     Parameters parameters;
     const Transformer transformer(Scope(parameters, 1), config);
     std::vector<std::string> result;

@@ -104,7 +104,7 @@ TEST_CASE("The page of a run of toy.yaml contains its model and its causes") {
         "Is the attention the cause? " + answer + " Details");
   show(*chromium, "Why");
   // The largest changes are drawn in order; the others are folded.
-  CHECK(chromium->run("byEffect(content.runs[0].causes.rows).length") == 66);
+  CHECK(chromium->run("byEffect(content.runs[0].causes.rows).length") == 73);
   CHECK(chromium->run("viewNow().figures[0].svg.getAttribute('aria-label').split('; ').length") == 10);
   CHECK(chromium->run("viewNow().figures[0].height") < 500);
   open_details(*chromium);

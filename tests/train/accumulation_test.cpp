@@ -60,9 +60,9 @@ TEST_CASE("The loss and gradient of a batch are the same in any number of parts,
   write_file(scratch / "text.txt", words);
   write_file(scratch / "qa1_x.txt", stories(40));
   for (int i = 0; i < 40; ++i) {
-    candidates += fmt::format(R"({{"tokens": ["the", "cup", "hid", "the", "jam{}", "it", "was", "{}"], "query": 5, )"
+    candidates += fmt::format(R"({{"tokens": ["the", "cup{}", "hid", "the", "jam{}", "it", "was", "{}"], "query": 5, )"
                               R"("candidates": [[0, 2], [3, 5]{}], "antecedent": {}}})",
-                              i % 3 ? "" : "\", \"and\", \"tea", i % 2 ? "big" : "tiny", "", i % 2);
+                              i, i % 3 ? "" : "\", \"and\", \"tea", i % 2 ? "big" : "tiny", "", i % 2);
     candidates += "\n";
   }
   for (std::size_t at = 0; (at = candidates.find("tea\", \"it", at)) != candidates.npos; ++at) {

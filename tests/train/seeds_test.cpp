@@ -151,6 +151,7 @@ TEST_CASE("--folds holds each sentence out once, keeps pairs together and sums u
     }
   }
   write_file(place / "mine.jsonl", lines);
+  write_file(place / "small.yaml", "data: {sentences: 200, held_out: 40}\n");
   write_file(place / "mine.yaml",
              "name: mine\ndata: {task: jsonl, train: mine.jsonl}\nmodel: {d_model: 16}\n"
              "train: {steps: 20, batch_size: 8, evaluate_every: 10}\ndump: {sentences: 2}\n");
@@ -189,7 +190,7 @@ TEST_CASE("--folds holds each sentence out once, keeps pairs together and sums u
   CHECK(
       error("train --config mine.yaml --folds 4 --set data.folds=3").starts_with("2: train: --folds gives the folds"));
   CHECK(error("train --config small.yaml --folds 4")
-            .find("data.fold is for babi, jsonl and candidates without data.test, got "
+            .find("data.folds is for babi, jsonl and candidates without data.test, got "
                   "task coreference") != std::string::npos);
   CHECK(error("train --config mine.yaml --set data.folds=3 --set data.fold=4")
             .find("data.fold 4 must be at most data.folds 3") != std::string::npos);

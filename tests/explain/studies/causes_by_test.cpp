@@ -57,7 +57,7 @@ TEST_CASE("causes_by splits by cue word, answer or query, and names the fields t
   CHECK(default_field(all) == "relation");
   CHECK(default_field(sentences()).empty());
   CHECK(message([&] { check_field(all, "colour"); }) ==
-        "the held-out sentences have no field 'colour'; they have relation, decider, answer and query");
+        "the held-out sentences have no field 'colour'; they have relation, decider, answer, query");
   CHECK(message([&] {
           check_field(sentences(), "relation");
         }).starts_with("the held-out sentences have no field 'relation'"));
@@ -91,9 +91,9 @@ TEST_CASE("inspect causes prints a verdict for each relation, and takes another 
   CHECK(text.starts_with("By relation:\n"));
   CHECK(text.find("\nstep 400: 4 of 4 held-out sentences\n") != std::string::npos);
   CHECK(run.inspect({"causes", "RUN", "--by", "answer"}).find("By answer:\n  dog, 4 sentences, ") != std::string::npos);
-  CHECK(parse_json(run.inspect({"causes", "RUN", "--json"}))["by"]["groups"].size() == 2);
+  CHECK(parse_json(run.inspect({"causes", "RUN", "--json"}), 16)["by"]["groups"].size() == 2);
   CHECK(run.error({"causes", "RUN", "--by", "colour"}) ==
-        "the held-out sentences have no field 'colour'; they have relation, answer and query");
+        "the held-out sentences have no field 'colour'; they have relation, answer, query");
   CHECK(run.is_usage_error({"causes", "RUN", "--sentence", "dog", "--by", "answer"},
                            "--by is for held-out sentences; --sentence asks one (see inspect causes --help)"));
 }

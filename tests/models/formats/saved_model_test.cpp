@@ -149,10 +149,12 @@ TEST_CASE("load_model rejects a file without a valid heed model, and states the 
 TEST_CASE("load_model suggests the models in a directory, and a SavedModel without a network throws") {
   const Scratch scratch;
   const auto opening = [&] { return message([&] { load_model(scratch.path); }, scratch.path.string()); };
-  CHECK(opening() == "FILE: is a directory without a model: expected config.json");
+  CHECK(opening() == "FILE: is a directory without a model: expected config.json, or model.safetensors of a run");
   std::filesystem::create_directory(scratch / "inner");
   write_file(scratch / "inner" / "config.json", R"({"model_type": "bert"})");
-  CHECK(opening() == "FILE: is a directory without a model: expected config.json; open one of its models: FILE/inner");
+  CHECK(opening() ==
+        "FILE: is a directory without a model: expected config.json, or model.safetensors of a run; open one of its "
+        "models: FILE/inner");
   CHECK(message([] { SavedModel().layers(); }) == "SavedModel: the network is missing");
 }
 

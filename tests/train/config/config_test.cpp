@@ -59,8 +59,8 @@ TEST_CASE("The message for an unknown key suggests the nearest known one") {
   CHECK(config_error("num_heads: 3") == "f:1:1: unknown key 'num_heads' (did you mean 'model.heads'?)");
   CHECK(config_error("steps: 3") == "f:1:1: unknown key 'steps' (did you mean 'train.steps'?)");
   CHECK(config_error("model: {num_heads: 3}") == "f:1:9: unknown key 'num_heads' in model (did you mean 'heads'?)");
-  CHECK(config_error("data: {seed: 3}") ==
-        "f:1:8: unknown key 'seed' in data (did you mean 'seed' outside of all sections?)");
+  CHECK(config_error("optim: {seed: 3}") ==
+        "f:1:9: unknown key 'seed' in optim (did you mean 'seed' outside of all sections?)");
   CHECK(config_error("银行: {}") == "f:1:1: unknown key '银行'");
   CHECK(config_error("data.task: bank") == "f:1:1: unknown key 'data.task' (write 'task' inside 'data:')");
   CHECK(config_error("\"\": {}") == "f:1:1: unknown key ''");

@@ -14,6 +14,8 @@ data:
   task: jsonl
   train: "some where/训练.jsonl"
   test: "#test"
+  folds: 10
+  fold: 1
   tokens: characters
   context: 100
   vocabulary: 500
@@ -21,6 +23,7 @@ data:
   min_count: 3
   sentences: 10
   held_out: 20
+  seed: 7
   shuffle_antecedents: true
 model:
   d_model: 30
