@@ -111,13 +111,13 @@ Interval share_of_answers(const std::vector<double>& right, const std::vector<in
 }
 
 Interval mean_of(const std::vector<double>& values, const std::vector<int>& groups) {
-  struct Group {
+  struct Sums {
     double sum = 0, count = 0;
   };
-  std::map<int, Group> found;
+  std::map<int, Sums> found;
   double sum = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    Group& group = found[groups.at(i)];
+    Sums& group = found[groups.at(i)];
     group.sum += values[i];
     group.count += 1;
     sum += values[i];

@@ -20,7 +20,7 @@ std::vector<Example> of_two_kinds() {
 Causes with_loss(const Interval& lost, int sentences) {
   Causes causes;
   causes.sentences = sentences;
-  causes.pointing = {1, 0, 0.9, {}};
+  causes.pointing = {1, 0, 0.9, {}, {}};
   causes.rows.push_back({.what = Cause::What::edge, .layer = 1, .head = 0, .from = "query", .to = "antecedent"});
   causes.rows.back().lost = lost;
   return causes;
