@@ -92,11 +92,15 @@ class ReadTwice {
       before_.assign(pretrained->before().begin(), pretrained->before().end());
       behind_.assign(pretrained->behind().begin(), pretrained->behind().end());
     }
-    const std::int64_t room = model.transformer().config.max_length - std::ssize(before_) - std::ssize(behind_);
-    length_ = std::min({longest_sequence, room / 2, std::int64_t{std::ssize(tokens_)}});
-    if (length_ >= shortest_sequence) return;
+    room_ = model.transformer().config.max_length - std::ssize(before_) - std::ssize(behind_);
+    length_ = std::min({longest_sequence, room_ / 2, std::int64_t{std::ssize(tokens_)}});
+  }
+
+  bool is_possible() const { return length_ >= shortest_sequence; }
+  void check() const {
+    if (is_possible()) return;
     fail("induction needs a model that reads {} different tokens twice; this one knows {} and reads {} at once",
-         shortest_sequence, std::ssize(tokens_), room);
+         shortest_sequence, std::ssize(tokens_), room_);
   }
 
   std::int64_t length() const { return length_; }
@@ -120,7 +124,7 @@ class ReadTwice {
  private:
   const SavedModel& model_;
   std::vector<std::int32_t> tokens_, before_, behind_;
-  std::int64_t length_ = 0;
+  std::int64_t room_ = 0, length_ = 0;
 };
 
 }  // namespace
@@ -129,8 +133,11 @@ bool RepeatedScores::is_induction(int layer, int head) const {
   return heads.at(static_cast<std::size_t>(layer)).at(static_cast<std::size_t>(head)).induction.low > least;
 }
 
+bool reads_repeats(const SavedModel& model) { return ReadTwice(model).is_possible(); }
+
 RepeatedScores repeated_scores(const SavedModel& model, std::uint64_t seed, const OnProgress& progress) {
   ReadTwice sequences(model);
+  sequences.check();
   const std::int64_t n = sequences.length(), first = sequences.second();
   const auto layers = static_cast<std::size_t>(model.layers()), heads = static_cast<std::size_t>(model.heads());
   std::vector<std::vector<double>> previous(layers * heads), induction(layers * heads);  // per head, by sequence

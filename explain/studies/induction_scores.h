@@ -42,6 +42,9 @@ struct RepeatedScores {
   bool is_induction(int layer, int head) const;
 };
 
+/// Returns whether a model knows 4 tokens and reads them twice, as repeated_scores() needs.
+bool reads_repeats(const SavedModel& model);
+
 /// Measures a model on 20 sequences from `seed`, of as many different tokens as it reads twice, at most 25. Throws Error for a
 /// model that reads fewer than 4 tokens twice, or knows fewer.
 RepeatedScores repeated_scores(const SavedModel& model, std::uint64_t seed = 1, const OnProgress& progress = {});

@@ -22,9 +22,13 @@ const Command induction_command{
     .answer = [](const Request& request) {
       const std::filesystem::path& run = request.runs[0];
       const SavedModel model = model_of(run, {}, request.progress);
-      const RepeatedScores repeated = repeated_scores(model, 1, of_run(run, request.progress));
       const std::vector<Dump> dumps = snapshots_of(run);
       const std::vector<Metrics> metrics = dumps.empty() ? std::vector<Metrics>{} : read_metrics(run);
+      if (!dumps.empty() && !reads_repeats(model)) {  // the sentences of its snapshots alone
+        return request.has("json") ? json_line(induction_json(dumps, metrics, request.view))
+                                   : induction_view(dumps, metrics, request.view);
+      }
+      const RepeatedScores repeated = repeated_scores(model, 1, of_run(run, request.progress));
       if (request.has("json")) {
         Json json = dumps.empty() ? Json::object() : induction_json(dumps, metrics, request.view);
         json["repeated"] = repeated_json(repeated, request.view);
