@@ -84,8 +84,8 @@ struct ParameterCheck {
   std::string failure = {};
 };
 
-ParameterCheck check_parameter(Tensor parameter, const Tensor& gradient, const std::function<Tensor()>& loss, double rounding,
-                        Random random, Counts& counts) {
+ParameterCheck check_parameter(Tensor parameter, const Tensor& gradient, const std::function<Tensor()>& loss,
+                               double rounding, Random random, Counts& counts) {
   const Tensor value = parameter.clone();
   const double norm = std::sqrt(sum(square(gradient)).item());
   ParameterCheck verdict{.is_zero = norm <= negligible};
@@ -147,9 +147,9 @@ ModelCheck check_parameters(const Parameters& parameters, const std::function<Te
   std::pair<double, std::string> worst;
   for (const auto& [name, parameter] : parameters) {
     const Tensor* gradient = gradients.find(parameter);
-    const ParameterCheck verdict = gradient
-                                ? check_parameter(parameter, *gradient, loss, rounding, random.stream(name), counts)
-                                : ParameterCheck{.failure = "the loss does not depend on it"};
+    const ParameterCheck verdict =
+        gradient ? check_parameter(parameter, *gradient, loss, rounding, random.stream(name), counts)
+                 : ParameterCheck{.failure = "the loss does not depend on it"};
     const bool passes = verdict.failure.empty();
     failed += !passes;
     zero += passes && verdict.is_zero;

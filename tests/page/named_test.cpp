@@ -44,7 +44,8 @@ TEST_CASE("The page of a language model names the largest weight and the next to
   const Page page(model, {question(model, animal)});
   chromium->open(page.file);
   CHECK(chromium->text("document.querySelector('.aside h2').textContent") == "Next token after tired");
-  CHECK(chromium->text("document.querySelector('.summary').textContent").ends_with(" of held-out tokens right at step 400"));
+  CHECK(chromium->text("document.querySelector('.summary').textContent")
+            .ends_with(" of held-out tokens right at step 400"));
   show(*chromium, "All heads");
   CHECK(chromium->text(said).find("has the most telling weight from tired: ") != std::string::npos);
   CHECK(chromium->text("document.querySelector('#main').textContent").find("antecedent") == std::string::npos);
@@ -171,7 +172,8 @@ TEST_CASE("Each share of held-out sentences is shown with its count and its inte
   write_jsonl(held_out_path(place / "run"), held_out);
   write_file(place / "page.html", page({page_run(place / "run")}));
   chromium->open(place / "page.html");
-  CHECK(chromium->text("document.querySelector('.summary').textContent").ends_with(" of 2 held-out sentences right at step 400"));
+  CHECK(chromium->text("document.querySelector('.summary').textContent")
+            .ends_with(" of 2 held-out sentences right at step 400"));
   show(*chromium, "All heads");
   CHECK(chromium->run(
             std::string("/ After that edge is removed in it, \\d+[.]\\d\\s%\\s±\\s\\d+[.]\\d of 2 held-out sentences "

@@ -49,7 +49,8 @@ TEST_CASE("float32_bytes and float16_bytes write little-endian numbers") {
 TEST_CASE("pack_weights keeps the first three printed decimals of weights") {
   std::vector<double> weights{0, 1, 0.0005, 0.02149, 0.0215, 0.99949, 0.9995, 1.0 / 3, 0.995, 0.985, 0.49995};
   for (int i = 0; i < 2000; ++i) weights.push_back(std::pow(std::abs(std::sin(i * 1.3)), 1 + i % 7));
-  for (int i = 0; i <= 16; ++i) weights.push_back(i / 16.0);  // in the middle of two printed numbers, as fmt rounds to even
+  for (int i = 0; i <= 16; ++i)
+    weights.push_back(i / 16.0);  // in the middle of two printed numbers, as fmt rounds to even
   weights.insert(weights.end(), 600, 0.0);
   weights.push_back(0.7);
   const Tensor tensor_of = tensor({static_cast<std::int64_t>(weights.size())}, weights);

@@ -71,7 +71,8 @@ head   layer   antecedent     cue word      ablated    alike  random       p
   CHECK(matched_heads_view(matched, {})
             .starts_with(
                 "4 runs answer the same 200 sentences, held out of the first.\nseed-2, seed-4 held out only 0 to 5 "
-                "of these sentences; they may have trained on\nthe rest. --test FILE asks all runs the same new sentences, "
+                "of these sentences; they may have trained on\nthe rest. --test FILE asks all runs the same new "
+                "sentences, "
                 "and --set\ndata.seed=1 of train holds out the same.\n"));
   matched.runs[2].pointing->carried = Carried::unknown;
   CHECK(matched_heads_view(matched, at_width(300))
