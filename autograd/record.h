@@ -94,8 +94,8 @@ class [[nodiscard]] Gradients {
   template <class At, class Gradient>
   class Iterator {
    public:
-    using value_type = Entry<Gradient>;
-    using difference_type = std::ptrdiff_t;
+    using value_type = Entry<Gradient>;                                          ///< for standard algorithms
+    using difference_type = std::ptrdiff_t;                                      ///< for standard algorithms
     explicit Iterator(At at) : at_(at) {}                                        ///< the entry at `at`
     value_type& operator*() { return entry_.emplace(at_->first, at_->second); }  ///< valid until the iterator moves
     Iterator& operator++() { return ++at_, *this; }                              ///< the next entry

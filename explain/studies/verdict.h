@@ -15,6 +15,7 @@ constexpr double none_lost = 0.2;  ///< largest share that counts as none of it
 ///     const Verdict found = verdict_of(right_before, right_after, groups, 0.5);
 ///     if (found.kind == Verdict::Kind::all) fmt::print("{:.0f} % is lost\n", 100 * found.lost.share);
 struct Verdict {
+  /// What the interval allows to say.
   enum class Kind {
     all,            ///< the interval lies above `all_lost`
     part,           ///< it lies between `none_lost` and `all_lost`
