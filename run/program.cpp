@@ -119,6 +119,12 @@ std::string value_of_option(std::string_view help, std::string_view option) {
   return value.empty() ? "VALUE" : value;
 }
 
+// Returns whether `message` has `word` in quotes. Which quotes depends on the version of cxxopts.
+bool has_quoted(std::string_view message, std::string_view word) {
+  return message.find(fmt::format("‘{}’", word)) != message.npos ||
+         message.find(fmt::format("'{}'", word)) != message.npos;
+}
+
 }  // namespace
 
 std::string command_line_error(int argc, const char* const* argv, std::string_view message, std::string_view help,
@@ -135,7 +141,7 @@ std::string command_line_error(int argc, const char* const* argv, std::string_vi
   if (message.find("missing an argument") != std::string_view::npos) {
     for (int i = 1; i < argc; ++i) {
       const std::string_view word = argv[i];
-      if (!word.starts_with("--") || message.find(fmt::format("‘{}’", word.substr(2))) == message.npos) continue;
+      if (!word.starts_with("--") || !has_quoted(message, word.substr(2))) continue;
       return fmt::format("{0} needs a value: {0} {1}", word, value_of_option(help, word));
     }
   }
@@ -146,9 +152,7 @@ std::string command_line_error(int argc, const char* const* argv, std::string_vi
     const bool is_joined = word.starts_with("--") && equals != std::string_view::npos;
     const std::string_view option = is_joined ? word.substr(0, equals) : argv[i - 1];
     const std::string_view value = is_joined ? word.substr(equals + 1) : word;
-    const bool is_it = message.find(fmt::format("‘{}’", value)) != std::string_view::npos ||
-                       message.find(fmt::format("'{}'", value)) != std::string_view::npos;
-    if (!option.starts_with("-") || !is_it) continue;
+    if (!option.starts_with("-") || !has_quoted(message, value)) continue;
     const std::string_view digits = value.substr(value.starts_with('-'));
     const bool is_whole = !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
     const bool is_decimal = std::ranges::find(decimals, option) != decimals.end();
