@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian or Ubuntu packages for building heed; does nothing if all are installed.
 #   ./setup.sh         for the programs and their tests
+#   ./setup.sh core    for the preset "core" alone: tensors, layers, optimisers and data as a library
 #   ./setup.sh clang   for the preset "clang" as well
 #   ./setup.sh fuzz    for the preset "fuzz" as well
 #   ./setup.sh coverage  for the preset "coverage" as well
@@ -12,8 +13,9 @@
 #   ./setup.sh deb     to make a package of the preset "portable" as well
 set -euo pipefail
 
-packages=(g++ cmake ninja-build libopenblas-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcxxopts-dev
-          libutf8proc-dev libpcre2-dev libsentencepiece-dev catch2 pkg-config python3)
+core=(g++ cmake ninja-build libopenblas-dev libfmt-dev pkg-config)
+packages=("${core[@]}" libyaml-cpp-dev nlohmann-json3-dev libcxxopts-dev libutf8proc-dev libpcre2-dev libsentencepiece-dev catch2
+          python3)
 
 die() {
   printf 'setup.sh: %s\n' "$@" >&2
@@ -22,6 +24,7 @@ die() {
 
 case "$*" in
   "") ;;
+  core) packages=("${core[@]}") ;;
   clang) packages+=(clang libomp-dev) ;;
   fuzz | coverage) # the runtime for sanitizers, libFuzzer and counters, in the version of "clang"
     version=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -1)
@@ -33,7 +36,7 @@ case "$*" in
   docs) packages+=(doxygen python3-sphinx python3-myst-parser python3-breathe furo) ;;
   ci) packages+=(debootstrap debian-archive-keyring) ;;
   deb) packages+=(dpkg-dev file) ;;
-  *) die "expected no argument, 'clang', 'fuzz', 'coverage', 'mpi', 'page', 'lint', 'docs', 'ci' or 'deb', got '$*'" ;;
+  *) die "expected no argument, 'core', 'clang', 'fuzz', 'coverage', 'mpi', 'page', 'lint', 'docs', 'ci' or 'deb', got '$*'" ;;
 esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then

@@ -2,7 +2,7 @@
 
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/saved_model.h>
 
 #include <fmt/format.h>
 

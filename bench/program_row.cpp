@@ -2,7 +2,7 @@
 #include "bench/toy_data.h"
 
 #include <heed/autograd/error.h>
-#include <heed/data/tasks/tasks.h>
+#include <heed/formats/datasets/tasks.h>
 #include <heed/models/language_model.h>
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #pragma once
-#include "files/json.h"
+#include "tokenizers/internal/json.h"
 
-#include <heed/files/safetensors.h>
+#include <heed/formats/safetensors.h>
 
 #include <filesystem>
 #include <functional>

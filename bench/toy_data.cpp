@@ -1,6 +1,6 @@
 #include "bench/toy_data.h"
 
-#include <heed/data/tasks/tasks.h>
+#include <heed/formats/datasets/tasks.h>
 
 namespace heed::bench {
 

@@ -1,6 +1,6 @@
 #pragma once
 #include <heed/data/task.h>
-#include <heed/files/safetensors.h>
+#include <heed/formats/safetensors.h>
 
 #include <string>
 

@@ -4,11 +4,13 @@
 find_program(HEED_DOXYGEN doxygen)
 find_program(HEED_SPHINX sphinx-build)
 find_program(HEED_PYTHON python3)
-file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} heed.h autograd/*.h autograd/gradcheck/*.h files/*.h
-     nn/*.h optim/*.h data/*.h data/tasks/*.h data/tokenizers/*.h models/*.h models/formats/*.h distributed/*.h explain/*.h
-     explain/studies/*.h run/dump.h run/metrics.h run/run_writer.h)
-list(REMOVE_ITEM headers files/json.h files/safetensors_header.h models/formats/config_json.h
-     models/formats/description.h models/formats/model_size.h distributed/flat_tensors.h distributed/transport.h distributed/watch.h)
+get_property(directories GLOBAL PROPERTY HEED_HEADERS)
+list(APPEND directories autograd/gradcheck data/tasks formats/datasets explain/studies)
+list(TRANSFORM directories APPEND "/*.h")
+file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} core.h heed.h ${directories})
+# Doxygen reads them where the tree has the paths of an installation.
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/include)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include/heed SYMBOLIC)
 list(TRANSFORM headers PREPEND ${PROJECT_BINARY_DIR}/include/heed/)
 list(JOIN headers " " headers)
 

@@ -12,6 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, unsigned long s
 ]] @ONLY)
   add_executable(fuzz_${name} EXCLUDE_FROM_ALL ${source} ${PROJECT_BINARY_DIR}/fuzz_${name}.cpp)
   heed_options(fuzz_${name})
+  target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(fuzz_${name} PRIVATE heed_programs)
   target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   list(APPEND fuzz_targets fuzz_${name})

@@ -1,4 +1,4 @@
-#include "files/ascii.h"
+#include "files/internal/ascii.h"
 
 #include <heed/data/overlap.h>
 

@@ -2,7 +2,6 @@
 #include <heed/autograd/array.h>
 #include <heed/autograd/random.h>
 #include <heed/data/corpus.h>
-#include <heed/data/tokenize.h>
 #include <heed/data/vocabulary.h>
 #include <heed/files/text_file.h>
 
@@ -60,7 +59,6 @@ struct Task {
   Vocabulary vocabulary;  ///< all words of both sets
   int max_length = 0;     ///< tokens of the longest text
   int max_sentences = 0;  ///< 0: texts are not divided into sentences
-  Tokenizer tokenizer{};  ///< for later questions
   /// The text of a language model. `train` is then empty, and `held_out` holds excerpts to look at.
   std::optional<Corpus> corpus{};
   std::size_t known_left_out = 0;  ///< held-out sentences that were removed because they are also in the training set

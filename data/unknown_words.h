@@ -1,4 +1,5 @@
 #pragma once
+#include <heed/autograd/enum_names.h>
 #include <heed/data/task.h>
 
 namespace heed {

@@ -1,6 +1,6 @@
 #include "distributed/communicator.h"
 
-#include "distributed/transport.h"
+#include "distributed/internal/transport.h"
 #include "distributed/watch.h"
 
 #include <heed/autograd/error.h>

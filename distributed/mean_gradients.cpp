@@ -1,7 +1,7 @@
 #include "distributed/mean_gradients.h"
 
-#include "distributed/flat_tensors.h"
-#include "distributed/transport.h"
+#include "distributed/internal/flat_tensors.h"
+#include "distributed/internal/transport.h"
 
 #include <heed/autograd/error.h>
 #include <heed/autograd/ops.h>

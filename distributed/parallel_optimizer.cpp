@@ -1,6 +1,6 @@
 #include "distributed/parallel_optimizer.h"
 
-#include "distributed/flat_tensors.h"
+#include "distributed/internal/flat_tensors.h"
 
 #include <heed/autograd/error.h>
 #include <heed/autograd/ops.h>

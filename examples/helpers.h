@@ -1,6 +1,6 @@
 #pragma once
 #include <heed/autograd/ops.h>
-#include <heed/files/utf8.h>
+#include <heed/tokenizers/graphemes.h>
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // similarity.
 #include "examples/helpers.h"
 
-#include <heed/data/tokenize.h>
+#include <heed/tokenizers/tokenize.h>
 
 using namespace heed;
 

@@ -1,8 +1,8 @@
 // Self-attention with its three learned matrices, which make queries, keys and values different functions of a word.
 #include "examples/helpers.h"
 
-#include <heed/data/tokenize.h>
 #include <heed/nn/layers.h>
+#include <heed/tokenizers/tokenize.h>
 
 #include <cmath>
 

@@ -2,7 +2,7 @@
 // show what they can express; training finds them by itself.
 #include "examples/helpers.h"
 
-#include <heed/data/tokenize.h>
+#include <heed/tokenizers/tokenize.h>
 
 #include <cmath>
 

@@ -2,7 +2,7 @@
 #include <heed/autograd/record.h>
 #include <heed/explain/golden.h>
 #include <heed/explain/trace.h>
-#include <heed/files/safetensors.h>
+#include <heed/formats/safetensors.h>
 
 #include <fmt/format.h>
 

@@ -1,8 +1,6 @@
 #pragma once
-#include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace heed {
 
@@ -15,26 +13,11 @@ std::string_view checked_utf8(std::string_view text, const std::string& source);
 /// UTF-8 with a NUL for each Latin letter.
 std::string_view checked_text(std::string_view text, const std::string& source);
 
-/// A grapheme cluster: one character as a reader sees it.
-struct Grapheme {
-  std::string_view text;
-  std::int32_t first;  ///< its first code point; -1 for a byte that is not UTF-8
-  int width;           ///< columns
-};
-std::vector<Grapheme> graphemes(std::string_view text);  ///< all grapheme clusters of a text
-
-/// Returns the number of terminal columns of `text` (UTF-8): 2 for wide characters, 0 for combining ones, 1 for
-/// controls, which fit_width() shows as U+FFFD.
-int display_width(std::string_view text);
-
-/// Returns `text`, cut or padded with spaces on the right to exactly `width` columns; a cut ends in "…".
-std::string fit_width(std::string_view text, int width);
-
 /// Returns `text` (UTF-8) with visible signs for invisible or disruptive characters: control characters become control
 /// pictures (U+2400, ...), direction marks and similar become ⟨U+202E⟩.
 std::string visible(std::string_view text);
 
-/// Returns visible(text) for a message, cut to at most `columns` at a character, with "…".
+/// Returns visible(text) for a message, cut with "…" to at most `columns` of a terminal, never inside a character with its marks.
 std::string excerpt(std::string_view text, int columns = 60);
 
 }  // namespace heed

@@ -1,12 +1,12 @@
 #include "inspect/command.h"
 
 #include "inspect/commands/shared.h"
-#include "run/program.h"
+#include "run/internal/program.h"
 
 #include <heed/autograd/error.h>
 #include <heed/files/utf8.h>
-#include <heed/models/formats/hugging_face.h>
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/hugging_face.h>
+#include <heed/formats/saved_model.h>
 #include <heed/version.h>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 #pragma once
 #include "inspect/continuation.h"
 #include "inspect/progress.h"
-#include "inspect/views/view.h"
-#include "run/program.h"
+#include "run/internal/program.h"
+#include "views/view.h"
 
 #include <heed/distributed/communicator.h>
 

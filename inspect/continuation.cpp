@@ -1,9 +1,9 @@
 #include "inspect/continuation.h"
 
 #include <heed/autograd/ops.h>
-#include <heed/data/unknown_hint.h>
 #include <heed/files/utf8.h>
 #include <heed/models/reading.h>
+#include <heed/tokenizers/unknown_hint.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 #include "inspect/command.h"
-#include "run/program.h"
+#include "run/internal/program.h"
 
 #include <algorithm>
 #include <cerrno>

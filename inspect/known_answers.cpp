@@ -1,7 +1,7 @@
 #include "inspect/known_answers.h"
 
-#include <heed/data/tasks/jsonl.h>
 #include <heed/files/file.h>
+#include <heed/formats/datasets/jsonl.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "inspect/output_file.h"
 
-#include "models/formats/hugging_face/pretrained.h"
+#include "formats/hugging_face/pretrained.h"
 
 #include <heed/autograd/error.h>
 #include <heed/files/file.h>

@@ -1,8 +1,9 @@
 #include "inspect/progress.h"
 
-#include "inspect/views/terminal.h"
+#include "views/terminal.h"
 
 #include <heed/files/utf8.h>
+#include <heed/tokenizers/graphemes.h>
 
 #include <fmt/format.h>
 

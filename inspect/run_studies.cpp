@@ -1,10 +1,10 @@
 #include "inspect/run_studies.h"
 
 #include "run/dump.h"
-#include "run/run_directory.h"
+#include "run/internal/run_directory.h"
 
-#include <heed/data/tasks/candidates.h>
-#include <heed/data/tasks/jsonl.h>
+#include <heed/formats/datasets/candidates.h>
+#include <heed/formats/datasets/jsonl.h>
 #include <heed/models/reading.h>
 
 #include <algorithm>

@@ -25,7 +25,7 @@ CauseHistory cause_history(const std::filesystem::path& run, const StudyOptions&
 MatchedHeads match_heads(const std::vector<std::filesystem::path>& runs, const StudyOptions& options = {},
                          const std::string& test = "");
 
-/// Reads the sentences of `file` (data/tasks/candidates.h), tokenised for the model. Without a file, returns the held-out
+/// Reads the sentences of `file` (formats/datasets/candidates.h), tokenised for the model. Without a file, returns the held-out
 /// sentences of the run.
 std::vector<Example> report_sentences(const SavedModel& model, const std::filesystem::path& run,
                                       const std::string& file = "");

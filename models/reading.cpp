@@ -1,8 +1,8 @@
-#include <heed/data/marked_text.h>
-#include <heed/data/tasks/text.h>
-#include <heed/data/unknown_hint.h>
 #include <heed/files/utf8.h>
+#include <heed/formats/datasets/text.h>
 #include <heed/models/reading.h>
+#include <heed/tokenizers/marked_text.h>
+#include <heed/tokenizers/unknown_hint.h>
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "files/wrapped_names.h"
+#include "files/internal/wrapped_names.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/files/utf8.h>

@@ -1,11 +1,11 @@
-#include "files/ascii.h"
-#include "files/json.h"
+#include "files/internal/ascii.h"
+#include "tokenizers/internal/json.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/files/file.h>
-#include <heed/files/safetensors.h>
 #include <heed/files/utf8.h>
-#include <heed/models/formats/hugging_face.h>
+#include <heed/formats/hugging_face.h>
+#include <heed/formats/safetensors.h>
 #include <heed/run/dump.h>
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #pragma once
 #include <heed/explain/sentence_attention.h>
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/saved_model.h>
 
 #include <cstdint>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "files/json.h"
+#include "tokenizers/internal/json.h"
 
 #include <heed/files/text_file.h>
 #include <heed/run/dump.h>

@@ -1,5 +1,5 @@
-#include <heed/data/tasks/jsonl.h>
 #include <heed/files/file.h>
+#include <heed/formats/datasets/jsonl.h>
 #include <heed/models/reading.h>
 #include <heed/run/run_writer.h>
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# compile.sh COMPILER INCLUDE: checks user code that must compile, and mistakes that the compiler must report. INCLUDE is the
-# directory of heed/heed.h.
+# compile.sh COMPILER COMPONENTS: checks user code that must compile, and mistakes that the compiler must report. COMPONENTS has a
+# directory of headers for each component.
 set -euo pipefail
-compiler=$1 include=$2
+compiler=$1
+include=(-I"$2"/{core,tokenizers,models,distributed,explain,run,all})
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failed=0
@@ -17,7 +18,7 @@ failed=0
     echo "$name make_$name() { return {}; }"
   done
 } > "$scratch/names.cpp"
-"$compiler" -std=c++20 -fsyntax-only -I "$include" "$scratch/names.cpp" ||
+"$compiler" -std=c++20 -fsyntax-only "${include[@]}" "$scratch/names.cpp" ||
   { echo "heed.h declares a name that a user may want"; failed=1; }
 
 # A guard without a variable name ends immediately.
@@ -43,7 +44,7 @@ void named(const std::string& name, WeightAverage& average) {
   const WeightAverage::Shown shown(average);
 }
 END
-"$compiler" -std=c++20 -fsyntax-only -Wall -I "$include" "$scratch/guards.cpp" 2> "$scratch/warnings"
+"$compiler" -std=c++20 -fsyntax-only -Wall "${include[@]}" "$scratch/guards.cpp" 2> "$scratch/warnings"
 for line in {4..10}; do
   grep -qE "guards.cpp:$line:.*nodiscard" "$scratch/warnings" ||
     { echo "no warning for$(sed -n ${line}p "$scratch/guards.cpp")"; failed=1; }
@@ -83,7 +84,7 @@ void allowed(Parameters& parameters, Linear& layer, Gradients g, Tensor x, const
   for (const std::int64_t size : (x + x).shape()) x += static_cast<double>(size);
 }
 END
-"$compiler" -std=c++20 -fsyntax-only -I "$include" "$scratch/mistakes.cpp" 2> "$scratch/errors" && failed=1
+"$compiler" -std=c++20 -fsyntax-only "${include[@]}" "$scratch/mistakes.cpp" 2> "$scratch/errors" && failed=1
 for line in {4..12}; do
   grep -qE "mistakes.cpp:$line:.*error" "$scratch/errors" ||
     { echo "no error for$(sed -n ${line}p "$scratch/mistakes.cpp")"; failed=1; }

@@ -2,7 +2,7 @@
 #include "tests/catch.h"
 
 #include <heed/autograd/ops.h>
-#include <heed/files/safetensors.h>
+#include <heed/formats/safetensors.h>
 #include <heed/nn/parameters.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "train/agreement.h"
 
-#include "files/ascii.h"
 #include "files/digest.h"
+#include "files/internal/ascii.h"
 
 #include <heed/autograd/machine.h>
 #include <heed/version.h>

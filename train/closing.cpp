@@ -1,12 +1,12 @@
 #include "inspect/continuation.h"
 #include "inspect/known_answers.h"
-#include "inspect/views/induction_view.h"
-#include "inspect/views/sentence_text.h"
-#include "inspect/views/written_tokens.h"
-#include "run/baselines.h"
-#include "run/program.h"
+#include "run/internal/baselines.h"
+#include "run/internal/program.h"
 #include "train/relations.h"
 #include "train/report.h"
+#include "views/induction_view.h"
+#include "views/sentence_text.h"
+#include "views/written_tokens.h"
 
 #include <heed/explain/studies/report.h>
 #include <heed/files/file.h>

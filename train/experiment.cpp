@@ -3,7 +3,7 @@
 #include "train/config/pretrained.h"
 #include "train/evaluation.h"
 
-#include <heed/data/tasks/candidates.h>
+#include <heed/formats/datasets/candidates.h>
 #include <heed/models/predictions.h>
 
 #include <algorithm>
@@ -140,7 +140,7 @@ ModelConfig model_config(const Config& config, const Task& task) {
 
 }  // namespace
 
-Task make_task(const Config& config) {
+TokenizedTask make_task(const Config& config) {
   return make_task(config.data, Random(config.data_seed > 0 ? config.data_seed : config.seed).stream("data"));
 }
 

@@ -15,7 +15,7 @@ namespace heed {
 /// The task, the model with its first weights, and the watched sentences that a configuration describes.
 struct Experiment {
   Config config;
-  Task task;
+  TokenizedTask task;
   NumberedExamples examples, held_out;  // task.train and task.held_out as numbers
   SavedModel model;
   std::vector<Example> watched;
@@ -26,7 +26,7 @@ struct Experiment {
 enum class Resumed { no, yes };  // yes: model.from is not read, since a checkpoint gives the weights
 
 /// Makes the task that the configuration describes, from data.seed.
-Task make_task(const Config& config);
+TokenizedTask make_task(const Config& config);
 
 /// Makes the experiment. Throws Error for a task that cannot be made, a watched sentence with words that the task
 /// lacks, or a model.from that does not fit. Also throws Error, before it allocates the model, when training needs more

@@ -1,6 +1,6 @@
 #include "train/progress.h"
 
-#include "inspect/views/terminal.h"
+#include "views/terminal.h"
 
 #include <fmt/format.h>
 

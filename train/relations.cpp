@@ -1,6 +1,6 @@
 #include "train/relations.h"
 
-#include <heed/files/utf8.h>
+#include <heed/tokenizers/graphemes.h>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #pragma once
-#include "inspect/views/terminal.h"
 #include "train/evaluation.h"
+#include "views/terminal.h"
 
 #include <string>
 

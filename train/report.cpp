@@ -3,18 +3,18 @@
 #include "autograd/cpu/blas.h"
 #include "autograd/cpu/rates.h"
 #include "autograd/cpu/thread_pool.h"
-#include "inspect/views/view.h"
-#include "inspect/views/written_tokens.h"
-#include "run/baselines.h"
-#include "run/program.h"
+#include "run/internal/baselines.h"
+#include "run/internal/program.h"
 #include "train/relations.h"
+#include "views/view.h"
+#include "views/written_tokens.h"
 
 #include <heed/autograd/machine.h>
 #include <heed/data/overlap.h>
-#include <heed/data/tokenize.h>
 #include <heed/data/unknown_words.h>
 #include <heed/explain/studies/report.h>
 #include <heed/files/utf8.h>
+#include <heed/tokenizers/tokenize.h>
 #include <heed/version.h>
 
 #include <fmt/ranges.h>
@@ -57,7 +57,7 @@ std::string data_line(const Experiment& e) {
 
 // Returns the queries and answers of a file of sentences as heed read them. They reveal an index that was counted from
 // 1.
-std::string asked_line(const Task& task) {
+std::string asked_line(const TokenizedTask& task) {
   std::map<std::string, std::int64_t> asked, meant;
   std::int64_t twins = 0;
   for (const std::vector<Example>* set : {&task.train, &task.held_out}) {

@@ -1,7 +1,7 @@
 #pragma once
-#include "inspect/views/terminal.h"
-#include "run/run_directory.h"
+#include "run/internal/run_directory.h"
 #include "train/experiment.h"
+#include "views/terminal.h"
 
 #include <filesystem>
 #include <string>

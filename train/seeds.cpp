@@ -1,7 +1,7 @@
 #include "train/seeds.h"
 
-#include "files/ascii.h"
-#include "run/program.h"
+#include "files/internal/ascii.h"
+#include "run/internal/program.h"
 #include "train/progress.h"
 #include "train/report.h"
 

@@ -1,9 +1,9 @@
 #pragma once
-#include "inspect/views/terminal.h"
 #include "run/metrics.h"
 #include "train/config/config.h"
+#include "views/terminal.h"
 
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/saved_model.h>
 
 #include <csignal>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "autograd/cpu/thread_pool.h"
-#include "files/json.h"
-#include "run/program.h"
+#include "run/internal/program.h"
+#include "tokenizers/internal/json.h"
 #include "train/agreement.h"
 #include "train/config/pretrained.h"
 #include "train/gradient_check.h"
@@ -11,7 +11,7 @@
 
 #include <heed/autograd/machine.h>
 #include <heed/files/file.h>
-#include <heed/files/safetensors.h>
+#include <heed/formats/safetensors.h>
 #include <heed/version.h>
 
 #include <cxxopts.hpp>

@@ -1,8 +1,8 @@
 #include "train/training.h"
 
-#include "files/json.h"
-#include "run/baselines.h"
 #include "run/dump.h"
+#include "run/internal/baselines.h"
+#include "tokenizers/internal/json.h"
 #include "train/agreement.h"
 
 #include <heed/autograd/profile.h>

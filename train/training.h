@@ -1,5 +1,5 @@
 #pragma once
-#include "run/run_directory.h"
+#include "run/internal/run_directory.h"
 #include "train/evaluation.h"
 #include "train/experiment.h"
 

@@ -1,7 +1,7 @@
 #include "train/warm_start.h"
 
-#include "models/formats/config_json.h"
-#include "run/run_directory.h"
+#include "formats/internal/config_json.h"
+#include "run/internal/run_directory.h"
 
 #include <algorithm>
 #include <map>

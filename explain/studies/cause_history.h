@@ -1,7 +1,7 @@
 #pragma once
 #include <heed/explain/studies/study_options.h>
 #include <heed/explain/studies/verdict.h>
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/saved_model.h>
 
 #include <functional>
 #include <vector>

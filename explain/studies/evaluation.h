@@ -1,7 +1,7 @@
 #pragma once
 #include <heed/explain/progress.h>
 #include <heed/explain/studies/interval.h>
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/saved_model.h>
 
 #include <string>
 #include <string_view>

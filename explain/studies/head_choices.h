@@ -1,7 +1,7 @@
 #pragma once
 #include <heed/distributed/communicator.h>
 #include <heed/explain/studies/interval.h>
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/saved_model.h>
 
 #include <optional>
 #include <string>

@@ -3,7 +3,7 @@
 #include <heed/distributed/communicator.h>
 #include <heed/explain/studies/bag_of_words.h>
 #include <heed/explain/studies/interval.h>
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/saved_model.h>
 
 #include <optional>
 #include <string>

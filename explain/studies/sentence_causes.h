@@ -1,7 +1,7 @@
 #pragma once
 #include <heed/explain/intervention.h>
 #include <heed/explain/progress.h>
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/saved_model.h>
 
 #include <optional>
 #include <string>

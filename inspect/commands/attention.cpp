@@ -1,8 +1,8 @@
 #include "inspect/commands/shared.h"
 #include "inspect/known_answers.h"
-#include "inspect/views/written_tokens.h"
-#include "run/program.h"
-#include "run/run_directory.h"
+#include "run/internal/program.h"
+#include "run/internal/run_directory.h"
+#include "views/written_tokens.h"
 
 #include <heed/files/file.h>
 #include <heed/models/reading.h>

@@ -1,7 +1,7 @@
 #include "inspect/commands/shared.h"
 #include "inspect/run_studies.h"
-#include "inspect/views/causes_by_view.h"
-#include "inspect/views/written_tokens.h"
+#include "views/causes_by_view.h"
+#include "views/written_tokens.h"
 
 #include <heed/explain/studies/sentence_causes.h>
 

@@ -1,5 +1,5 @@
 #include "inspect/commands/shared.h"
-#include "inspect/views/written_tokens.h"
+#include "views/written_tokens.h"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 #include "inspect/commands/shared.h"
 #include "inspect/run_studies.h"
-#include "inspect/views/evaluation_view.h"
+#include "views/evaluation_view.h"
 
-#include <heed/data/tasks/jsonl.h>
 #include <heed/files/file.h>
+#include <heed/formats/datasets/jsonl.h>
 #include <heed/models/reading.h>
 
 namespace heed {

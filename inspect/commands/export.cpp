@@ -1,11 +1,11 @@
+#include "formats/hugging_face/pretrained.h"
 #include "inspect/commands/shared.h"
 #include "inspect/converted_picture.h"
 #include "inspect/output_file.h"
-#include "inspect/views/picture.h"
-#include "inspect/views/written_tokens.h"
-#include "models/formats/hugging_face/pretrained.h"
+#include "views/picture.h"
+#include "views/written_tokens.h"
 
-#include <heed/models/formats/hugging_face.h>
+#include <heed/formats/hugging_face.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,7 +3,7 @@
 
 #include <heed/explain/studies/head_choices.h>
 #include <heed/files/file.h>
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/saved_model.h>
 
 #include <fmt/format.h>
 

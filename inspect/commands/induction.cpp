@@ -1,5 +1,5 @@
 #include "inspect/commands/shared.h"
-#include "inspect/views/induction_view.h"
+#include "views/induction_view.h"
 
 namespace heed {
 namespace {

@@ -1,6 +1,6 @@
 #include "inspect/commands/shared.h"
 #include "inspect/run_studies.h"
-#include "run/baselines.h"
+#include "run/internal/baselines.h"
 
 #include <heed/explain/studies/report.h>
 

@@ -1,6 +1,6 @@
 #include "inspect/commands/shared.h"
 #include "inspect/serve/served_page.h"
-#include "run/program.h"
+#include "run/internal/program.h"
 
 #include <heed/models/reading.h>
 

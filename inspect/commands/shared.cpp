@@ -1,10 +1,10 @@
 #include "inspect/commands/shared.h"
 
-#include "run/program.h"
-#include "run/run_directory.h"
+#include "run/internal/program.h"
+#include "run/internal/run_directory.h"
 
 #include <heed/files/file.h>
-#include <heed/models/formats/hugging_face.h>
+#include <heed/formats/hugging_face.h>
 #include <heed/models/reading.h>
 
 #include <fmt/ranges.h>

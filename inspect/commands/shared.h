@@ -1,10 +1,10 @@
 #pragma once
-#include "files/json.h"
 #include "inspect/command.h"
 #include "run/dump.h"
+#include "tokenizers/internal/json.h"
 
 #include <heed/explain/studies/study_options.h>
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/saved_model.h>
 
 #include <filesystem>
 #include <istream>

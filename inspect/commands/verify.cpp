@@ -1,14 +1,14 @@
-#include "files/json.h"
 #include "inspect/commands/shared.h"
-#include "run/baselines.h"
+#include "run/internal/baselines.h"
+#include "run/internal/run_directory.h"
 #include "run/metrics.h"
-#include "run/run_directory.h"
+#include "tokenizers/internal/json.h"
 
-#include <heed/data/tasks/jsonl.h>
 #include <heed/explain/golden.h>
-#include <heed/files/safetensors.h>
 #include <heed/files/text_file.h>
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/datasets/jsonl.h>
+#include <heed/formats/safetensors.h>
+#include <heed/formats/saved_model.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -65,7 +65,7 @@ const causeGroups = [
 
 const findings = (texts) => texts.map((text) => el('li', {}, inWords(text)));
 
-// The verdict comes from causes_verdict() of inspect/views/view.h.
+// The verdict comes from causes_verdict() of views/view.h.
 function headline({verdict, left_out}) {
   return [
     el('h2', {}, 'Is the attention the cause?'), el('p', {class: 'verdict'}, inWords(verdict[0] ?? left_out[0])),

@@ -18,7 +18,7 @@ function setTheme(name) {
   scales.signed = new Scale(isDark() ? both.map(darker) : both, -1, 1);
 }
 
-// Orange for negative numbers. Each stop has the lightness of the blue stop in inspect/views/colour.h.
+// Orange for negative numbers. Each stop has the lightness of the blue stop in views/colour.h.
 const orangeStops = [[248, 250, 252], [255, 222, 196], [255, 192, 141], [247, 160, 88], [228, 126, 40], [196, 94, 13], [152, 68, 8], [112, 45, 6]];
 // Inverts the lightness: in the dark theme 0 is dark and large numbers are light.
 const darker = ([r, g, b]) => {

@@ -1,6 +1,6 @@
 #include "inspect/page/computed_fields.h"
 
-#include "models/formats/config_json.h"
+#include "formats/internal/config_json.h"
 
 #include <fmt/format.h>
 

@@ -215,7 +215,7 @@ const headsView = {
   },
 };
 
-// Returns the weight that tells most about a head, like telling_weight() of inspect/views/shown_heads.h: {weight, to, beyond}. A weight
+// Returns the weight that tells most about a head, like telling_weight() of views/shown_heads.h: {weight, to, beyond}. A weight
 // from the token to a neighbour counts as far as it is `beyond` what the head's other tokens put on theirs.
 function tellingWeight({tokens, attention, token}, layer, head) {
   const T = tokens.length, weights = attention.of(layer, head), sinks = sinksOf({tokens});

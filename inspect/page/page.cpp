@@ -3,8 +3,8 @@
 #include "inspect/page/encode.h"
 #include "inspect/page/page_facts.h"
 #include "inspect/page/page_source.h"
-#include "inspect/views/colour.h"
-#include "inspect/views/shown_heads.h"
+#include "views/colour.h"
+#include "views/shown_heads.h"
 
 #include <heed/version.h>
 

@@ -1,9 +1,9 @@
 #include "inspect/page/page_causes.h"
 
 #include "inspect/run_studies.h"
-#include "inspect/views/view.h"
-#include "run/baselines.h"
-#include "run/program.h"
+#include "run/internal/baselines.h"
+#include "run/internal/program.h"
+#include "views/view.h"
 
 #include <heed/autograd/machine.h>
 #include <heed/explain/studies/report.h>

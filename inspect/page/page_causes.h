@@ -1,6 +1,6 @@
 #pragma once
-#include "files/json.h"
 #include "inspect/progress.h"
+#include "tokenizers/internal/json.h"
 
 #include <heed/models/reading.h>
 

@@ -1,7 +1,7 @@
 #include "inspect/page/page_facts.h"
 
-#include "inspect/views/shown_heads.h"
-#include "inspect/views/written_tokens.h"
+#include "views/shown_heads.h"
+#include "views/written_tokens.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/explain/studies/induction_scores.h>

@@ -1,9 +1,9 @@
 #pragma once
-#include "files/json.h"
 #include "run/dump.h"
+#include "tokenizers/internal/json.h"
 
 #include <heed/explain/score_parts.h>
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/saved_model.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,10 +1,10 @@
 #include "inspect/page/page_model.h"
 
+#include "formats/internal/config_json.h"
 #include "inspect/page/computed_fields.h"
 #include "inspect/page/encode.h"
 #include "inspect/page/page_facts.h"
-#include "inspect/views/written_tokens.h"
-#include "models/formats/config_json.h"
+#include "views/written_tokens.h"
 
 #include <heed/autograd/ops.h>
 

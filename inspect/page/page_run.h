@@ -1,9 +1,9 @@
 #pragma once
-#include "files/json.h"
+#include "tokenizers/internal/json.h"
 
 #include <heed/explain/progress.h>
 #include <heed/explain/sentence_attention.h>
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/saved_model.h>
 
 #include <filesystem>
 #include <string>

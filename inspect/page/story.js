@@ -158,7 +158,7 @@ function inductionPart(now) {
   ];
 }
 
-// The verdict on the causes, from causes_verdict() of inspect/views/view.h.
+// The verdict on the causes, from causes_verdict() of views/view.h.
 function verdictPart(now) {
   const {causes} = runNow(), verdict = causes?.verdict[0], other = verdict && otherStep(causes, now);
   return verdict ? [el('p', {class: 'finding'}, el('b', {}, `Is the attention the cause${other ? ` at step ${other}` : ''}? `), inWords(verdict), ' ', button('Details', () => chooseTab(views.indexOf(causesView))))] : [];

@@ -58,7 +58,7 @@ const isMark = (cluster) => /^[\p{P}\p{S}]/u.test(cluster);
 const isLetter = (cluster) => !isSpace(cluster) && !isMark(cluster);
 const joinsLetters = (cluster) => ['\'', '’', '-', '‐', '‑'].includes(cluster);
 
-// Equals Tokenizer::of_text() in data/tokenize.h.
+// Equals Tokenizer::of_text() in tokenizers/tokenize.h.
 function tokenizeText(text, split, numbers) {
   if (split === 'subwords') return subwordsOf(text, numbers);
   if (split === 'characters') return [...text];
@@ -76,7 +76,7 @@ function tokenizeText(text, split, numbers) {
   return tokens;
 }
 
-// Equals tokenize() in data/tokenize.h. split: 'words' or 'characters'. With `ofText`, calls tokenizeText().
+// Equals tokenize() in tokenizers/tokenize.h. split: 'words' or 'characters'. With `ofText`, calls tokenizeText().
 function tokenize(text, split, ofText = false, numbers = null) {
   if (ofText) return tokenizeText(text, split, numbers);
   const clusters = clustersOf(text), tokens = [];
@@ -95,7 +95,7 @@ function tokenize(text, split, ofText = false, numbers = null) {
   return tokens;
 }
 
-// Parses brackets in a text, like without_brackets() in data/marked_text.h: {text, places: [[begin, end]], problem}.
+// Parses brackets in a text, like without_brackets() in tokenizers/marked_text.h: {text, places: [[begin, end]], problem}.
 function withoutBrackets(marked) {
   const places = [];
   let text = '', open = false, problem = null;

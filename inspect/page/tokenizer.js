@@ -1,5 +1,5 @@
-// Cuts texts into subwords: the learned ones of data/subwords.h, or those of a tokenizer.json made of these parts, as
-// data/tokenizers/pretrained_tokenizer.h does. page_tokenizer() of page_model.cpp lists the parts.
+// Cuts texts into subwords: the learned ones of tokenizers/subwords.h, or those of a tokenizer.json made of these parts, as
+// tokenizers/pretrained_tokenizer.h does. page_tokenizer() of page_model.cpp lists the parts.
 const byteName = (byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
 const bytesIn = (text) => new TextEncoder().encode(text);
 

@@ -3,8 +3,8 @@
 #include "inspect/continuation.h"
 #include "inspect/page/encode.h"
 #include "inspect/page/page_facts.h"
-#include "inspect/views/view.h"
-#include "inspect/views/written_tokens.h"
+#include "views/view.h"
+#include "views/written_tokens.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>

@@ -1,7 +1,7 @@
 #pragma once
-#include "files/json.h"
+#include "tokenizers/internal/json.h"
 
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/saved_model.h>
 
 #include <functional>
 #include <string>

@@ -2,7 +2,7 @@
 #include "tests/catch.h"
 #include "tests/scratch.h"
 
-#include <heed/files/safetensors.h>
+#include <heed/formats/safetensors.h>
 
 using namespace heed;
 using namespace heed::bench;

@@ -3,7 +3,7 @@
 #include "tests/catch.h"
 #include "tests/scratch.h"
 
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/saved_model.h>
 #include <heed/run/run_writer.h>
 
 #include <cstdio>

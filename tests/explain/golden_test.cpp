@@ -3,8 +3,8 @@
 #include "tests/scratch.h"
 
 #include <heed/explain/golden.h>
-#include <heed/files/safetensors.h>
-#include <heed/models/formats/hugging_face.h>
+#include <heed/formats/hugging_face.h>
+#include <heed/formats/safetensors.h>
 
 #include <filesystem>
 

@@ -1,9 +1,9 @@
 #include "tests/models/random_models.h"
 
-#include "inspect/views/view.h"
-#include "models/formats/config_json.h"
+#include "formats/internal/config_json.h"
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
+#include "views/view.h"
 
 #include <heed/explain/attribution.h>
 #include <heed/explain/score_parts.h>

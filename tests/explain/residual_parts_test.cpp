@@ -1,4 +1,4 @@
-#include "models/formats/config_json.h"
+#include "formats/internal/config_json.h"
 #include "tests/catch.h"
 #include "tests/golden.h"
 #include "tests/message.h"

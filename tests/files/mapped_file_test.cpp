@@ -5,7 +5,7 @@
 #include <heed/autograd/ops.h>
 #include <heed/files/file.h>
 #include <heed/files/mapped_file.h>
-#include <heed/files/safetensors.h>
+#include <heed/formats/safetensors.h>
 
 #include <array>
 #include <csignal>

@@ -1,7 +1,7 @@
 // A bAbI file is rejected, or its queries and antecedents lie within its stories.
 #include "tests/fuzz/fuzz.h"
 
-#include <heed/data/tasks/babi.h>
+#include <heed/formats/datasets/babi.h>
 
 using namespace heed;
 

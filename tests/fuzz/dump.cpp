@@ -1,7 +1,7 @@
 // An attention dump is rejected, or every view shows it.
-#include "inspect/views/picture.h"
-#include "inspect/views/view.h"
 #include "tests/fuzz/fuzz.h"
+#include "views/picture.h"
+#include "views/view.h"
 
 using namespace heed;
 

@@ -1,8 +1,8 @@
 // A GGUF file is rejected, or it gives a model and a tokenizer.
-#include "models/formats/gguf/gguf_config.h"
+#include "formats/gguf/gguf_config.h"
 #include "tests/fuzz/fuzz.h"
 
-#include <heed/models/formats/gguf.h>
+#include <heed/formats/gguf.h>
 
 using namespace heed;
 

@@ -5,8 +5,8 @@
 
 #include <heed/explain/sentence_attention.h>
 #include <heed/files/file.h>
-#include <heed/files/safetensors.h>
-#include <heed/models/formats/hugging_face.h>
+#include <heed/formats/hugging_face.h>
+#include <heed/formats/safetensors.h>
 
 using namespace heed;
 

@@ -1,7 +1,7 @@
 // Annotated sentences are rejected, or survive writing and reading.
 #include "tests/fuzz/fuzz.h"
 
-#include <heed/data/tasks/jsonl.h>
+#include <heed/formats/datasets/jsonl.h>
 
 using namespace heed;
 

@@ -1,6 +1,6 @@
 // A saved model is rejected, or shown, and answers or names a value that is not finite.
-#include "inspect/views/view.h"
 #include "tests/fuzz/fuzz.h"
+#include "views/view.h"
 
 #include <heed/autograd/record.h>
 #include <heed/explain/sentence_attention.h>

@@ -1,7 +1,7 @@
 // A safetensors file is rejected, or survives writing and reading.
 #include "tests/fuzz/fuzz.h"
 
-#include <heed/files/safetensors.h>
+#include <heed/formats/safetensors.h>
 
 #include <cstring>
 

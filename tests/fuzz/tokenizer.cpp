@@ -1,7 +1,7 @@
 // A tokenizer.json is rejected, or it splits texts into tokens that lie within them, and decodes these.
 #include "tests/fuzz/fuzz.h"
 
-#include <heed/data/tokenizers/pretrained_tokenizer.h>
+#include <heed/tokenizers/pretrained_tokenizer.h>
 
 #include <optional>
 #include <vector>

@@ -1,7 +1,9 @@
 // Text is rejected, or split completely into characters and tokens, and made safe for a terminal.
 #include "tests/fuzz/fuzz.h"
 
-#include <heed/data/tokenize.h>
+#include <heed/files/utf8.h>
+#include <heed/tokenizers/graphemes.h>
+#include <heed/tokenizers/tokenize.h>
 
 using namespace heed;
 

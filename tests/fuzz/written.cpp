@@ -1,7 +1,7 @@
 // Tensors with arbitrary names, shapes and metadata are rejected, or survive writing and reading.
 #include "tests/fuzz/fuzz.h"
 
-#include <heed/files/safetensors.h>
+#include <heed/formats/safetensors.h>
 
 #include <cstring>
 #include <vector>

@@ -2,16 +2,16 @@
 
 #include "inspect/output_file.h"
 #include "inspect/run_studies.h"
-#include "inspect/views/picture.h"
-#include "run/program.h"
+#include "run/internal/program.h"
 #include "tests/catch.h"
 #include "tests/inspect/inspected_run.h"
 #include "tests/message.h"
 #include "tests/scratch.h"
+#include "views/picture.h"
 
-#include <heed/data/tasks/jsonl.h>
 #include <heed/explain/score_parts.h>
 #include <heed/files/file.h>
+#include <heed/formats/datasets/jsonl.h>
 #include <heed/version.h>
 
 #include <fmt/ranges.h>

@@ -1,7 +1,7 @@
 #include "inspect/continuation.h"
 
 #include "inspect/command.h"
-#include "run/program.h"
+#include "run/internal/program.h"
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
 #include "tests/message.h"

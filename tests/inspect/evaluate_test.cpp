@@ -1,10 +1,10 @@
-#include "files/json.h"
+#include "tests/formats/hugging_face/copied_model.h"
 #include "tests/inspect/inspected_run.h"
 #include "tests/inspect/pretrained_model.h"
-#include "tests/models/formats/hugging_face/copied_model.h"
+#include "tokenizers/internal/json.h"
 
-#include <heed/data/tasks/jsonl.h>
 #include <heed/files/file.h>
+#include <heed/formats/datasets/jsonl.h>
 
 using namespace heed;
 

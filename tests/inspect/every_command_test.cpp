@@ -1,12 +1,12 @@
-#include "files/json.h"
-#include "run/program.h"
+#include "run/internal/program.h"
 #include "tests/catch.h"
 #include "tests/inspect/inspected_run.h"
 #include "tests/inspect/pretrained_model.h"
 #include "tests/scratch.h"
+#include "tokenizers/internal/json.h"
 
-#include <heed/data/tasks/jsonl.h>
 #include <heed/files/file.h>
+#include <heed/formats/datasets/jsonl.h>
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 #pragma once
 #include "inspect/command.h"
-#include "run/program.h"
+#include "run/internal/program.h"
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
 #include "tests/message.h"

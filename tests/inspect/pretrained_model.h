@@ -1,6 +1,6 @@
 #pragma once
-#include "files/json.h"
 #include "tests/inspect/inspected_run.h"
+#include "tokenizers/internal/json.h"
 
 #include <string>
 

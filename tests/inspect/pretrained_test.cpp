@@ -1,12 +1,12 @@
-#include "run/program.h"
+#include "run/internal/program.h"
 #include "tests/catch.h"
+#include "tests/formats/hugging_face/copied_model.h"
 #include "tests/inspect/pretrained_model.h"
 #include "tests/message.h"
-#include "tests/models/formats/hugging_face/copied_model.h"
 #include "tests/scratch.h"
 
 #include <heed/files/file.h>
-#include <heed/models/formats/hugging_face.h>
+#include <heed/formats/hugging_face.h>
 
 using namespace heed;
 

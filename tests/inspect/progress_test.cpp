@@ -5,7 +5,7 @@
 #include "tests/terminal.h"
 
 #include <heed/files/file.h>
-#include <heed/files/utf8.h>
+#include <heed/tokenizers/graphemes.h>
 
 #include <algorithm>
 #include <fcntl.h>

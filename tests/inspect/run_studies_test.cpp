@@ -1,14 +1,14 @@
 #include "inspect/run_studies.h"
 
-#include "inspect/views/view.h"
 #include "tests/catch.h"
 #include "tests/explain/studies/helpers.h"
 #include "tests/inspect/sample.h"
 #include "tests/message.h"
 #include "tests/scratch.h"
+#include "views/view.h"
 
-#include <heed/data/tasks/jsonl.h>
 #include <heed/files/file.h>
+#include <heed/formats/datasets/jsonl.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 #include "run/dump.h"
-#include "run/run_directory.h"
+#include "run/internal/run_directory.h"
 #include "tests/models/sample.h"
 
 #include <heed/explain/sentence_attention.h>

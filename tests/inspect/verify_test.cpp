@@ -1,13 +1,13 @@
 #include "inspect/command.h"
-#include "run/program.h"
+#include "run/internal/program.h"
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
 #include "tests/message.h"
 #include "tests/scratch.h"
 
-#include <heed/data/tasks/jsonl.h>
 #include <heed/files/file.h>
-#include <heed/files/safetensors.h>
+#include <heed/formats/datasets/jsonl.h>
+#include <heed/formats/safetensors.h>
 
 using namespace heed;
 

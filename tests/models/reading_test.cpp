@@ -2,7 +2,7 @@
 #include "tests/message.h"
 #include "tests/models/sample.h"
 
-#include <heed/data/tasks/text.h>
+#include <heed/formats/datasets/text.h>
 #include <heed/models/reading.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 #pragma once
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/saved_model.h>
 
 #include <cmath>
 #include <string>

@@ -2,7 +2,7 @@
 #include "choosing.h"
 #include "open.h"
 
-#include <heed/data/tasks/jsonl.h>
+#include <heed/formats/datasets/jsonl.h>
 
 #include <array>
 #include <cstdio>

@@ -1,5 +1,5 @@
 #pragma once
-#include "files/json.h"
+#include "tokenizers/internal/json.h"
 
 #include <filesystem>
 #include <functional>

@@ -1,9 +1,9 @@
 #pragma once
 #include "open.h"
-#include "run/baselines.h"
+#include "run/internal/baselines.h"
 
-#include <heed/data/tasks/candidates.h>
-#include <heed/data/tasks/jsonl.h>
+#include <heed/formats/datasets/candidates.h>
+#include <heed/formats/datasets/jsonl.h>
 
 namespace heed {
 

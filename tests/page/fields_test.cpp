@@ -1,6 +1,6 @@
 #include "browser.h"
+#include "formats/internal/config_json.h"
 #include "inspect/page/page_model.h"
-#include "models/formats/config_json.h"
 #include "open.h"
 #include "tests/models/random_models.h"
 #include "trying.h"

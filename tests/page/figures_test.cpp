@@ -1,10 +1,10 @@
 #include "browser.h"
 #include "choosing.h"
-#include "inspect/views/picture.h"
 #include "open.h"
 #include "trying.h"
+#include "views/picture.h"
 
-#include <heed/data/tasks/jsonl.h>
+#include <heed/formats/datasets/jsonl.h>
 
 // Whether the figures, names and messages of a page are right.
 using namespace heed;

@@ -5,8 +5,8 @@
 #include "tests/train/program.h"
 #include "trying.h"
 
-#include <heed/data/tokenize.h>
 #include <heed/explain/score_parts.h>
+#include <heed/tokenizers/tokenize.h>
 
 using namespace heed;
 

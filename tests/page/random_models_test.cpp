@@ -2,7 +2,7 @@
 
 #include "browser.h"
 #include "choosing.h"
-#include "models/formats/config_json.h"
+#include "formats/internal/config_json.h"
 #include "open.h"
 #include "trying.h"
 

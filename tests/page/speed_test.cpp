@@ -2,7 +2,7 @@
 #include "open.h"
 
 #include <heed/autograd/random.h>
-#include <heed/data/tasks/jsonl.h>
+#include <heed/formats/datasets/jsonl.h>
 
 #include <fmt/ranges.h>
 

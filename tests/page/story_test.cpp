@@ -1,7 +1,7 @@
 #include "browser.h"
 #include "open.h"
 
-#include <heed/data/tasks/jsonl.h>
+#include <heed/formats/datasets/jsonl.h>
 
 // The first view of a page of any run, and its text.
 using namespace heed;

@@ -5,7 +5,7 @@
 #include "tests/golden_lines.h"
 #include "trying.h"
 
-#include <heed/data/tokenize.h>
+#include <heed/tokenizers/tokenize.h>
 
 #include <filesystem>
 #include <set>

@@ -1,10 +1,10 @@
 #include "browser.h"
 #include "inspect/run_studies.h"
-#include "inspect/views/view.h"
 #include "open.h"
 #include "trying.h"
+#include "views/view.h"
 
-#include <heed/data/tasks/jsonl.h>
+#include <heed/formats/datasets/jsonl.h>
 
 // How a page shows the models that dump.weights stores.
 using namespace heed;

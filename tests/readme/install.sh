@@ -45,7 +45,7 @@ done
 
 # g++ is the compiler of the build. For a shared library it also gets the directory of the library, as the page says.
 compiler='g++() { command "$CXX" "$@"; }'
-[ ! -e build/lib/libheed.so ] || compiler='g++() { command "$CXX" "$@" "-Wl,-rpath,$HOME/heed/lib"; }'
+[ ! -e build/lib/libheed-core.so ] || compiler='g++() { command "$CXX" "$@" "-Wl,-rpath,$HOME/heed/lib"; }'
 for program in programs/*.cpp; do
   cp "$program" mine/mine.cpp
   { echo "$compiler"; echo 'set -x'; cat commands; } > script
@@ -77,6 +77,6 @@ for expected in 'cube passed' 'product passed' '[[ 1.  8.]' '[7 8](2, 3)'; do
 done
 
 cd heed/include/heed
-internal=$(find . -path '*/cpu/*' -o -name json.h)
+internal=$(find . -path '*/cpu/*' -o -path '*/internal/*' -o -path '*/pipeline/*')
 [ -z "$internal" ] || fail "installed, though internal:" "$internal"
 echo "$(find "$scratch/programs" -name '*.cpp' | wc -l) programs"

@@ -1,7 +1,7 @@
 // An operation of a program outside the tree, with the check of its gradient, and objects made before main() begins.
 #include <heed/data/tasks/coreference.h>
+#include <heed/formats/saved_model.h>
 #include <heed/heed.h>
-#include <heed/models/formats/saved_model.h>
 
 #include <iostream>
 

@@ -33,7 +33,7 @@ check() {  # check DIRECTORY MARCH: the options of heed's sources, and of mine.c
   [ "$(grep -oE -- '-march=[^ ]*' library | sort -u)" = "$2" ] || fail "expected heed compiled with '$2', got:" "$(head -1 library)"
   ! grep -qE -- '-Werror|-Wconversion' library || fail "heed's warnings are on:" "$(head -1 library)"
   ! grep -qE -- '-march|-fno-|-W|-O|-I *[^ ]*heed( |$)' mine || fail "heed's options reach mine.cpp:" "$(cat mine)"
-  targets=$(ninja -C "$1" -t targets all | grep -oE '^(train|inspect|bench|[a-z_]*_test|example_[a-z_]*|heed_[a-z_]*):' || true)
+  targets=$(ninja -C "$1" -t targets all | grep -oE '^(train|inspect|bench|[a-z_]*_test|example_[a-z_]*|heed_(train|inspect|views|programs|tests|bench)[a-z_]*):' || true)
   [ -z "$targets" ] || fail "expected the library alone, found targets:" "$targets"
 }
 

@@ -1,4 +1,4 @@
-#include "run/baselines.h"
+#include "run/internal/baselines.h"
 
 #include "tests/catch.h"
 #include "tests/explain/studies/bagged.h"
@@ -7,7 +7,7 @@
 
 #include <heed/data/overlap.h>
 #include <heed/files/file.h>
-#include <heed/files/safetensors.h>
+#include <heed/formats/safetensors.h>
 
 using namespace heed;
 

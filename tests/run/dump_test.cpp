@@ -5,7 +5,7 @@
 #include "tests/message.h"
 #include "tests/scratch.h"
 
-#include <heed/files/safetensors.h>
+#include <heed/formats/safetensors.h>
 
 #include <fstream>
 

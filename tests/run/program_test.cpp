@@ -1,4 +1,4 @@
-#include "run/program.h"
+#include "run/internal/program.h"
 
 #include "tests/catch.h"
 #include "tests/scratch.h"

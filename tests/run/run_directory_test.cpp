@@ -1,11 +1,11 @@
-#include "run/run_directory.h"
+#include "run/internal/run_directory.h"
 
 #include "tests/catch.h"
 #include "tests/message.h"
 #include "tests/scratch.h"
 
 #include <heed/files/file.h>
-#include <heed/files/safetensors.h>
+#include <heed/formats/safetensors.h>
 
 using namespace heed;
 namespace fs = std::filesystem;

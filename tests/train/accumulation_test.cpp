@@ -6,8 +6,8 @@
 #include "train/experiment.h"
 
 #include <heed/autograd/ops.h>
-#include <heed/data/tasks/jsonl.h>
 #include <heed/distributed/mean_gradients.h>
+#include <heed/formats/datasets/jsonl.h>
 #include <heed/models/predictions.h>
 
 #include <cmath>

@@ -5,8 +5,8 @@
 #include "tests/scratch.h"
 
 #include <heed/autograd/record.h>
-#include <heed/data/tasks/jsonl.h>
 #include <heed/files/file.h>
+#include <heed/formats/datasets/jsonl.h>
 
 #include <algorithm>
 #include <map>

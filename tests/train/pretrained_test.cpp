@@ -1,11 +1,11 @@
-#include "files/json.h"
 #include "tests/catch.h"
-#include "tests/data/tokenizers/small_tokenizer.h"
-#include "tests/models/formats/gguf_bytes.h"
+#include "tests/formats/gguf_bytes.h"
+#include "tests/tokenizers/small_tokenizer.h"
 #include "tests/train/program.h"
+#include "tokenizers/internal/json.h"
 
-#include <heed/files/safetensors.h>
-#include <heed/models/formats/hugging_face.h>
+#include <heed/formats/hugging_face.h>
+#include <heed/formats/safetensors.h>
 
 #include <algorithm>
 #include <map>

@@ -1,8 +1,8 @@
 #include "train/profile_report.h"
 
-#include "files/json.h"
 #include "tests/catch.h"
 #include "tests/scratch.h"
+#include "tokenizers/internal/json.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/files/file.h>

@@ -1,5 +1,5 @@
 #pragma once
-#include "run/program.h"
+#include "run/internal/program.h"
 #include "tests/scratch.h"
 
 #include <heed/files/file.h>

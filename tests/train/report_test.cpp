@@ -5,7 +5,7 @@
 #include "train/training.h"
 
 #include <heed/files/file.h>
-#include <heed/files/utf8.h>
+#include <heed/tokenizers/graphemes.h>
 
 #include <csignal>
 #include <sstream>

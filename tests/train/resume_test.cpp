@@ -1,10 +1,10 @@
-#include "files/json.h"
 #include "tests/catch.h"
 #include "tests/message.h"
 #include "tests/train/train_scratch.h"
+#include "tokenizers/internal/json.h"
 #include "train/config/keys.h"
 
-#include <heed/files/safetensors.h>
+#include <heed/formats/safetensors.h>
 
 #include <map>
 

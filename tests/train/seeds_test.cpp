@@ -1,11 +1,11 @@
 #include "train/seeds.h"
 
-#include "run/program.h"
+#include "run/internal/program.h"
 #include "tests/catch.h"
 #include "tests/message.h"
 #include "tests/train/program.h"
 
-#include <heed/data/tasks/jsonl.h>
+#include <heed/formats/datasets/jsonl.h>
 
 #include <cmath>
 #include <set>

@@ -1,6 +1,6 @@
-#include "files/json.h"
 #include "tests/catch.h"
 #include "tests/train/train_scratch.h"
+#include "tokenizers/internal/json.h"
 
 using namespace heed;
 namespace fs = std::filesystem;

@@ -9,7 +9,7 @@
 #include <heed/autograd/machine.h>
 #include <heed/autograd/ops.h>
 #include <heed/files/file.h>
-#include <heed/files/safetensors.h>
+#include <heed/formats/safetensors.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
-#include "files/json.h"
 #include "run/metrics.h"
 #include "tests/catch.h"
 #include "tests/train/train_scratch.h"
+#include "tokenizers/internal/json.h"
 
-#include <heed/files/safetensors.h>
+#include <heed/formats/safetensors.h>
 
 #include <cmath>
 

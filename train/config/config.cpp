@@ -9,6 +9,7 @@
 #include <heed/autograd/error.h>
 #include <heed/files/file.h>
 #include <heed/files/utf8.h>
+#include <heed/tokenizers/graphemes.h>
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 #pragma once
-#include <heed/data/tasks/tasks.h>
-#include <heed/models/formats/saved_model.h>
+#include <heed/formats/datasets/tasks.h>
+#include <heed/formats/saved_model.h>
 #include <heed/optim/optimizer.h>
 #include <heed/optim/schedule.h>
 

@@ -1,6 +1,6 @@
 #include "train/config/keys.h"
 
-#include "files/ascii.h"
+#include "files/internal/ascii.h"
 
 #include <heed/autograd/error.h>
 

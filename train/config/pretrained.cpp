@@ -1,10 +1,10 @@
 #include "train/config/pretrained.h"
 
-#include "models/formats/hugging_face/pretrained.h"
-#include "run/run_directory.h"
+#include "formats/hugging_face/pretrained.h"
+#include "run/internal/run_directory.h"
 #include "train/config/keys.h"
 
-#include <heed/models/formats/gguf.h>
+#include <heed/formats/gguf.h>
 
 #include <fmt/format.h>
 

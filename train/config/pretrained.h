@@ -1,5 +1,5 @@
 #pragma once
-#include "models/formats/description.h"
+#include "formats/internal/description.h"
 #include "train/config/config.h"
 
 #include <filesystem>

@@ -1,8 +1,8 @@
 #include "train/config/rules.h"
 
 #include <heed/autograd/error.h>
-#include <heed/data/tokenize.h>
 #include <heed/models/reading.h>
+#include <heed/tokenizers/tokenize.h>
 
 #include <algorithm>
 

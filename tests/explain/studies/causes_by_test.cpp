@@ -1,9 +1,9 @@
-#include "inspect/views/causes_by_view.h"
 #include "tests/explain/studies/helpers.h"
 #include "tests/inspect/inspected_run.h"
+#include "views/causes_by_view.h"
 
-#include <heed/data/tasks/jsonl.h>
 #include <heed/explain/studies/causes_by.h>
+#include <heed/formats/datasets/jsonl.h>
 
 using namespace heed;
 

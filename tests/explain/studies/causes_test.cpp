@@ -2,10 +2,10 @@
 #include "tests/message.h"
 #include "tests/scratch.h"
 
-#include <heed/data/tasks/jsonl.h>
 #include <heed/explain/intervention.h>
 #include <heed/explain/studies/causes.h>
 #include <heed/files/file.h>
+#include <heed/formats/datasets/jsonl.h>
 
 #include <map>
 

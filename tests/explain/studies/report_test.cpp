@@ -1,7 +1,7 @@
-#include "inspect/views/view.h"
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
 #include "tests/message.h"
+#include "views/view.h"
 
 #include <heed/data/overlap.h>
 #include <heed/explain/studies/report.h>

@@ -2,8 +2,8 @@
 #include "tests/message.h"
 
 #include <heed/explain/studies/sentence_causes.h>
-#include <heed/files/safetensors.h>
-#include <heed/models/formats/hugging_face.h>
+#include <heed/formats/hugging_face.h>
+#include <heed/formats/safetensors.h>
 
 using namespace heed;
 

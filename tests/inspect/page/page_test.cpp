@@ -1,18 +1,18 @@
 #include "inspect/page/page.h"
 
-#include "files/json.h"
 #include "inspect/page/page_facts.h"
 #include "inspect/page/page_model.h"
 #include "inspect/run_studies.h"
-#include "inspect/views/written_tokens.h"
 #include "tests/catch.h"
 #include "tests/inspect/inspected_run.h"
 #include "tests/inspect/sample.h"
 #include "tests/message.h"
 #include "tests/scratch.h"
+#include "tokenizers/internal/json.h"
+#include "views/written_tokens.h"
 
-#include <heed/data/tasks/jsonl.h>
 #include <heed/files/file.h>
+#include <heed/formats/datasets/jsonl.h>
 
 using namespace heed;
 

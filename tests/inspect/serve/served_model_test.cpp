@@ -1,10 +1,10 @@
 #include "inspect/serve/served_model.h"
 
-#include "data/tokenizers/pipeline/charsmap.h"
 #include "tests/catch.h"
 #include "tests/message.h"
 #include "tests/models/random_models.h"
 #include "tests/models/sample.h"
+#include "tokenizers/pipeline/charsmap.h"
 
 #include <heed/explain/attribution.h>
 #include <heed/explain/intervention.h>

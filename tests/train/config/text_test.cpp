@@ -2,7 +2,7 @@
 #include "tests/train/config/sample.h"
 #include "train/config/config.h"
 
-#include <heed/files/utf8.h>
+#include <heed/tokenizers/graphemes.h>
 
 #include <sstream>
 

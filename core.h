@@ -1,0 +1,21 @@
+#pragma once
+
+#include <heed/autograd/format.h>
+#include <heed/autograd/gradcheck/check.h>
+#include <heed/autograd/gradcheck/samples.h>
+#include <heed/autograd/machine.h>
+#include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
+#include <heed/autograd/profile.h>
+#include <heed/autograd/record.h>
+#include <heed/nn/block.h>
+#include <heed/nn/hook.h>
+#include <heed/nn/sampling.h>
+#include <heed/optim/clip.h>
+#include <heed/optim/optimizer.h>
+#include <heed/optim/schedule.h>
+#include <heed/optim/weight_average.h>
+#include <heed/version.h>
+
+/// Tensors with reverse-mode differentiation, layers and optimisers for attention, models, and their explanation.
+namespace heed {}

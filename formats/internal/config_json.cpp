@@ -1,0 +1,195 @@
+#include "formats/internal/config_json.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+namespace heed {
+namespace {
+
+constexpr int largest_size = 1 << 24;
+
+template <class T>
+concept Nested = requires(T& value) {
+  T::for_each_field(value, [](auto&&...) {});
+};
+
+struct FieldWriter {
+  Json& object;
+  void operator()(const char* name, bool value) { object[name] = value; }
+  void operator()(const char* name, Bias value) { object[name] = value == Bias::yes; }
+  template <HasNames E>
+  void operator()(const char* name, E value) {
+    object[name] = name_of(value);
+  }
+  template <class Number>
+  void operator()(const char* name, Number value, Number) {
+    object[name] = value;
+  }
+  template <class Number>
+  void operator()(const char* name, const std::vector<Number>& values, Number) {
+    object[name] = values;
+  }
+  template <Nested T>
+  void operator()(const char* name, const T& value) {
+    T::for_each_field(value, FieldWriter{object[name] = Json::object()});
+  }
+};
+
+// Assigns the fields that `object` has and notes their names.
+struct FieldReader {
+  const Json& object;
+  std::vector<std::string>& known;
+
+  const Json* found(const char* name) {
+    known.emplace_back(name);
+    const auto entry = object.find(name);
+    return entry == object.end() ? nullptr : &*entry;
+  }
+  void operator()(const char* name, int& value, int least) {
+    const Json* given = found(name);
+    if (!given) return;
+    if (!given->is_number_integer() || *given < least || *given > largest_size) {
+      fail("'{}' must be an integer from {} to {}, got {}", name, least, largest_size, format_json(*given));
+    }
+    value = *given;
+  }
+  void operator()(const char* name, double& value, double least) {
+    const Json* given = found(name);
+    if (!given) return;
+    if (!given->is_number() || !(given->get<double>() >= least && std::isfinite(given->get<double>()))) {
+      fail("'{}' must be a number from {} up, got {}", name, least, format_json(*given));
+    }
+    value = *given;
+  }
+  template <class Number>
+  void operator()(const char* name, std::vector<Number>& values, Number least) {
+    const Json* given = found(name);
+    if (!given) return;
+    if (!given->is_array()) fail("'{}' must be a list, got {}", name, format_json(*given));
+    values.clear();
+    for (const Json& element : *given) {
+      std::vector<std::string> unused;
+      FieldReader{{{name, element}}, unused}(name, values.emplace_back(), least);
+    }
+  }
+  void operator()(const char* name, bool& value) {
+    const Json* given = found(name);
+    if (!given) return;
+    if (!given->is_boolean()) fail("'{}' must be true or false, got {}", name, format_json(*given));
+    value = *given;
+  }
+  void operator()(const char* name, Bias& value) {
+    bool has_bias = value == Bias::yes;
+    (*this)(name, has_bias);
+    value = has_bias ? Bias::yes : Bias::no;
+  }
+  template <HasNames E>
+  void operator()(const char* name, E& value) {
+    const Json* given = found(name);
+    if (!given) return;
+    const auto named = given->is_string() ? value_named<E>(given->get<std::string>()) : std::nullopt;
+    if (!named) fail("'{}' must be one of {}, got {}", name, fmt::join(names_of<E>(), ", "), format_json(*given));
+    value = *named;
+  }
+  template <Nested T>
+  void operator()(const char* name, T& value) {
+    if (const Json* given = found(name)) read(*given, name, value);
+  }
+
+  template <class T>
+  static void read(const Json& object, const std::string& where, T& value, std::vector<std::string> known = {}) {
+    if (!object.is_object()) fail("'{}' must be an object, got {}", where, format_json(object));
+    T::for_each_field(value, FieldReader{object, known});
+    for (const auto& [name, given] : object.items()) {
+      if (std::find(known.begin(), known.end(), name) == known.end()) {
+        fail("'{}': unknown field '{}'{}", where, name, did_you_mean(name, known));
+      }
+    }
+  }
+};
+
+template <std::size_t... I>
+std::vector<std::string> kinds(std::index_sequence<I...>) {
+  return {std::variant_alternative_t<I, ModelConfig>::kind...};
+}
+
+// Returns the description of a model of version 0.1 in today's form.
+Json from_version_1(const Json& old) {
+  const Json& a = old.at("attention");
+  const auto value = [](const Json& object, const char* name, Json usual) { return object.value(name, usual); };
+  const bool is_decoder = value(old, "predicts", "answer") == "next", chooses = value(old, "answer", "word") != "word";
+  const bool is_rms = value(old, "norm", "layer") == "rms", has_output_bias = a.at("output_bias");
+  const Json norm = {{"kind", is_rms ? "rms" : "layer"}, {"epsilon", is_rms ? 1e-6 : 1e-5}};
+  Json attention = a;
+  attention.erase("normalised_heads");
+  attention["query_key_norm"] = value(a, "normalised_heads", "no") == "yes" ? "heads" : "none";
+  Json transformer = {
+      {"max_length", old.at("max_length")},
+      {"segments", old.at("sentences")},
+      {"layers", old.at("layers")},
+      {"causal", is_decoder},
+      {"embedding_scale", is_decoder ? 1.0 : std::sqrt(a.at("d_model").get<double>())},
+      {"positions", old.at("positions")},
+      {"block",
+       {{"attention", attention},
+        {"mlp",
+         {{"width", old.at("mlp")}, {"activation", value(old, "activation", "gelu")}, {"bias", has_output_bias}}},
+        {"norm", norm}}},
+      {"last_residual", is_decoder ? "yes" : "no"}};
+  if (chooses) {
+    return {{"kind", CandidateChooserConfig::kind},
+            {"transformer", transformer},
+            {"or_none", old.at("answer") == "candidate_or_none"}};
+  }
+  return {{"kind", is_decoder ? LanguageModelConfig::kind : WordAnswererConfig::kind},
+          {"transformer", transformer},
+          {"logits", {{"tied", value(old, "logits", "tied") == "tied"}, {"bias", !is_decoder}}}};
+}
+
+template <class Config>
+bool read_kind(const Json& json, const std::string& kind, int vocabulary, std::optional<ModelConfig>& result) {
+  if (kind != Config::kind) return false;
+  Config config;
+  FieldReader::read(json, kind, config, {"kind"});
+  config.transformer.vocabulary = vocabulary;
+  result = config;
+  return true;
+}
+
+template <std::size_t... I>
+ModelConfig read_any(const Json& json, const std::string& kind, int vocabulary, std::index_sequence<I...> all) {
+  std::optional<ModelConfig> result;
+  if ((read_kind<std::variant_alternative_t<I, ModelConfig>>(json, kind, vocabulary, result) || ...)) return *result;
+  fail("'kind' must be one of {}, got '{}'", fmt::join(kinds(all), ", "), kind);
+}
+
+using Kinds = std::make_index_sequence<std::variant_size_v<ModelConfig>>;
+
+}  // namespace
+
+Json to_json(const ModelConfig& config) {
+  return std::visit(
+      []<class Config>(const Config& one) {
+        Json object = {{"kind", Config::kind}};
+        Config::for_each_field(one, FieldWriter{object});
+        return object;
+      },
+      config);
+}
+
+ModelConfig model_config(const Json& json, int vocabulary) {
+  if (!json.is_object()) fail("expected an object, got {}", format_json(json));
+  if (json.contains("kind")) {
+    const Json& kind = json.at("kind");
+    return read_any(json, kind.is_string() ? kind.get<std::string>() : format_json(kind), vocabulary, Kinds());
+  }
+  try {
+    return model_config(from_version_1(json), vocabulary);
+  } catch (const Json::exception& error) {
+    fail("'kind' is missing, and it is not a description of version 0.1: {}", message_of(error));
+  }
+}
+
+}  // namespace heed

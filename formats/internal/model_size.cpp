@@ -1,0 +1,46 @@
+#include "formats/internal/model_size.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace heed {
+namespace {
+
+// Returns a lower bound on the parameters of this shape, with tied matrices.
+double least_elements(const ModelConfig& model) {
+  const TransformerConfig& config = transformer_of(model);
+  const AttentionConfig a = config.block.attention.complete();
+  const auto* masked = std::get_if<MaskedLanguageModelConfig>(&model);
+  const bool has_square = std::holds_alternative<CandidateChooserConfig>(model) || (masked && masked->transform);
+  const double d = a.d_model;
+  const double rows = 1.0 * config.vocabulary + config.segments +
+                      (config.positions == Positions::learned ? 1.0 * config.max_length + config.position_offset : 0);
+  return config.embedded() * rows + (has_square ? d * std::min(a.d_model, config.embedded()) : 0) +
+         d * ((config.shared_layers ? 1 : config.layers) *
+              (a.heads * (1.0 * a.d_k + a.d_v) + 2.0 * config.block.mlp.width));
+}
+
+}  // namespace
+
+void check_size(const ModelConfig& config, double elements) {
+  if (least_elements(config) > elements) {
+    fail("the model that it describes has at least {} parameters, but its tensors hold {}", least_elements(config),
+         elements);
+  }
+  constexpr int most_layers = 4096;  // a layer takes time and memory however few numbers it has
+  const int layers = transformer_of(config).layers;
+  if (layers > most_layers) {
+    fail("the model that it describes has {} layers; heed reads up to {}", layers, most_layers);
+  }
+}
+
+void check_finite(const std::string& name, const Tensor& values, const std::string& file) {
+  if (is_finite(values)) return;
+  const std::vector<double> all = values.to_vector();
+  const auto bad = std::ranges::find_if(all, [](double value) { return !std::isfinite(value); });
+  fail(
+      "{}: tensor '{}' {}: value {} (from 0) is {}, which is not finite; the file is damaged, or its training diverged",
+      file, name, to_string(values.shape()), bad - all.begin(), *bad);
+}
+
+}  // namespace heed

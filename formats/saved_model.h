@@ -1,0 +1,88 @@
+#pragma once
+#include <heed/data/vocabulary.h>
+#include <heed/models/model.h>
+#include <heed/tokenizers/tokenize.h>
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+/// A model with all that it takes to read a text with it.
+struct SavedModel {
+  Parameters parameters{};
+  std::optional<Model> network{};  ///< of these parameters
+  Vocabulary vocabulary{};
+  Tokenizer tokenizer{};
+  std::vector<std::string> queries{};  ///< words asked about in training
+  std::int64_t step = 0;
+  std::string pretrained_config{};         ///< config.json of the pretrained model that it was; else empty
+  std::vector<std::int32_t> end_tokens{};  ///< ids of the tokens with which a generated text ends; empty: none
+  /// Texts of files beside a pretrained config.json that export_hugging_face() writes again, by name: tokenizer_config.json,
+  /// special_tokens_map.json, chat_template.jinja and generation_config.json.
+  std::map<std::string, std::string> kept_files{};
+
+  /// Returns the model's transformer. Throws `Error` without a network.
+  const Transformer& transformer() const;
+  /// Returns the number of layers.
+  int layers() const { return transformer().config.layers; }
+  /// Returns the number of query heads per layer.
+  int heads() const { return transformer().config.heads(); }
+};
+
+/// Returns the model in float64, for sums whose terms cancel. It shares the matrices of `model`, which products widen, and
+/// copies vectors and positions.
+SavedModel in_float64(const SavedModel& model);
+
+/// Throws `Error` when load_model() could not read what save_model() would write: the network is missing, or the vocabulary
+/// or the parameters are not those of its configuration.
+void check_saved(const SavedModel& model);
+
+/// Writes a model to a safetensors file that describes itself: all parameters, and in the metadata
+///
+///     heed.model       JSON: {"kind":"language_model","transformer":{...},"logits":{...}}
+///     heed.vocabulary  JSON: the tokens, in the order of their ids
+///     heed.queries     JSON: words asked about in training
+///     heed.unknown     the token that stands for unknown words, where there is one
+///     heed.split       how a text becomes tokens: words, characters, bytes or subwords
+///     heed.of          "text" when spaces are part of the tokens
+///     heed.subwords    JSON: bytes of the SentencePiece model, with split subwords
+///     heed.tokenizer   tokenizer.json of a pretrained model, in place of heed.subwords
+///     heed.pretrained  config.json of a pretrained model
+///     heed.end_tokens  JSON: ids of the tokens with which a generated text ends
+///     heed.step        training step
+///     heed.NAME        text of the file NAME of `kept_files`, such as heed.tokenizer_config.json
+///
+/// The file appears whole or not at all. Throws as check_saved() does, and `FileError`.
+void save_model(const std::filesystem::path& path, const SavedModel& model);
+
+/// How a model is loaded.
+struct Loading {
+  /// Leaves the matrices of a pretrained model in its files, which are mapped to memory (MappedFile), with the type that
+  /// they have there: the model computes the same numbers, but only matrices of F32 can be trained. By default all
+  /// parameters are float32 copies.
+  bool mapped = false;
+  /// Receives the share of the weights that is read, from 0 to 1.
+  std::function<void(double share)> progress{};
+};
+
+/// Returns whether `path` is a pretrained model: a directory that load_hugging_face() reads, or a GGUF file.
+bool is_pretrained(const std::filesystem::path& path);
+
+/// Returns the pretrained models in a directory, in its directory `snapshots`, and in those of the models in Hugging Face's
+/// cache: for messages that name them.
+std::vector<std::string> models_in(const std::filesystem::path& directory);
+
+/// Reads a model that save_model() wrote, that of a run directory, or a pretrained one (load_hugging_face(), load_gguf()). Throws
+/// `Error` when the file is not one or holds a value that is not finite. It allocates no more than the file's own tensors
+/// justify.
+SavedModel load_model(const std::filesystem::path& path, const Loading& loading = {});
+
+/// Returns the training step of the model in a file without reading its parameters; 0 where load_model() would throw.
+std::int64_t saved_step(const std::filesystem::path& path);
+
+}  // namespace heed

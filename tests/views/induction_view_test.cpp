@@ -1,0 +1,45 @@
+#include "views/induction_view.h"
+
+#include "tests/catch.h"
+#include "tests/inspect/sample.h"
+
+using namespace heed;
+
+namespace {
+
+// a b a b: one layer of two heads. The first attends to the previous token, the second to the token that followed an
+// earlier occurrence.
+Dump repeated_dump() {
+  const std::vector<double> previous{1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0.5, 0.5};
+  const std::vector<double> induction{1, 0, 0, 0, 0, 1, 0, 0, 0, 0.75, 0.25, 0, 0, 0, 0.25, 0.75};
+  std::vector<double> both = previous;
+  both.insert(both.end(), induction.begin(), induction.end());
+  return {100,
+          {{.tokens = {"a", "b", "a", "b"},
+            .query = 3,
+            .antecedent = 2,
+            .predicted = "a",
+            .probability = 1,
+            .layers = {tensor({2, 4, 4}, both)}}}};
+}
+
+}  // namespace
+
+TEST_CASE("induction_view shows the scores of every head and the loss per step") {
+  Metrics line;
+  line.step = 100;
+  line.held_out.loss = 1.25;
+  CHECK(induction_view({repeated_dump()}, {line}, {}) ==
+        "Largest scores in the watched sentences at step 100: previous token 0.83 in\n"
+        "layer 1 head 1, induction 0.75 in layer 1 head 1.\n"
+        "prev: mean weight from a token to the one before it; ind: to the token that\n"
+        "followed its earlier occurrence, over 2 tokens that occur again.\n"
+        "\n"
+        "                   layer 1.1   layer 1.2\n"
+        "  step      loss   prev  ind   prev  ind\n"
+        "   100    1.2500   0.83 0.75   0.33 0.50\n");
+  CHECK(induction_view({repeated_dump()}, {}, {.terminal = {}, .layer = {}, .head = 2})
+            .ends_with("                   layer 1.2\n"
+                       "  step      loss   prev  ind\n"
+                       "   100         -   0.33 0.50\n"));
+}
