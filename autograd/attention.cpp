@@ -15,6 +15,10 @@
 #include <utility>
 
 namespace heed {
+
+template <>
+inline constexpr bool holds_no_tensor<Mask> = true;
+
 namespace {
 
 // Returns the number of query heads per key head: 1 when their numbers are equal, or for one head without an axis.
@@ -141,16 +145,14 @@ AttentionResult attention_composed(Tensor Q, Tensor K, Tensor V, const Mask& mas
   return {all.output, all.weights};
 }
 
-// P  = softmax(S), a separate output if requested
-// dS = P (dP - sum(P dP)) scale, dQ = dS K, dK = dS^T Q
-static const Operation weights_operation("attention weights",
+static const Operation weights_operation("attention weights", "P = softmax(scale Q K^T)",
+                                         "dQ = dS K, dK = dS^T Q, with dS = scale P (dP - sum(P dP))",
                                          [] { return attention_samples(AttentionOutput::weights); });
 
-// O  = P V
-// dV = P^T dO, and with dP = dO V^T: dQ and dK as above, dbias = P (dP - sum(P dP)). Keeps Q, K, V, O, the bias and two
-// numbers per query.
 static const Operation attention_operation(
-    "attention", [] { return attention_samples(AttentionOutput::output); }, Broadcasting::yes);
+    "attention", "O = P V, P = softmax(S), S = cap(scale Q K^T) + bias",
+    "dQ = dT K, dK = dT^T Q, dV = P^T dO, dbias = dS, with dP = dO V^T, dS = P (dP - sum(P dP)), dT = scale cap' dS",
+    [] { return attention_samples(AttentionOutput::output); }, Broadcasting::yes);
 
 // Attends with equally many heads of Q, K and V, whose shapes are checked.
 static AttentionParts attend(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {
@@ -171,21 +173,21 @@ static AttentionParts attend(const Tensor& Q, const Tensor& K, const Tensor& V, 
   cpu::AttentionForward f = cpu::attention_forward(Q, K, V, terms, want_weights);
   const Tensor P = std::exchange(f.weights, {});
   AttentionParts result;
-  auto gradients = [Q, K, V, terms, f](const Tensor& dO, const NeedsInputGrad& needs_input_grad) {
-    const bool want_dbias = terms.bias.defined() && needs_input_grad[3];
-    const auto [dQ, dK, dV, dbias] = cpu::attention_backward(Q, K, V, terms, f, dO, want_dbias);
-    std::vector<Tensor> all{dQ, dK, dV};
-    if (terms.bias.defined()) all.push_back(dbias);
-    return all;
-  };
-  result.output = options.bias.defined()
-                      ? record(attention_operation, {&Q, &K, &V, &options.bias}, f.output, std::move(gradients))
-                      : record(attention_operation, {&Q, &K, &V}, f.output, std::move(gradients));
+  result.output =
+      record(attention_operation, {&Q, &K, &V, &options.bias}, f.output,
+             Saved(Q, K, V, terms.mask, terms.bias, f.output, f.row_max, f.inverse_row_sum),
+             [scale, cap = options.soft_cap](const Tensor& dO, const NeedsInputGrad& needs, auto& q, auto& k, auto& v,
+                                             auto& mask, auto& bias, auto& O, auto& row_max, auto& inverse_row_sum) {
+               const auto [dQ, dK, dV, dbias] = cpu::attention_backward(
+                   q, k, v, {mask, scale, cap, bias}, {O, {}, row_max, inverse_row_sum}, dO, needs[3]);
+               return std::vector{dQ, dK, dV, dbias};
+             });
   if (!want_weights) return result;
-  result.weights = record(weights_operation, {&Q, &K}, P, [Q, K, P, scale](const Tensor& dP) {
-    const Tensor dS = P * (dP - sum(dP * P, {-1}, true)) * scale;
-    return std::vector{matmul(dS, K), matmul(transpose(dS), Q)};
-  });
+  result.weights =
+      record(weights_operation, {&Q, &K}, P, Saved(Q, K, P), [scale](const Tensor& dy, auto& q, auto& k, auto& p) {
+        const Tensor dS = p * (dy - sum(dy * p, {-1}, true)) * scale;
+        return std::vector{matmul(dS, k), matmul(transpose(dS), q)};
+      });
   return result;
 }
 

@@ -21,9 +21,9 @@ To rounded(From x) {
 
 }  // namespace
 
-// y = x in another dtype        dx = dy in x's dtype
 static const Operation cast_operation(
-    "cast", Samples::none("differences are accurate only in float64, which cast() leaves as it is; a test converts"));
+    "cast", "y = x in another dtype", "dx = dy in x's dtype",
+    Samples::none("differences are accurate only in float64, which cast() leaves as it is; a test converts"));
 Tensor Tensor::to(DType dtype) const {
   check_defined("to", {this});
   if (dtype == dtype_) return *this;
@@ -44,7 +44,8 @@ Tensor Tensor::to(DType dtype) const {
       });
     });
   }
-  return record(cast_operation, {this}, y, [from = dtype_](const Tensor& dy) { return std::vector{dy.to(from)}; });
+  return record(cast_operation, {this}, y, Saved(),
+                [from = dtype_](const Tensor& dy) { return std::vector{dy.to(from)}; });
 }
 
 Tensor cast(const Tensor& x, DType dtype) {

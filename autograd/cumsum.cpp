@@ -7,23 +7,23 @@
 
 namespace heed {
 
-// y_j = sum of x_i for i <= j          dx_i = sum of dy_j for j >= i
-static const Operation cumsum_operation("cumsum", [] {
-  std::vector<GradientSample> samples;
-  for (const bool exclusive : {false, true}) {
-    for (const bool reversed : {false, true}) {
-      for (const auto& [shape, axis] : {std::pair<Shape, int>{{4}, 0}, {{2, 3, 2}, 1}, {{3, 2}, 0}, {{2, 0}, 1}}) {
-        samples.push_back({fmt::format("{} along {}{}{}", to_string(shape), axis, exclusive ? " exclusive" : "",
-                                       reversed ? " reversed" : ""),
-                           {{shape}},
-                           [a = axis, exclusive, reversed](auto& x) {
-                             return cumsum(x[0], a, {exclusive, reversed});
-                           }});
+static const Operation cumsum_operation(
+    "cumsum", "y[j] = sum of x[i] for i <= j", "dx[i] = sum of dy[j] for j >= i", [] {
+      std::vector<GradientSample> samples;
+      for (const bool exclusive : {false, true}) {
+        for (const bool reversed : {false, true}) {
+          for (const auto& [shape, axis] : {std::pair<Shape, int>{{4}, 0}, {{2, 3, 2}, 1}, {{3, 2}, 0}, {{2, 0}, 1}}) {
+            samples.push_back({fmt::format("{} along {}{}{}", to_string(shape), axis, exclusive ? " exclusive" : "",
+                                           reversed ? " reversed" : ""),
+                               {{shape}},
+                               [a = axis, exclusive, reversed](auto& x) {
+                                 return cumsum(x[0], a, {exclusive, reversed});
+                               }});
+          }
+        }
       }
-    }
-  }
-  return samples;
-});
+      return samples;
+    });
 Tensor cumsum(const Tensor& x, int axis, const CumsumOptions& options) {
   check_defined("cumsum", {&x});
   const int a = checked_axis("cumsum", axis, x.rank());
@@ -57,7 +57,7 @@ Tensor cumsum(const Tensor& x, int axis, const CumsumOptions& options) {
       for (; row < end; ++row) sum_rows.template operator()<1>(row);
     });
   });
-  return record(cumsum_operation, {&x}, y, [a, options](const Tensor& dy) {
+  return record(cumsum_operation, {&x}, y, Saved(), [a, options](const Tensor& dy) {
     return std::vector{cumsum(dy, a, {options.exclusive, !options.reversed})};
   });
 }

@@ -15,37 +15,37 @@ void detail::fail_assignment(const Tensor& variable, char sign) {
       sign, described(variable));
 }
 
-// y = a + b        da = dy, db = dy
 static const Operation add(
-    "add", [] { return broadcast_samples([](auto& a, auto& b) { return a + b; }); }, Broadcasting::yes);
+    "add", "y = a + b", "da = dy, db = dy", [] { return broadcast_samples([](auto& a, auto& b) { return a + b; }); },
+    Broadcasting::yes);
 Tensor operator+(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("add", a, b, [](auto u, auto v) { return u + v; });
-  return record(add, {&a, &b}, y, [](const Tensor& dy) { return std::vector{dy, dy}; });
+  return record(add, {&a, &b}, y, Saved(), [](const Tensor& dy) { return std::vector{dy, dy}; });
 }
 
-// y = a - b        da = dy, db = -dy
 static const Operation subtract(
-    "subtract", [] { return broadcast_samples([](auto& a, auto& b) { return a - b; }); }, Broadcasting::yes);
+    "subtract", "y = a - b", "da = dy, db = -dy",
+    [] { return broadcast_samples([](auto& a, auto& b) { return a - b; }); }, Broadcasting::yes);
 Tensor operator-(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("subtract", a, b, [](auto u, auto v) { return u - v; });
-  return record(subtract, {&a, &b}, y, [](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+  return record(subtract, {&a, &b}, y, Saved(), [](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
     return std::vector{dy, needs_input_grad[1] ? -dy : Tensor()};
   });
 }
 
-// y = a b          da = dy b, db = dy a
 static const Operation multiply(
-    "multiply", [] { return broadcast_samples([](auto& a, auto& b) { return a * b; }); }, Broadcasting::yes);
+    "multiply", "y = a b", "da = dy b, db = dy a",
+    [] { return broadcast_samples([](auto& a, auto& b) { return a * b; }); }, Broadcasting::yes);
 Tensor operator*(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("multiply", a, b, [](auto u, auto v) { return u * v; });
-  return record(multiply, {&a, &b}, y, [a, b](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
-    return std::vector{needs_input_grad[0] ? dy * b : Tensor(), needs_input_grad[1] ? dy * a : Tensor()};
-  });
+  return record(multiply, {&a, &b}, y, Saved(a, b),
+                [](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B) {
+                  return std::vector{needs[0] ? dy * B : Tensor(), needs[1] ? dy * A : Tensor()};
+                });
 }
 
-// y = a / b        da = dy / b, db = -dy a / b^2
 static const Operation divide(
-    "divide",
+    "divide", "y = a / b", "da = dy / b, db = -dy a / b^2",
     [] {
       return broadcast_samples([](auto& a, auto& b) { return a / b; }, Argument::Values::any,
                                Argument::Values::nonzero);
@@ -53,50 +53,47 @@ static const Operation divide(
     Broadcasting::yes);
 Tensor operator/(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("divide", a, b, [](auto u, auto v) { return u / v; });
-  return record(divide, {&a, &b}, y, [a, b](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
-    const Tensor da = dy / b;
-    return std::vector{da, needs_input_grad[1] ? -(da * a / b) : Tensor()};
+  return record(divide, {&a, &b}, y, Saved(a, b), [](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B) {
+    const Tensor da = dy / B;
+    return std::vector{da, needs[1] ? -(da * A / B) : Tensor()};
   });
 }
 
-// y = x + s        dx = dy
-static const Operation add_scalar("add scalar",
+static const Operation add_scalar("add scalar", "y = x + s", "dx = dy",
                                   [] { return unary_samples([](const Tensor& x) { return 2 + x - 0.5; }); });
 static Tensor plus(const char* name, const Tensor& x, double s) {
   const Tensor y = cpu::map(name, x, [s](auto v) { return v + static_cast<decltype(v)>(s); });
-  return record(add_scalar, {&x}, y, [](const Tensor& dy) { return std::vector{dy}; });
+  return record(add_scalar, {&x}, y, Saved(), [](const Tensor& dy) { return std::vector{dy}; });
 }
 Tensor operator+(const Tensor& x, double s) { return plus("add", x, s); }
 Tensor operator-(const Tensor& x, double s) { return plus("subtract", x, -s); }
 Tensor operator+(double s, const Tensor& x) { return plus("add", x, s); }
 
-// y = s x          dx = s dy
-static const Operation scale("multiply by scalar",
+static const Operation scale("multiply by scalar", "y = s x", "dx = s dy",
                              [] { return unary_samples([](const Tensor& x) { return 3 * x * 0.5; }); });
 static Tensor times_scalar(const char* name, const Tensor& x, double s) {
   const Tensor y = cpu::map(name, x, [s](auto v) { return v * static_cast<decltype(v)>(s); });
-  return record(scale, {&x}, y, [s](const Tensor& dy) { return std::vector{dy * s}; });
+  return record(scale, {&x}, y, Saved(), [s](const Tensor& dy) { return std::vector{dy * s}; });
 }
 Tensor operator*(const Tensor& x, double s) { return times_scalar("multiply", x, s); }
 Tensor operator*(double s, const Tensor& x) { return times_scalar("multiply", x, s); }
 Tensor operator-(const Tensor& x) { return times_scalar("negate", x, -1); }
 Tensor operator-(double s, const Tensor& x) { return plus("subtract", times_scalar("subtract", x, -1), s); }
 
-// y = x / s        dx = dy / s
-static const Operation divide_by("divide by scalar",
+static const Operation divide_by("divide by scalar", "y = x / s", "dx = dy / s",
                                  [] { return unary_samples([](const Tensor& x) { return x / 3; }); });
 Tensor operator/(const Tensor& x, double s) {
   const Tensor y = cpu::map("divide", x, [s](auto v) { return v / static_cast<decltype(v)>(s); });
-  return record(divide_by, {&x}, y, [s](const Tensor& dy) { return std::vector{dy / s}; });
+  return record(divide_by, {&x}, y, Saved(), [s](const Tensor& dy) { return std::vector{dy / s}; });
 }
 
-// y = s / x        dx = -dy y / x
-static const Operation divide_scalar("divide scalar", [] {
+static const Operation divide_scalar("divide scalar", "y = s / x", "dx = -dy y / x", [] {
   return unary_samples([](const Tensor& x) { return 2 / x; }, Argument::Values::nonzero);
 });
 Tensor operator/(double s, const Tensor& x) {
   const Tensor y = cpu::map("divide", x, [s](auto v) { return static_cast<decltype(v)>(s) / v; });
-  return record(divide_scalar, {&x}, y, [x, y](const Tensor& dy) { return std::vector{-(dy * y / x)}; });
+  return record(divide_scalar, {&x}, y, Saved(x, y),
+                [](const Tensor& dy, const Tensor& X, const Tensor& Y) { return std::vector{-(dy * Y / X)}; });
 }
 
 }  // namespace heed

@@ -26,8 +26,8 @@ Tensor times(const Tensor& dy, const Tensor& v, cpu::OnLanes<F, Ts...> f) {
 // Returns y = f(x), recorded with dx = dy df(x).
 template <class F, class D>
 Tensor function(const Operation& operation, const Tensor& x, F f, D df) {
-  return record(operation, {&x}, cpu::map(operation.name(), x, f),
-                [x, df](const Tensor& dy) { return std::vector{times(dy, x, df)}; });
+  return record(operation, {&x}, cpu::map(operation.name(), x, f), Saved(x),
+                [df](const Tensor& dy, const Tensor& X) { return std::vector{times(dy, X, df)}; });
 }
 
 // Samples with elements at least 0.05 apart, so that no difference crosses a = b; and one sample without the offset.
@@ -46,8 +46,8 @@ template <class Wins>
 Tensor choice(const Operation& operation, const Tensor& a, const Tensor& b, Wins wins) {
   const Tensor y =
       cpu::map(operation.name(), a, b, [wins](auto u, auto v) { return wins(u, v) || std::isnan(u) ? u : v; });
-  return record(operation, {&a, &b}, y, [a, b, wins](const Tensor& dy) {
-    const Tensor share = cpu::map("backward", a, b, [wins](auto u, auto v) {
+  return record(operation, {&a, &b}, y, Saved(a, b), [wins](const Tensor& dy, const Tensor& A, const Tensor& B) {
+    const Tensor share = cpu::map("backward", A, B, [wins](auto u, auto v) {
       using T = decltype(u);
       return wins(u, v) ? T{1} : wins(v, u) ? T{0} : T{0.5};
     });
@@ -57,63 +57,65 @@ Tensor choice(const Operation& operation, const Tensor& a, const Tensor& b, Wins
 
 }  // namespace
 
-// y = e^x          dx = dy y
-static const Operation exp_operation("exp", [] { return unary_samples(exp); });
+static const Operation exp_operation("exp", "y = e^x", "dx = dy y", [] { return unary_samples(exp); });
 Tensor exp(const Tensor& x) {
   const Tensor y = cpu::map("exp", x, on_lanes<double>([](auto v) { return cpu::exp(v); }));
-  return record(exp_operation, {&x}, y, [y](const Tensor& dy) { return std::vector{dy * y}; });
+  return record(exp_operation, {&x}, y, Saved(y),
+                [](const Tensor& dy, const Tensor& Y) { return std::vector{dy * Y}; });
 }
 
-// y = ln x         dx = dy / x
-static const Operation log_operation("log", [] { return unary_samples(log, Argument::Values::positive); });
+static const Operation log_operation("log", "y = ln x", "dx = dy / x",
+                                     [] { return unary_samples(log, Argument::Values::positive); });
 Tensor log(const Tensor& x) {
   const Tensor y = cpu::map("log", x, on_lanes([](auto v) { return cpu::log(v); }));
-  return record(log_operation, {&x}, y, [x](const Tensor& dy) { return std::vector{dy / x}; });
+  return record(log_operation, {&x}, y, Saved(x),
+                [](const Tensor& dy, const Tensor& X) { return std::vector{dy / X}; });
 }
 
-// y = sqrt(x)      dx = dy / (2 y)
-static const Operation sqrt_operation("sqrt", [] { return unary_samples(sqrt, Argument::Values::positive); });
+static const Operation sqrt_operation("sqrt", "y = sqrt(x)", "dx = dy / (2 y)",
+                                      [] { return unary_samples(sqrt, Argument::Values::positive); });
 Tensor sqrt(const Tensor& x) {
   const Tensor y = cpu::map("sqrt", x, [](auto v) { return std::sqrt(v); });
-  return record(sqrt_operation, {&x}, y, [y](const Tensor& dy) {
-    return std::vector{cpu::map("sqrt", dy, y, [](auto g, auto v) { return g / (v * 2); })};
+  return record(sqrt_operation, {&x}, y, Saved(y), [](const Tensor& dy, const Tensor& Y) {
+    return std::vector{cpu::map("sqrt", dy, Y, [](auto g, auto v) { return g / (v * 2); })};
   });
 }
 
-// y = x^2          dx = 2 x dy
-static const Operation square_operation("square", [] { return unary_samples(square); });
+static const Operation square_operation("square", "y = x^2", "dx = 2 x dy", [] { return unary_samples(square); });
 Tensor square(const Tensor& x) {
   return function(
       square_operation, x, [](auto v) { return v * v; }, [](auto v) { return v * 2; });
 }
 
-// y = tanh(x)      dx = dy (1 - y^2)
-static const Operation tanh_operation("tanh", [] { return unary_samples(tanh); });
+static const Operation tanh_operation("tanh", "y = tanh(x)", "dx = dy (1 - y^2)", [] { return unary_samples(tanh); });
 Tensor tanh(const Tensor& x) {
   const Tensor y = cpu::map("tanh", x, on_lanes<double>([](auto v) { return cpu::tanh(v); }));
-  return record(tanh_operation, {&x}, y,
-                [y](const Tensor& dy) { return std::vector{times(dy, y, [](auto v) { return 1 - v * v; })}; });
-}
-
-// y = 1 / (1 + e^-x)           dx = dy y (1 - y)
-static const Operation sigmoid_operation("sigmoid", [] { return unary_samples(sigmoid); });
-Tensor sigmoid(const Tensor& x) {
-  const Tensor y = cpu::map("sigmoid", x, on_lanes<double>([](auto v) { return cpu::sigmoid(v); }));
-  return record(sigmoid_operation, {&x}, y,
-                [y](const Tensor& dy) { return std::vector{times(dy, y, [](auto v) { return v * (1 - v); })}; });
-}
-
-// y = max(x, 0)    dx = x > 0 ? dy : 0
-static const Operation relu_operation("relu", [] { return unary_samples(relu, Argument::Values::nonzero); });
-Tensor relu(const Tensor& x) {
-  const Tensor y = cpu::map("relu", x, [](auto v) { return v < 0 ? decltype(v){0} : v; });
-  return record(relu_operation, {&x}, y, [y](const Tensor& dy) {
-    return std::vector{cpu::map("relu", dy, y, [](auto g, auto v) { return v > 0 ? g : decltype(g){0}; })};
+  return record(tanh_operation, {&x}, y, Saved(y), [](const Tensor& dy, const Tensor& Y) {
+    return std::vector{times(dy, Y, [](auto v) { return 1 - v * v; })};
   });
 }
 
-// y = x Phi(x), Phi the normal distribution          dx = dy (Phi(x) + x phi(x)), phi its density
-static const Operation gelu_operation("gelu", [] { return unary_samples(gelu); });
+static const Operation sigmoid_operation("sigmoid", "y = 1 / (1 + e^-x)", "dx = dy y (1 - y)",
+                                         [] { return unary_samples(sigmoid); });
+Tensor sigmoid(const Tensor& x) {
+  const Tensor y = cpu::map("sigmoid", x, on_lanes<double>([](auto v) { return cpu::sigmoid(v); }));
+  return record(sigmoid_operation, {&x}, y, Saved(y), [](const Tensor& dy, const Tensor& Y) {
+    return std::vector{times(dy, Y, [](auto v) { return v * (1 - v); })};
+  });
+}
+
+static const Operation relu_operation("relu", "y = max(x, 0)", "dx = dy where x > 0, else 0",
+                                      [] { return unary_samples(relu, Argument::Values::nonzero); });
+Tensor relu(const Tensor& x) {
+  const Tensor y = cpu::map("relu", x, [](auto v) { return v < 0 ? decltype(v){0} : v; });
+  return record(relu_operation, {&x}, y, Saved(y), [](const Tensor& dy, const Tensor& Y) {
+    return std::vector{cpu::map("relu", dy, Y, [](auto g, auto v) { return v > 0 ? g : decltype(g){0}; })};
+  });
+}
+
+static const Operation gelu_operation("gelu", "y = x Phi(x), Phi the normal distribution",
+                                      "dx = dy (Phi(x) + x phi(x)), phi the normal density",
+                                      [] { return unary_samples(gelu); });
 Tensor gelu(const Tensor& x) {
   return function(gelu_operation, x, on_lanes<double>([](auto v) { return v * cpu::normal(v).distribution; }),
                   on_lanes<double>([](auto v) {
@@ -126,9 +128,10 @@ namespace {
 constexpr double gelu_c = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, gelu_a = 0.044715;
 }
 
-// y = x (1 + t) / 2, t = tanh(c (x + a x^3)), c = sqrt(2 / pi), a = 0.044715
-// dx = dy ((1 + t) + x (1 - t^2) c (1 + 3 a x^2)) / 2
-static const Operation gelu_tanh_operation("gelu_tanh", [] { return unary_samples(gelu_tanh); });
+static const Operation gelu_tanh_operation("gelu_tanh",
+                                           "y = x (1 + t) / 2, t = tanh(c (x + a x^3)), c = sqrt(2 / pi), a = 0.044715",
+                                           "dx = dy ((1 + t) + x (1 - t^2) c (1 + 3 a x^2)) / 2",
+                                           [] { return unary_samples(gelu_tanh); });
 Tensor gelu_tanh(const Tensor& x) {
   const auto t = [](auto v) {
     using T = cpu::Element<decltype(v)>;
@@ -146,52 +149,49 @@ Tensor gelu_tanh(const Tensor& x) {
       }));
 }
 
-// dx = dy sign(x)
-static const Operation abs_operation("abs", [] { return unary_samples(abs, Argument::Values::nonzero); });
+static const Operation abs_operation("abs", "y = |x|", "dx = dy sign(x)",
+                                     [] { return unary_samples(abs, Argument::Values::nonzero); });
 Tensor abs(const Tensor& x) {
   return function(
       abs_operation, x, [](auto v) { return std::abs(v); },
       [](auto v) { return static_cast<decltype(v)>((v > 0) - (v < 0)); });
 }
 
-// dx = dy cos(x)
-static const Operation sin_operation("sin", [] { return unary_samples(sin); });
+static const Operation sin_operation("sin", "y = sin(x)", "dx = dy cos(x)", [] { return unary_samples(sin); });
 Tensor sin(const Tensor& x) {
   return function(sin_operation, x, on_lanes([](auto v) { return cpu::sin(v); }),
                   on_lanes([](auto v) { return cpu::cos(v); }));
 }
 
-// dx = -dy sin(x)
-static const Operation cos_operation("cos", [] { return unary_samples(cos); });
+static const Operation cos_operation("cos", "y = cos(x)", "dx = -dy sin(x)", [] { return unary_samples(cos); });
 Tensor cos(const Tensor& x) {
   return function(cos_operation, x, on_lanes([](auto v) { return cpu::cos(v); }),
                   on_lanes([](auto v) { return -cpu::sin(v); }));
 }
 
-// dx = dy 2 / sqrt(pi) e^(-x^2)
-static const Operation erf_operation("erf", [] { return unary_samples(erf); });
+static const Operation erf_operation("erf", "y = erf(x)", "dx = dy 2 / sqrt(pi) e^(-x^2)",
+                                     [] { return unary_samples(erf); });
 Tensor erf(const Tensor& x) {
   return function(erf_operation, x, on_lanes([](auto v) { return cpu::erf(v); }), on_lanes<double>([](auto v) {
                     return static_cast<cpu::Element<decltype(v)>>(2 * std::numbers::inv_sqrtpi) * cpu::exp(-v * v);
                   }));
 }
 
-// dx = dy / (1 + x)
-static const Operation log1p_operation("log1p", [] { return unary_samples(log1p, Argument::Values::positive); });
+static const Operation log1p_operation("log1p", "y = ln(1 + x)", "dx = dy / (1 + x)",
+                                       [] { return unary_samples(log1p, Argument::Values::positive); });
 Tensor log1p(const Tensor& x) {
   return function(log1p_operation, x, on_lanes([](auto v) { return cpu::log1p(v); }),
                   [](auto v) { return 1 / (1 + v); });
 }
 
-// dx = dy e^x
-static const Operation expm1_operation("expm1", [] { return unary_samples(expm1); });
+static const Operation expm1_operation("expm1", "y = e^x - 1", "dx = dy e^x", [] { return unary_samples(expm1); });
 Tensor expm1(const Tensor& x) {
   return function(expm1_operation, x, on_lanes([](auto v) { return cpu::expm1(v); }),
                   on_lanes<double>([](auto v) { return cpu::exp(v); }));
 }
 
-// y = max(x, 0) + ln(1 + e^-|x|)       dx = dy sigmoid(x)
-static const Operation softplus_operation("softplus", [] { return unary_samples(softplus); });
+static const Operation softplus_operation("softplus", "y = max(x, 0) + ln(1 + e^-|x|)", "dx = dy sigmoid(x)",
+                                          [] { return unary_samples(softplus); });
 Tensor softplus(const Tensor& x) {
   return function(softplus_operation, x, on_lanes([](auto v) {
                     const decltype(v) zero{};
@@ -200,8 +200,8 @@ Tensor softplus(const Tensor& x) {
                   on_lanes<double>([](auto v) { return cpu::sigmoid(v); }));
 }
 
-// y = x s, s = sigmoid(x)              dx = dy s (1 + x (1 - s))
-static const Operation silu_operation("silu", [] { return unary_samples(silu); });
+static const Operation silu_operation("silu", "y = x s, s = sigmoid(x)", "dx = dy s (1 + x (1 - s))",
+                                      [] { return unary_samples(silu); });
 Tensor silu(const Tensor& x) {
   return function(silu_operation, x, on_lanes<double>([](auto v) { return v * cpu::sigmoid(v); }),
                   on_lanes<double>([](auto v) {
@@ -210,14 +210,14 @@ Tensor silu(const Tensor& x) {
                   }));
 }
 
-// y = u s v, s = sigmoid(u)            du = dy v s (1 + u (1 - s)), dv = dy u s
-static const Operation swiglu_operation("swiglu", [] {
-  std::vector<GradientSample> samples;
-  for (const Shape& shape : {Shape{}, Shape{3}, Shape{0}, Shape{2, 3}}) {
-    samples.push_back({to_string(shape), {{shape}, {shape}}, [](auto& x) { return swiglu(x[0], x[1]); }});
-  }
-  return samples;
-});
+static const Operation swiglu_operation(
+    "swiglu", "y = u s v, s = sigmoid(u)", "du = dy v s (1 + u (1 - s)), dv = dy u s", [] {
+      std::vector<GradientSample> samples;
+      for (const Shape& shape : {Shape{}, Shape{3}, Shape{0}, Shape{2, 3}}) {
+        samples.push_back({to_string(shape), {{shape}, {shape}}, [](auto& x) { return swiglu(x[0], x[1]); }});
+      }
+      return samples;
+    });
 Tensor swiglu(const Tensor& gate, const Tensor& value) {
   cpu::check_one_dtype("swiglu", gate, value);
   if (gate.shape() != value.shape()) {
@@ -225,13 +225,13 @@ Tensor swiglu(const Tensor& gate, const Tensor& value) {
          to_string(value.shape()));
   }
   const Tensor y = cpu::map("swiglu", gate, value, [](auto u, auto v) { return u * cpu::sigmoid(u) * v; });
-  return record(swiglu_operation, {&gate, &value}, y, [gate, value](const Tensor& dy) {
-    Tensor dgate(gate.shape(), gate.dtype()), dvalue(gate.shape(), gate.dtype());
-    const Tensor dense_dy = contiguous(dy), u_all = contiguous(gate.detach()), v_all = contiguous(value.detach());
-    dispatch(gate.dtype(), [&]<class T>() {
+  return record(swiglu_operation, {&gate, &value}, y, Saved(gate, value), [](const Tensor& dy, auto& U, auto& V) {
+    Tensor dgate(U.shape(), U.dtype()), dvalue(U.shape(), U.dtype());
+    const Tensor dense_dy = contiguous(dy), u_all = contiguous(U.detach()), v_all = contiguous(V.detach());
+    dispatch(U.dtype(), [&]<class T>() {
       const T *g = dense_dy.data<T>(), *u = u_all.data<T>(), *v = v_all.data<T>();
       T *du = dgate.mutable_data<T>(), *dv = dvalue.mutable_data<T>();
-      cpu::parallel_for(gate.numel(), cpu::row_grain(gate.numel()), [=](std::int64_t begin, std::int64_t end) {
+      cpu::parallel_for(U.numel(), cpu::row_grain(U.numel()), [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
         for (std::int64_t i = begin; i < end; ++i) {
           const T s = cpu::sigmoid(u[i]);
@@ -244,10 +244,11 @@ Tensor swiglu(const Tensor& gate, const Tensor& value) {
   });
 }
 
-// dx = x > 0 ? dy : slope dy
-static const Operation leaky_relu_operation("leaky_relu", [] {
-  return unary_samples([](const Tensor& x) { return leaky_relu(x, 0.1); }, Argument::Values::nonzero);
-});
+static const Operation leaky_relu_operation("leaky_relu", "y = x where x > 0, else slope x",
+                                            "dx = dy where x > 0, else slope dy", [] {
+                                              return unary_samples([](const Tensor& x) { return leaky_relu(x, 0.1); },
+                                                                   Argument::Values::nonzero);
+                                            });
 Tensor leaky_relu(const Tensor& x, double slope) {
   return function(
       // a product with one of two numbers vectorises; a choice between the products does not
@@ -256,10 +257,11 @@ Tensor leaky_relu(const Tensor& x, double slope) {
       [slope](auto v) { return v > 0 ? decltype(v){1} : static_cast<decltype(v)>(slope); });
 }
 
-// dx = low <= x <= high ? dy : 0
-static const Operation clamp_operation("clamp", [] {
-  return unary_samples([](const Tensor& x) { return clamp(x, -0.05, 0.25); }, Argument::Values::distinct);
-});
+static const Operation clamp_operation("clamp", "y = min(max(x, low), high)", "dx = dy where low <= x <= high, else 0",
+                                       [] {
+                                         return unary_samples([](const Tensor& x) { return clamp(x, -0.05, 0.25); },
+                                                              Argument::Values::distinct);
+                                       });
 Tensor clamp(const Tensor& x, double low, double high) {
   if (!(low <= high)) fail("clamp: low must be at most high, got {} and {}", low, high);
   return function(
@@ -288,8 +290,7 @@ static Tensor with_power(double p, double factor, Use use) {
   return use(on_lanes([=](auto v) { return number(v, factor) * cpu::pow(v, cpu::splat<decltype(v)>(number(v, p))); }));
 }
 
-// dx = dy p x^(p - 1), 0 for p = 0
-static const Operation power_operation("power", [] {
+static const Operation power_operation("power", "y = x^p", "dx = dy p x^(p - 1), 0 for p = 0", [] {
   std::vector<GradientSample> samples;
   using Power = Tensor (*)(const Tensor&);
   for (const Power f :
@@ -302,44 +303,47 @@ static const Operation power_operation("power", [] {
 Tensor pow(const Tensor& x, double exponent) {
   check_defined("pow", {&x});
   const Tensor y = with_power(exponent, 1, [&x](auto f) { return cpu::map("power", x, f); });
-  return record(power_operation, {&x}, y, [x, p = exponent](const Tensor& dy) {
-    if (p == 0) return std::vector{zeros(x.shape(), x.dtype())};
-    return std::vector{with_power(p - 1, p, [&](auto f) { return times(dy, x, f); })};
+  return record(power_operation, {&x}, y, Saved(x), [p = exponent](const Tensor& dy, const Tensor& X) {
+    if (p == 0) return std::vector{zeros(X.shape(), X.dtype())};
+    return std::vector{with_power(p - 1, p, [&](auto f) { return times(dy, X, f); })};
   });
 }
 
-// y = a^b          da = dy b a^(b - 1), 0 for b = 0; db = dy y ln a, 0 for a = 0
 static const Operation pow_operation(
-    "pow", [] { return broadcast_samples([](auto& a, auto& b) { return pow(a, b); }, Argument::Values::positive); },
+    "pow", "y = a^b", "da = dy b a^(b - 1), 0 for b = 0; db = dy y ln a, 0 for a = 0",
+    [] { return broadcast_samples([](auto& a, auto& b) { return pow(a, b); }, Argument::Values::positive); },
     Broadcasting::yes);
 Tensor pow(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("pow", a, b, on_lanes([](auto u, auto v) { return cpu::pow(u, v); }));
-  return record(pow_operation, {&a, &b}, y, [a, b, y](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
-    Tensor da, db;
-    if (needs_input_grad[0]) {
-      da = cpu::map("pow", dy, a, b, on_lanes([](auto g, auto u, auto v) {
-                      const decltype(v) zero{};
-                      return g * (v == zero ? v : v * cpu::pow(u, v - 1));
-                    }));
-    }
-    if (needs_input_grad[1]) {
-      db = cpu::map("pow", dy, a, y, on_lanes([](auto g, auto u, auto w) {
-                      const decltype(u) zero{}, slope = w * cpu::log(u);
-                      return g * (u == zero ? (w == w ? zero : slope) : slope);
-                    }));
-    }
-    return std::vector{da, db};
-  });
+  return record(pow_operation, {&a, &b}, y, Saved(a, b, y),
+                [](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B, auto& Y) {
+                  Tensor da, db;
+                  if (needs[0]) {
+                    da = cpu::map("pow", dy, A, B, on_lanes([](auto g, auto u, auto v) {
+                                    const decltype(v) zero{};
+                                    return g * (v == zero ? v : v * cpu::pow(u, v - 1));
+                                  }));
+                  }
+                  if (needs[1]) {
+                    db = cpu::map("pow", dy, A, Y, on_lanes([](auto g, auto u, auto w) {
+                                    const decltype(u) zero{}, slope = w * cpu::log(u);
+                                    return g * (u == zero ? (w == w ? zero : slope) : slope);
+                                  }));
+                  }
+                  return std::vector{da, db};
+                });
 }
 
 static const Operation maximum_operation(
-    "maximum", [] { return choice_samples(maximum); }, Broadcasting::yes);
+    "maximum", "y = max(a, b), NaN if one is NaN", "da = dy where a > b, dy / 2 where a = b, else 0; db = dy - da",
+    [] { return choice_samples(maximum); }, Broadcasting::yes);
 Tensor maximum(const Tensor& a, const Tensor& b) {
   return choice(maximum_operation, a, b, [](auto u, auto v) { return u > v; });
 }
 
 static const Operation minimum_operation(
-    "minimum", [] { return choice_samples(minimum); }, Broadcasting::yes);
+    "minimum", "y = min(a, b), NaN if one is NaN", "da = dy where a < b, dy / 2 where a = b, else 0; db = dy - da",
+    [] { return choice_samples(minimum); }, Broadcasting::yes);
 Tensor minimum(const Tensor& a, const Tensor& b) {
   return choice(minimum_operation, a, b, [](auto u, auto v) { return u < v; });
 }

@@ -33,13 +33,13 @@ std::vector<std::int64_t> positions_by_row(const Ids& ids, std::vector<std::int6
 
 }  // namespace
 
-// y = table[ids]           dtable[ids[i]] += dy[i], in the order of i
-static const Operation embedding_operation("embedding", [] {
-  const auto look_up = [](const Ids& ids) { return [ids](auto& x) { return embedding(x[0], ids); }; };
-  return std::vector<GradientSample>{{"a repeated id", {{{4, 3}}}, look_up(Ids({2, 3}, {0, 3, 3, 1, 3, 0}))},
-                                     {"no ids", {{{4, 3}}}, look_up(Ids({0}, {}))},
-                                     {"one id", {{{1, 2}}}, look_up(Ids({}, {0}))}};
-});
+static const Operation embedding_operation(
+    "embedding", "y = table[ids]", "dtable[ids[i]] += dy[i], in the order of i", [] {
+      const auto look_up = [](const Ids& ids) { return [ids](auto& x) { return embedding(x[0], ids); }; };
+      return std::vector<GradientSample>{{"a repeated id", {{{4, 3}}}, look_up(Ids({2, 3}, {0, 3, 3, 1, 3, 0}))},
+                                         {"no ids", {{{4, 3}}}, look_up(Ids({0}, {}))},
+                                         {"one id", {{{1, 2}}}, look_up(Ids({}, {0}))}};
+    });
 Tensor embedding(const Tensor& table, const Ids& ids) {
   check_defined("embedding", {&table});
   if (table.rank() != 2) fail("embedding: expected a table (V, d), got {}", to_string(table.shape()));
@@ -69,13 +69,14 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
       cpu::dispatch_stored_only(dense.dtype(), copy_rows);
     }
   });
-  return record(embedding_operation, {&table}, y,
-                [ids, d, from = table.shape()](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+  return record(embedding_operation, {&table}, y, Saved(ids),
+                [d, from = table.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& looked_up) {
                   if (from.numel() == 0) return std::vector{zeros(from, dy.dtype())};
-                  const std::vector<std::int64_t> start = starts(ids, from[0]), by_row = positions_by_row(ids, start);
+                  const std::vector<std::int64_t> start = starts(looked_up, from[0]),
+                                                  by_row = positions_by_row(looked_up, start);
                   Tensor dtable =
                       // for a tied table this is the gradient from the logits; only the rows of `ids` change
-                      needs_input_grad.take_total();
+                      needs.take_total();
                   const bool first_use = !dtable.defined();
                   if (first_use) dtable = Tensor(from, dy.dtype());
                   const Tensor dense_dy = contiguous(dy);
@@ -106,16 +107,18 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
                 });
 }
 
-// y[b] = x[b, positions[b]]            dx[b, positions[b]] += dy[b]
-static const Operation select_rows_operation("select_rows", [] {
-  return std::vector<GradientSample>{
-      {"(2, 3, 2)",
-       {{{2, 3, 2}}},
-       [](auto& x) {
-         return select_rows(x[0], Ids({2}, {2, 0}));
-       }},
-      {"(0, 3, 2)", {{{0, 3, 2}}}, [](auto& x) { return select_rows(x[0], Ids({0}, {})); }}};
-});
+static const Operation select_rows_operation("select_rows", "y[b] = x[b, positions[b]]", "dx[b, positions[b]] += dy[b]",
+                                             [] {
+                                               return std::vector<GradientSample>{
+                                                   {"(2, 3, 2)",
+                                                    {{{2, 3, 2}}},
+                                                    [](auto& x) {
+                                                      return select_rows(x[0], Ids({2}, {2, 0}));
+                                                    }},
+                                                   {"(0, 3, 2)", {{{0, 3, 2}}}, [](auto& x) {
+                                                      return select_rows(x[0], Ids({0}, {}));
+                                                    }}};
+                                             });
 Tensor select_rows(const Tensor& x, const Ids& positions) {
   check_defined("select_rows", {&x});
   if (x.rank() != 3 || positions.shape() != Shape{x.size(0)}) {
@@ -134,17 +137,16 @@ Tensor select_rows(const Tensor& x, const Ids& positions) {
     T* to = y.mutable_data<T>();
     for (std::int64_t b = 0; b < B; ++b) std::copy_n(dense.data<T>() + (b * T_ + positions[b]) * d, d, to + b * d);
   });
-  return record(select_rows_operation, {&x}, y,
-                [positions, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
-                  Tensor dx = needs_input_grad.take_total();
-                  if (!dx.defined()) dx = zeros(from, dy.dtype());
+  return record(select_rows_operation, {&x}, y, Saved(positions),
+                [from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& selected) {
+                  Tensor dx = needs.take_total_or_zeros(from, dy.dtype());
                   const Tensor dense_dy = contiguous(dy);
                   dispatch(dy.dtype(), [&]<class T>() {
                     T* to = dx.mutable_data<T>();
                     const std::int64_t n = from[2];
                     for (std::int64_t b = 0; b < from[0]; ++b) {
                       const T* from_row = dense_dy.data<T>() + b * n;
-                      T* to_row = to + (b * from[1] + positions[b]) * n;
+                      T* to_row = to + (b * from[1] + selected[b]) * n;
                       for (std::int64_t j = 0; j < n; ++j) to_row[j] += from_row[j];
                     }
                   });
@@ -152,19 +154,20 @@ Tensor select_rows(const Tensor& x, const Ids& positions) {
                 });
 }
 
-// y = x k         dx = dy k, k = 1 / (1 - p) if the stream's number for an element is at least p 2^32, else 0
-static const Operation dropout_operation("dropout", [] {
-  return std::vector<GradientSample>{{"(3, 4) half",
-                                      {{{3, 4}}},
-                                      [](auto& x) {
-                                        Random random(1);
-                                        return dropout(x[0], 0.5, random);
-                                      }},
-                                     {"(0)", {{{0}}}, [](auto& x) {
-                                        Random random(1);
-                                        return dropout(x[0], 0.1, random);
-                                      }}};
-});
+static const Operation dropout_operation(
+    "dropout", "y = k x, k = 1 / (1 - p) if the stream's number for an element is at least p 2^32, else 0", "dx = k dy",
+    [] {
+      return std::vector<GradientSample>{{"(3, 4) half",
+                                          {{{3, 4}}},
+                                          [](auto& x) {
+                                            Random random(1);
+                                            return dropout(x[0], 0.5, random);
+                                          }},
+                                         {"(0)", {{{0}}}, [](auto& x) {
+                                            Random random(1);
+                                            return dropout(x[0], 0.1, random);
+                                          }}};
+    });
 Tensor dropout(const Tensor& x, double p, Random& random) {
   check_defined("dropout", {&x});
   if (!(p >= 0 && p < 1)) fail("dropout: p must lie in [0, 1), got {}", p);
@@ -190,7 +193,8 @@ Tensor dropout(const Tensor& x, double p, Random& random) {
       }
     });
   });
-  return record(dropout_operation, {&x}, y, [k](const Tensor& dy) { return std::vector{dy * k}; });
+  return record(dropout_operation, {&x}, y, Saved(k),
+                [](const Tensor& dy, const Tensor& kept) { return std::vector{dy * kept}; });
 }
 
 }  // namespace heed

@@ -74,12 +74,6 @@ void add_chosen(Tensor& y, const Ids& indices, const Tensor& values, int axis) {
   });
 }
 
-// Returns the gradient of an operation's only input so far, or zeros, to which its backward adds.
-Tensor gradient_so_far(const NeedsInputGrad& needs_input_grad, const Shape& shape, DType dtype) {
-  const Tensor total = needs_input_grad.take_total();
-  return total.defined() ? total : zeros(shape, dtype);
-}
-
 constexpr std::int64_t drawn_together = 128;  // elements
 
 // Draws `each` uniform numbers in [0, 1) for each of n elements. use(first, count, u) gets those for the elements from `first`
@@ -100,34 +94,35 @@ Ids sample_indices() { return Ids({2, 3}, {0, 1, 1, 1, 0, 1}); }
 
 }  // namespace
 
-// y[i, j] = x[i, indices[i, j]]            dx[i, indices[i, j]] += dy[i, j]
-static const Operation gather_operation("gather", [] {
-  return std::vector<GradientSample>{{"columns", {{{2, 2}}}, [](auto& x) { return gather(x[0], sample_indices(), 1); }},
-                                     {"rows", {{{2, 3}}}, [](auto& x) { return gather(x[0], sample_indices(), 0); }},
-                                     {"middle axis", {{{2, 2, 2}}}, [](auto& x) {
-                                        return gather(x[0], Ids({1, 3, 2}, {0, 1, 1, 1, 0, 0}), 1);
-                                      }}};
-});
+static const Operation gather_operation(
+    "gather", "y[i, j] = x[i, indices[i, j]]", "dx[i, indices[i, j]] += dy[i, j]", [] {
+      return std::vector<GradientSample>{
+          {"columns", {{{2, 2}}}, [](auto& x) { return gather(x[0], sample_indices(), 1); }},
+          {"rows", {{{2, 3}}}, [](auto& x) { return gather(x[0], sample_indices(), 0); }},
+          {"middle axis", {{{2, 2, 2}}}, [](auto& x) {
+             return gather(x[0], Ids({1, 3, 2}, {0, 1, 1, 1, 0, 0}), 1);
+           }}};
+    });
 Tensor gather(const Tensor& x, const Ids& indices, int axis) {
   check_defined("gather", {&x});
   const int a = checked_axis("gather", axis, x.rank());
   check_indices("gather", x.shape(), indices, a);
   Tensor y(indices.shape(), x.dtype(), "gather");
   gather_into(y, x, indices, a);
-  return record(gather_operation, {&x}, y,
-                [indices, a, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
-                  Tensor dx = gradient_so_far(needs_input_grad, from, dy.dtype());
-                  add_chosen(dx, indices, dy, a);
+  return record(gather_operation, {&x}, y, Saved(indices),
+                [a, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& chosen) {
+                  Tensor dx = needs.take_total_or_zeros(from, dy.dtype());
+                  add_chosen(dx, chosen, dy, a);
                   return std::vector{dx};
                 });
 }
 
-// y = x, y[i, indices[i, j]] += values[i, j]            dx = dy, dvalues[i, j] = dy[i, indices[i, j]]
-static const Operation scatter_add_operation("scatter_add", [] {
-  return std::vector<GradientSample>{
-      {"columns", {{{2, 2}}, {{2, 3}}}, [](auto& x) { return scatter_add(x[0], sample_indices(), x[1], 1); }},
-      {"rows", {{{4, 3}}, {{2, 3}}}, [](auto& x) { return scatter_add(x[0], sample_indices(), x[1], 0); }}};
-});
+static const Operation scatter_add_operation(
+    "scatter_add", "y = x, y[i, indices[i, j]] += values[i, j]", "dx = dy, dvalues[i, j] = dy[i, indices[i, j]]", [] {
+      return std::vector<GradientSample>{
+          {"columns", {{{2, 2}}, {{2, 3}}}, [](auto& x) { return scatter_add(x[0], sample_indices(), x[1], 1); }},
+          {"rows", {{{4, 3}}, {{2, 3}}}, [](auto& x) { return scatter_add(x[0], sample_indices(), x[1], 0); }}};
+    });
 Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, int axis) {
   check_defined("scatter_add", {&x, &values});
   const int a = checked_axis("scatter_add", axis, x.rank());
@@ -138,9 +133,9 @@ Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, in
   }
   Tensor y = x.detach().clone();
   add_chosen(y, indices, values, a);
-  return record(scatter_add_operation, {&x, &values}, y, [indices, a](const Tensor& dy) {
-    Tensor dvalues(indices.shape(), dy.dtype());
-    gather_into(dvalues, dy, indices, a);
+  return record(scatter_add_operation, {&x, &values}, y, Saved(indices), [a](const Tensor& dy, const Ids& chosen) {
+    Tensor dvalues(chosen.shape(), dy.dtype());
+    gather_into(dvalues, dy, chosen, a);
     return std::vector{dy, dvalues};
   });
 }
@@ -153,17 +148,17 @@ void cpu::check_selection(const Shape& shape, const Ids& indices, int axis) {
   }
 }
 
-// y[:, i] = x[:, indices[i]]            dx[:, indices[i]] += dy[:, i], in the order of i
-static const Operation index_select_operation("index_select", [] {
-  const auto choose = [](int axis) {
-    return [axis](auto& x) { return index_select(x[0], Ids({4}, {2, 0, 2, 1}), axis); };
-  };
-  return std::vector<GradientSample>{
-      {"rows", {{{3, 2}}}, choose(0)},
-      {"columns", {{{2, 3}}}, choose(-1)},
-      {"middle axis", {{{2, 3, 2}}}, choose(1)},
-      {"no indices", {{{3, 2}}}, [](auto& x) { return index_select(x[0], Ids({0}, {})); }}};
-});
+static const Operation index_select_operation(
+    "index_select", "y[:, i] = x[:, indices[i]]", "dx[:, indices[i]] += dy[:, i], in the order of i", [] {
+      const auto choose = [](int axis) {
+        return [axis](auto& x) { return index_select(x[0], Ids({4}, {2, 0, 2, 1}), axis); };
+      };
+      return std::vector<GradientSample>{
+          {"rows", {{{3, 2}}}, choose(0)},
+          {"columns", {{{2, 3}}}, choose(-1)},
+          {"middle axis", {{{2, 3, 2}}}, choose(1)},
+          {"no indices", {{{3, 2}}}, [](auto& x) { return index_select(x[0], Ids({0}, {})); }}};
+    });
 Tensor index_select(const Tensor& x, const Ids& indices, int axis) {
   check_defined("index_select", {&x});
   const int a = checked_axis("index_select", axis, x.rank());
@@ -183,9 +178,9 @@ Tensor index_select(const Tensor& x, const Ids& indices, int axis) {
       }
     });
   });
-  return record(index_select_operation, {&x}, y,
-                [=, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
-                  Tensor dx = gradient_so_far(needs_input_grad, from, dy.dtype());
+  return record(index_select_operation, {&x}, y, Saved(indices),
+                [=, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& selected) {
+                  Tensor dx = needs.take_total_or_zeros(from, dy.dtype());
                   const Tensor source = contiguous(dy);
                   dispatch(dy.dtype(), [&]<class T>() {
                     const T* const g = source.data<T>();
@@ -198,7 +193,7 @@ Tensor index_select(const Tensor& x, const Ids& indices, int axis) {
                         const std::int64_t width = std::min(inner - column, end - begin);
                         for (std::int64_t i = 0; i < n; ++i) {
                           const T* const row = g + (o * n + i) * inner + column;
-                          T* const to = sum + (o * size + indices[i]) * inner + column;
+                          T* const to = sum + (o * size + selected[i]) * inner + column;
                           for (std::int64_t j = 0; j < width; ++j) to[j] += row[j];
                         }
                         begin += width;

@@ -103,39 +103,37 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
       }
     });
   });
-  auto gradients = [centre, dense, statistics, scale, n, rows, has_gain = gain.defined()](const Tensor& dy) {
-    // Divides the rows into parts, each with its own sums for dgain and dbias.
-    constexpr std::int64_t elements_a_part = 16384;
-    const std::int64_t most_rows = std::max<std::int64_t>(1, elements_a_part / std::max<std::int64_t>(n, 1));
-    const std::int64_t rows_a_part = cpu::equal_grain(rows, most_rows);
-    const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
-    const Tensor dense_dy = contiguous(dy);
-    Tensor dx(dense.shape(), dense.dtype()), sums({parts, 2, n}, dense.dtype());
-    dispatch(dense.dtype(), [&]<class T>() {
-      const T *x_data = dense.data<T>(), *dy_data = dense_dy.data<T>();
-      const T *means = statistics.data<T>(), *inverse = means + rows;
-      const T* a = scale.data<T>();
-      T *to = dx.mutable_data<T>(), *totals = sums.mutable_data<T>();
-      cpu::parallel_for(rows, rows_a_part, [=](std::int64_t begin, std::int64_t end) {
-        const cpu::StreamScope scope;
-        T* part = totals + begin / rows_a_part * 2 * n;
-        std::fill_n(part, 2 * n, T{0});
-        for (std::int64_t i = begin; i < end; ++i) {
-          const cpu::Part<T> row(to + i * n, n, rows * n);
-          backward_row(centre, x_data + i * n, means[i], inverse[i], a, dy_data + i * n, row.data(), part, part + n, n);
-        }
-      });
-    });
-    if (!has_gain) return std::vector{dx};
-    const Tensor total = sum(sums, {0});  // (2, n)
-    return std::vector{dx, reshape(slice(total, 0, 0, 1), {n}), reshape(slice(total, 0, 1, 2), {n})};
-  };
-  if (bias.defined()) return record(operation, {&x, &gain, &bias}, y, std::move(gradients));
-  if (!gain.defined()) return record(operation, {&x}, y, std::move(gradients));
-  return record(operation, {&x, &gain}, y, [gradients = std::move(gradients)](const Tensor& dy) {
-    std::vector<Tensor> all = gradients(dy);
-    return std::vector{all[0], all[1]};
-  });
+  return record(operation, {&x, &gain, &bias}, y, Saved(dense, statistics, scale),
+                [centre, n, rows](const Tensor& dy, const NeedsInputGrad& needs, const Tensor& X, const Tensor& moments,
+                                  const Tensor& gains) {
+                  // Divides the rows into parts, each with its own sums for dgain and dbias.
+                  constexpr std::int64_t elements_a_part = 16384;
+                  const std::int64_t most_rows =
+                      std::max<std::int64_t>(1, elements_a_part / std::max<std::int64_t>(n, 1));
+                  const std::int64_t rows_a_part = cpu::equal_grain(rows, most_rows);
+                  const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
+                  const Tensor dense_dy = contiguous(dy);
+                  Tensor dx(X.shape(), X.dtype()), sums({parts, 2, n}, X.dtype());
+                  dispatch(X.dtype(), [&]<class T>() {
+                    const T *x_data = X.data<T>(), *dy_data = dense_dy.data<T>();
+                    const T *means = moments.data<T>(), *inverse = means + rows;
+                    const T* a = gains.data<T>();
+                    T *to = dx.mutable_data<T>(), *totals = sums.mutable_data<T>();
+                    cpu::parallel_for(rows, rows_a_part, [=](std::int64_t begin, std::int64_t end) {
+                      const cpu::StreamScope scope;
+                      T* part = totals + begin / rows_a_part * 2 * n;
+                      std::fill_n(part, 2 * n, T{0});
+                      for (std::int64_t i = begin; i < end; ++i) {
+                        const cpu::Part<T> row(to + i * n, n, rows * n);
+                        backward_row(centre, x_data + i * n, means[i], inverse[i], a, dy_data + i * n, row.data(), part,
+                                     part + n, n);
+                      }
+                    });
+                  });
+                  if (!needs[1] && !needs[2]) return std::vector{dx, Tensor(), Tensor()};
+                  const Tensor total = sum(sums, {0});  // (2, n)
+                  return std::vector{dx, reshape(slice(total, 0, 0, 1), {n}), reshape(slice(total, 0, 1, 2), {n})};
+                });
 }
 
 void check_eps(const char* operation, double eps) {
@@ -148,20 +146,19 @@ bool fits_row(const Tensor& parameter, const Tensor& x) {
 
 }  // namespace
 
-// xh = (x - mean) / sqrt(variance + eps), y = xh * gain + bias
-// dx = r (g - mean(g) - xh mean(g * xh)), g = dy * gain, r = 1 / sqrt(variance + eps)
-// dgain = sum of dy * xh over rows, dbias = sum of dy over rows
-static const Operation layer_norm_operation("layer_norm", [] {
-  const auto norm = [](auto& x) { return layer_norm(x[0], x[1], x[2]); };
-  std::vector<GradientSample> samples;
-  for (const Shape& shape : {Shape{4}, Shape{3, 4}, Shape{2, 2, 4}, Shape{0, 4}}) {
-    samples.push_back({to_string(shape), {{shape}, {{4}}, {{4}}}, norm});
-  }
-  samples.push_back({"without gain and bias", {{{2, 4}}}, [](auto& x) { return layer_norm(x[0], {}, {}); }});
-  samples.push_back({"without bias", {{{2, 4}}, {{4}}}, [](auto& x) { return layer_norm(x[0], x[1], {}); }});
-  samples.push_back({"one column", {{{2, 1}}, {{1}}, {{1}}}, norm});
-  return samples;
-});
+static const Operation layer_norm_operation(
+    "layer_norm", "y = h gain + bias, h = r (x - mean(x)), r = 1 / sqrt(variance(x) + eps)",
+    "dx = r (g - mean(g) - h mean(g h)), g = dy gain; over rows: dgain = sum(dy h), dbias = sum(dy)", [] {
+      const auto norm = [](auto& x) { return layer_norm(x[0], x[1], x[2]); };
+      std::vector<GradientSample> samples;
+      for (const Shape& shape : {Shape{4}, Shape{3, 4}, Shape{2, 2, 4}, Shape{0, 4}}) {
+        samples.push_back({to_string(shape), {{shape}, {{4}}, {{4}}}, norm});
+      }
+      samples.push_back({"without gain and bias", {{{2, 4}}}, [](auto& x) { return layer_norm(x[0], {}, {}); }});
+      samples.push_back({"without bias", {{{2, 4}}, {{4}}}, [](auto& x) { return layer_norm(x[0], x[1], {}); }});
+      samples.push_back({"one column", {{{2, 1}}, {{1}}, {{1}}}, norm});
+      return samples;
+    });
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double eps) {
   check_defined("layer_norm", {&x});
   check_eps("layer_norm", eps);
@@ -174,16 +171,16 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
   return normalised(layer_norm_operation, Centre::yes, x, gain, bias, eps);
 }
 
-// xh = x / sqrt(mean(x^2) + eps), y = xh * gain
-// dx = r (g - xh mean(g * xh)), g = dy * gain, r = 1 / sqrt(mean(x^2) + eps); dgain = sum of dy * xh over rows
-static const Operation rms_norm_operation("rms_norm", [] {
-  std::vector<GradientSample> samples;
-  for (const Shape& shape : {Shape{4}, Shape{3, 4}, Shape{2, 2, 4}, Shape{0, 4}}) {
-    samples.push_back({to_string(shape), {{shape}, {{4}}}, [](auto& x) { return rms_norm(x[0], x[1], 0.1); }});
-  }
-  samples.push_back({"without gain", {{{2, 4}}}, [](auto& x) { return rms_norm(x[0], {}); }});
-  return samples;
-});
+static const Operation rms_norm_operation(
+    "rms_norm", "y = h gain, h = r x, r = 1 / sqrt(mean(x^2) + eps)",
+    "dx = r (g - h mean(g h)), g = dy gain; over rows: dgain = sum(dy h)", [] {
+      std::vector<GradientSample> samples;
+      for (const Shape& shape : {Shape{4}, Shape{3, 4}, Shape{2, 2, 4}, Shape{0, 4}}) {
+        samples.push_back({to_string(shape), {{shape}, {{4}}}, [](auto& x) { return rms_norm(x[0], x[1], 0.1); }});
+      }
+      samples.push_back({"without gain", {{{2, 4}}}, [](auto& x) { return rms_norm(x[0], {}); }});
+      return samples;
+    });
 Tensor rms_norm(const Tensor& x, const Tensor& gain, double eps) {
   check_defined("rms_norm", {&x});
   check_eps("rms_norm", eps);

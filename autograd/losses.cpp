@@ -66,35 +66,36 @@ Tensor reduced(const Tensor& each, Reduction reduction) {
 
 }  // namespace
 
-// loss = (1 - e) w[label] (-log p[label]) + e / C sum(w (-log p)), p = softmax(logits), per row; mean: over sum of
-// w[label]
-// dlogits = dy (s p - (1 - e) w[label] onehot(label) - e / C w), s = (1 - e) w[label] + e / C sum(w)
-static const Operation cross_entropy_operation("cross_entropy", [] {
-  const auto loss = [](const Ids& labels, double smoothing, Reduction reduction = Reduction::mean, int axis = -1,
-                       const Tensor& weights = {}) {
-    return [=](auto& x) {
-      return cross_entropy(x[0], labels,
-                           {.ignored_label = -1,
-                            .label_smoothing = smoothing,
-                            .axis = axis,
-                            .class_weights = weights,
-                            .reduction = reduction});
-    };
-  };
-  const Tensor weights = tensor({4}, {0.5, 2, 0, 1}, DType::float64);
-  const Ids six({3, 2}, {1, 0, 3, -1, 3, 1});
-  return std::vector<GradientSample>{
-      {"(3, 4)", {{{3, 4}}}, loss(Ids({3}, {1, 0, 3}), 0)},
-      {"an ignored label", {{{3, 4}}}, loss(Ids({3}, {1, -1, 3}), 0)},
-      {"smoothed", {{{3, 4}}}, loss(Ids({3}, {1, -1, 3}), 0.1)},
-      {"all ignored", {{{2, 4}}}, loss(Ids({2}, {-1, -1}), 0), true},
-      {"no rows", {{{0, 4}}}, loss(Ids({0}, {}), 0)},
-      {"one class", {{{2, 1}}}, loss(Ids({2}, {0, 0}), 0), true},
-      {"(4)", {{{4}}}, loss(Ids({}, {2}), 0)},
-      {"weighted", {{{3, 2, 4}}}, loss(six, 0.2, Reduction::mean, -1, weights)},
-      {"weighted sum along axis 1", {{{3, 4, 2}}}, loss(six, 0, Reduction::sum, 1, weights)},
-      {"each along axis 0", {{{4, 3, 2}}}, loss(six, 0.2, Reduction::none, 0)}};
-});
+static const Operation cross_entropy_operation(
+    "cross_entropy",
+    "y = (1 - e) w[label] l[label] + e / C sum(w l), l = -ln softmax(x), per row; the mean divides by the sum of "
+    "w[label]",
+    "dx = dy (s softmax(x) - (1 - e) w[label] onehot(label) - e / C w), s = (1 - e) w[label] + e / C sum(w)", [] {
+      const auto loss = [](const Ids& labels, double smoothing, Reduction reduction = Reduction::mean, int axis = -1,
+                           const Tensor& weights = {}) {
+        return [=](auto& x) {
+          return cross_entropy(x[0], labels,
+                               {.ignored_label = -1,
+                                .label_smoothing = smoothing,
+                                .axis = axis,
+                                .class_weights = weights,
+                                .reduction = reduction});
+        };
+      };
+      const Tensor weights = tensor({4}, {0.5, 2, 0, 1}, DType::float64);
+      const Ids six({3, 2}, {1, 0, 3, -1, 3, 1});
+      return std::vector<GradientSample>{
+          {"(3, 4)", {{{3, 4}}}, loss(Ids({3}, {1, 0, 3}), 0)},
+          {"an ignored label", {{{3, 4}}}, loss(Ids({3}, {1, -1, 3}), 0)},
+          {"smoothed", {{{3, 4}}}, loss(Ids({3}, {1, -1, 3}), 0.1)},
+          {"all ignored", {{{2, 4}}}, loss(Ids({2}, {-1, -1}), 0), true},
+          {"no rows", {{{0, 4}}}, loss(Ids({0}, {}), 0)},
+          {"one class", {{{2, 1}}}, loss(Ids({2}, {0, 0}), 0), true},
+          {"(4)", {{{4}}}, loss(Ids({}, {2}), 0)},
+          {"weighted", {{{3, 2, 4}}}, loss(six, 0.2, Reduction::mean, -1, weights)},
+          {"weighted sum along axis 1", {{{3, 4, 2}}}, loss(six, 0, Reduction::sum, 1, weights)},
+          {"each along axis 0", {{{4, 3, 2}}}, loss(six, 0.2, Reduction::none, 0)}};
+    });
 Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropyOptions& options) {
   check_defined("cross_entropy", {&logits});
   const int axis = checked_axis("cross_entropy", options.axis, logits.rank()), last = logits.rank() - 1;
@@ -160,12 +161,13 @@ Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropy
       *out = static_cast<T>(cpu::sum_row(losses.data(), rows) / (is_mean && w.of_rows > 0 ? w.of_rows : 1));
     }
   });
-  return record(cross_entropy_operation, {&logits}, y, [dlogits, each, axis, last](const Tensor& dy) {
-    Shape column = dy.shape();
-    if (each) column.append(1);
-    const bool as_it_is = !each && dy.item() == 1;
-    return std::vector{moved_axis(as_it_is ? dlogits : dlogits * reshape(dy, column), last, axis)};
-  });
+  return record(cross_entropy_operation, {&logits}, y, Saved(dlogits),
+                [each, axis, last](const Tensor& dy, const Tensor& gradient) {
+                  Shape column = dy.shape();
+                  if (each) column.append(1);
+                  const bool as_it_is = !each && dy.item() == 1;
+                  return std::vector{moved_axis(as_it_is ? gradient : gradient * reshape(dy, column), last, axis)};
+                });
 }
 
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
@@ -173,16 +175,16 @@ Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
   return reduced(square(x - target), reduction);
 }
 
-// y = max(x, 0) - t x + ln(1 + e^-|x|)         dx = dy (sigmoid(x) - t), dt = -dy x
-static const Operation bce_operation("bce_with_logits", [] {
-  std::vector<GradientSample> samples;
-  for (const Reduction reduction : {Reduction::none, Reduction::mean, Reduction::sum}) {
-    samples.push_back({fmt::format("(2, 3) {}", static_cast<int>(reduction)),
-                       {{{2, 3}}, {{2, 3}}},
-                       [reduction](auto& x) { return bce_with_logits(x[0], x[1], reduction); }});
-  }
-  return samples;
-});
+static const Operation bce_operation(
+    "bce_with_logits", "y = max(x, 0) - t x + ln(1 + e^-|x|)", "dx = dy (sigmoid(x) - t), dt = -dy x", [] {
+      std::vector<GradientSample> samples;
+      for (const Reduction reduction : {Reduction::none, Reduction::mean, Reduction::sum}) {
+        samples.push_back({fmt::format("(2, 3) {}", static_cast<int>(reduction)),
+                           {{{2, 3}}, {{2, 3}}},
+                           [reduction](auto& x) { return bce_with_logits(x[0], x[1], reduction); }});
+      }
+      return samples;
+    });
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reduction) {
   check_target("bce_with_logits", x, target);
   const Tensor each = cpu::map("bce_with_logits", x, target, cpu::on_lanes([](auto v, auto t) {
@@ -191,14 +193,14 @@ Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reductio
                                  return (v > zero ? (1 - t) * v : -t * v) + rest;
                                }));
   return reduced(
-      record(bce_operation, {&x, &target}, each,
-             [x, target](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+      record(bce_operation, {&x, &target}, each, Saved(x, target),
+             [](const Tensor& dy, const NeedsInputGrad& needs, auto& X, auto& T) {
                Tensor dx, dt;
-               if (needs_input_grad[0]) {
-                 dx = cpu::map("bce_with_logits", dy, x, target,
+               if (needs[0]) {
+                 dx = cpu::map("bce_with_logits", dy, X, T,
                                cpu::on_lanes<double>([](auto g, auto v, auto t) { return g * (cpu::sigmoid(v) - t); }));
                }
-               if (needs_input_grad[1]) dt = -(dy * x);
+               if (needs[1]) dt = -(dy * X);
                return std::vector{dx, dt};
              }),
       reduction);

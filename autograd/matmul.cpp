@@ -199,9 +199,8 @@ void check_product(const char* operation, const Tensor& a, const Tensor& b, bool
 
 }  // namespace
 
-// y = a b          da = dy b^T, db = a^T dy
 static const Operation matmul_operation(
-    "matmul",
+    "matmul", "y = a b", "da = dy b^T, db = a^T dy",
     [] {
       std::vector<std::pair<Shape, Shape>> pairs;
       for (auto [a, b] : broadcast_pairs()) {
@@ -234,26 +233,28 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   } else {
     y = product("matmul", a, b);
   }
-  return record(matmul_operation, {&a, &b}, y, [a, b](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
-    Tensor da, db;
-    if (needs_input_grad[0]) da = matmul(dy, transpose(b));
-    if (needs_input_grad[1])
-      db = b.rank() == 2 ? product("matmul", transpose(rows_of(a)), rows_of(dy)) : product("matmul", transpose(a), dy);
-    if (db.defined()) db = db.to(b.dtype());
-    return std::vector{da, db};
-  });
+  return record(matmul_operation, {&a, &b}, y, Saved(a, b),
+                [](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B) {
+                  Tensor da, db;
+                  if (needs[0]) da = matmul(dy, transpose(B));
+                  if (needs[1])
+                    db = B.rank() == 2 ? product("matmul", transpose(rows_of(A)), rows_of(dy))
+                                       : product("matmul", transpose(A), dy);
+                  if (db.defined()) db = db.to(B.dtype());
+                  return std::vector{da, db};
+                });
 }
 
-// y = x W + b      dx = dy W^T, dW = x^T dy, db = sum of dy over rows
-static const Operation linear_operation("linear", [] {
-  std::vector<GradientSample> samples;
-  for (const Shape& x : {Shape{3}, Shape{2, 3}, Shape{2, 2, 3}, Shape{0, 3}}) {
-    samples.push_back(
-        {to_string(x) + " with bias", {{x}, {{3, 2}}, {{2}}}, [](auto& t) { return linear(t[0], t[1], t[2]); }});
-    samples.push_back({to_string(x) + " without", {{x}, {{3, 2}}}, [](auto& t) { return linear(t[0], t[1], {}); }});
-  }
-  return samples;
-});
+static const Operation linear_operation(
+    "linear", "y = x W + b", "dx = dy W^T, dW = x^T dy, db = sum(dy) over rows", [] {
+      std::vector<GradientSample> samples;
+      for (const Shape& x : {Shape{3}, Shape{2, 3}, Shape{2, 2, 3}, Shape{0, 3}}) {
+        samples.push_back(
+            {to_string(x) + " with bias", {{x}, {{3, 2}}, {{2}}}, [](auto& t) { return linear(t[0], t[1], t[2]); }});
+        samples.push_back({to_string(x) + " without", {{x}, {{3, 2}}}, [](auto& t) { return linear(t[0], t[1], {}); }});
+      }
+      return samples;
+    });
 Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
   check_product("linear", x, W, true);
   if (b.defined() && (b.shape() != Shape{W.size(1)} || b.dtype() != x.dtype())) {
@@ -263,25 +264,20 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
   Shape shape = x.shape();
   shape[-1] = W.size(1);
   const Tensor y = reshape(product("linear", rows_of(x), W.detach(), b.defined() ? contiguous(b.detach()) : b), shape);
-  auto gradient = [x = Recorder::is_constant(W) ? Tensor() : x, shape_x = x.shape(), W](
-                      const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
-    const Tensor dy_rows = rows_of(dy);
-    Tensor dx, dW;
-    if (needs_input_grad[0]) dx = reshape(product("linear", dy_rows, transpose(W.detach())), shape_x);
-    if (needs_input_grad[1]) {
-      // strided like W, so that the gradient of a transposed matrix is contiguous after transposing back
-      dW = W.strides()[0] == 1 && W.size(0) > 1 ? transpose(product("linear", transpose(dy_rows), rows_of(x)))
-                                                : product("linear", transpose(rows_of(x)), dy_rows);
-      dW = dW.to(W.dtype());
-    }
-    return std::vector{dx, dW};
-  };
-  if (!b.defined()) return record(linear_operation, {&x, &W}, y, std::move(gradient));
-  return record(linear_operation, {&x, &W, &b}, y,
-                [gradient = std::move(gradient)](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
-                  std::vector<Tensor> gradients = gradient(dy, needs_input_grad);
-                  gradients.push_back(needs_input_grad[2] ? sum(rows_of(dy), {0}) : Tensor());
-                  return gradients;
+  return record(linear_operation, {&x, &W, &b}, y, Saved(Recorder::is_constant(W) ? Tensor() : x, W),
+                [from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, auto& X, auto& weight) {
+                  const Tensor dy_rows = rows_of(dy);
+                  Tensor dx, dW, db;
+                  if (needs[0]) dx = reshape(product("linear", dy_rows, transpose(weight.detach())), from);
+                  if (needs[1]) {
+                    // strided like W, so that the gradient of a transposed matrix is contiguous after transposing back
+                    dW = weight.strides()[0] == 1 && weight.size(0) > 1
+                             ? transpose(product("linear", transpose(dy_rows), rows_of(X)))
+                             : product("linear", transpose(rows_of(X)), dy_rows);
+                    dW = dW.to(weight.dtype());
+                  }
+                  if (needs[2]) db = sum(dy_rows, {0});
+                  return std::vector{dx, dW, db};
                 });
 }
 

@@ -10,11 +10,22 @@ std::vector<const Operation*>& registry() {
 
 }  // namespace
 
-Operation::Operation(const char* name, Samples samples, Broadcasting broadcasting)
-    : name_(name), samples_(samples), broadcasting_(broadcasting) {
+Operation::Operation(const char* name, const char* formula, const char* derivative, Samples samples,
+                     Broadcasting broadcasting)
+    : name_(name), formula_(formula), derivative_(derivative), samples_(samples), broadcasting_(broadcasting) {
   registry().push_back(this);
 }
 
 const std::vector<const Operation*>& operations() { return registry(); }
+
+Tensor NeedsInputGrad::take_total() const {
+  if (!total_ || !*total_ || !(*total_)->may_be_overwritten()) return {};
+  return std::move(*std::exchange(*total_, nullptr));
+}
+
+Tensor NeedsInputGrad::take_total_or_zeros(const Shape& shape, DType dtype) const {
+  const Tensor total = take_total();
+  return total.defined() ? total : zeros(shape, dtype);
+}
 
 }  // namespace heed

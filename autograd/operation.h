@@ -1,4 +1,5 @@
 #pragma once
+#include <heed/autograd/array.h>
 #include <heed/autograd/tensor.h>
 
 #include <functional>
@@ -6,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -60,27 +62,33 @@ enum class Broadcasting { no, yes };
 
 /// A differentiable operation: one object of static lifetime, beside the function that computes it.
 ///
-///     // y = x^3         dx = 3 dy x^2
-///     static const Operation cube_operation("cube", [] { return unary_samples(cube); });  // autograd/gradcheck/samples.h
+///     static const Operation cube_operation("cube", "y = x^3", "dx = 3 dy x^2",
+///                                           [] { return unary_samples(cube); });  // autograd/gradcheck/samples.h
 ///     Tensor cube(const Tensor& x) {
 ///       const Tensor X = x.detach();  // its products are then not recorded
-///       return record(cube_operation, {&x}, X * X * X, [X](const Tensor& dy) { return std::vector{3 * dy * square(X)}; });
+///       return record(cube_operation, {&x}, X * X * X, Saved(X),
+///                     [](const Tensor& dy, const Tensor& saved) { return std::vector{3 * dy * square(saved)}; });
 ///     }
 class Operation {
  public:
-  /// Registers the operation.
-  Operation(const char* name, Samples samples, Broadcasting broadcasting = Broadcasting::no);
+  /// Registers the operation. `formula` gives the output and `derivative` the gradients of the inputs, for readers.
+  Operation(const char* name, const char* formula, const char* derivative, Samples samples,
+            Broadcasting broadcasting = Broadcasting::no);
   Operation(const Operation&) = delete;
 
   /// Returns the name for messages and profiles.
   const char* name() const { return name_; }
+  /// Returns what the operation computes: "y = x^3".
+  const char* formula() const { return formula_; }
+  /// Returns what its backward computes: "dx = 3 dy x^2".
+  const char* derivative() const { return derivative_; }
   /// Returns the samples of the gradient check.
   const Samples& samples() const { return samples_; }
   /// Returns whether the recorder sums gradients over broadcast axes.
   bool broadcasts() const { return broadcasting_ == Broadcasting::yes; }
 
  private:
-  const char* name_;
+  const char *name_, *formula_, *derivative_;
   Samples samples_;
   Broadcasting broadcasting_;
 };
@@ -99,23 +107,61 @@ class NeedsInputGrad {
   /// Takes the sum of the input's gradients from other uses so far; for operations with one input. The backward adds to it in
   /// place and returns it. The sum is contiguous. It is undefined before the first gradient, or if another handle shares it.
   Tensor take_total() const;
+  /// Takes the same sum, or returns zeros of this shape, to which the backward adds.
+  Tensor take_total_or_zeros(const Shape& shape, DType dtype) const;
 
  private:
   const std::int64_t* inputs_;
   std::unique_ptr<Tensor>* total_;  // null for operations with several inputs
 };
 
-/// Computes dL/d(input) for each input in order from dL/d(output). Each call gives the same result.
+/// Whether a backward may keep a T besides tensors: values without memory of their own, arrays of integers, vectors of numbers
+/// and strings. Specialise it for a type of your own that holds no Tensor.
+template <class T>
+inline constexpr bool holds_no_tensor = std::is_trivially_destructible_v<T> && !std::is_pointer_v<T>;
+template <class T>
+inline constexpr bool holds_no_tensor<Array<T>> = true;
+template <class T>
+inline constexpr bool holds_no_tensor<std::vector<T>> = std::is_arithmetic_v<T>;
+template <>
+inline constexpr bool holds_no_tensor<std::string> = true;
+
+/// A type that Saved can hold.
+template <class T>
+concept Savable = std::is_same_v<T, Tensor> || std::is_same_v<T, std::vector<Tensor>> || holds_no_tensor<T>;
+
+/// What a backward reads besides dy: Saved(x, y). The recording keeps copies, and backward() throws Error if a tensor in it was
+/// written since. A tensor may be undefined. It holds references: make it in the call of record().
+template <Savable... Ts>
+struct Saved {
+  /// Refers to the tensors.
+  explicit Saved(const Ts&... all) : values(all...) {}
+  Saved(const Saved&) = delete;
+  std::tuple<const Ts&...> values;  ///< in the order of the backward's parameters
+};
+
+/// A backward of an operation that saves values of types Ts. It returns dL/d(input) for each input in order, from dL/dy; a
+/// gradient may be undefined for an input that needs none. Each call gives the same result. It is called as (dy, saved...) or as
+/// (dy, needs_input_grad, saved...). It captures numbers, by value; tensors come through Saved, so that the recording knows them.
+template <class Function, class... Ts>
+concept BackwardOf =
+    std::is_trivially_destructible_v<Function> &&  // false: it captures a tensor; pass that in Saved(...)
+    std::is_standard_layout_v<Function> &&         // false: it captures by reference; capture numbers by value
+    (std::is_invocable_r_v<std::vector<Tensor>, const Function&, const Tensor&, const Ts&...> ||
+     std::is_invocable_r_v<std::vector<Tensor>, const Function&, const Tensor&, const NeedsInputGrad&, const Ts&...>);
+
+/// A backward and what it reads, in a recording.
 class Backward {
  public:
   virtual ~Backward() = default;
-  /// Returns one gradient for each input; it may be undefined for an input that needs none.
+  /// Returns one gradient for each input.
   virtual std::vector<Tensor> operator()(const Tensor& dy, const NeedsInputGrad& needs_input_grad) const = 0;
-  /// Copies the closure, and so each tensor that it holds.
-  virtual std::unique_ptr<Backward> clone() const = 0;
+  /// Appends the saved tensors to `tensors`.
+  virtual void list_saved(std::vector<const Tensor*>& tensors) const = 0;
 };
 
-/// The inputs, in the order in which a backward returns their gradients.
+/// The inputs, in the order in which a backward returns their gradients. An undefined tensor stands for an input that the call
+/// leaves out.
 using Inputs = std::initializer_list<const Tensor*>;
 
 /// The non-template part of record().
@@ -132,42 +178,57 @@ class Recorder {
   static Tensor of_gradients(Tensor x);
   /// Appends a node. Returns `output` as its result.
   static Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
-                       const Backward& backward);
+                       std::unique_ptr<const Backward> backward);
   /// Returns whether an operation on `x` would be recorded now.
   static bool follows(const Tensor& x);
-  /// Returns whether `input` gets no gradient. A closure then need not hold the tensors that only this gradient reads.
+  /// Returns whether `input` gets no gradient. An operation then need not save the tensors that only this gradient reads.
   static bool is_constant(const Tensor& input);
+  /// Returns what the open recording saved for each use of `operation`: "input 0", "its output" or "other".
+  static std::vector<std::string> saved(const Operation& operation);
 };
 
-/// Returns `output`, recorded as operation(inputs) if a recording is open and an input depends on a variable. `backward` is
-/// called as (dy, needs_input_grad) or (dy), and must capture by value. backward() throws Error if a captured tensor was
-/// written since. Throws Error for an output that is recorded itself: compute it from the detach() of the inputs.
-template <class Function>
+/// Returns `output`, recorded as operation(inputs) if a recording is open and an input depends on a variable. backward() passes
+/// what is `saved` to `backward`. Throws Error for an output that is recorded itself: compute it from the detach() of the inputs.
+template <class... Ts, BackwardOf<Ts...> Function>
 Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
-              Function backward) {
+              const Saved<Ts...>& saved, Function backward) {
   Recorder::note(operation, inputs, output);
   const Recorder::Part part = Recorder::part_of(operation, inputs);
   if (part == Recorder::Part::of_gradients) return Recorder::of_gradients(output);
   if (part == Recorder::Part::none) return output;
   struct Closure final : Backward {
-    explicit Closure(Function f) : function(std::move(f)) {}
+    Closure(const Saved<Ts...>& all, Function f) : values(all.values), function(f) {}
     std::vector<Tensor> operator()(const Tensor& dy, const NeedsInputGrad& needs_input_grad) const override {
-      if constexpr (std::is_invocable_v<const Function&, const Tensor&, const NeedsInputGrad&>) {
-        return function(dy, needs_input_grad);
-      } else {
-        return function(dy);
-      }
+      return std::apply(
+          [&](const Ts&... value) {
+            if constexpr (std::is_invocable_v<const Function&, const Tensor&, const NeedsInputGrad&, const Ts&...>) {
+              return function(dy, needs_input_grad, value...);
+            } else {
+              return function(dy, value...);
+            }
+          },
+          values);
     }
-    std::unique_ptr<Backward> clone() const override { return std::make_unique<Closure>(*this); }
+    void list_saved(std::vector<const Tensor*>& tensors) const override {
+      const auto list = [&]<class T>(const T& value) {
+        if constexpr (std::is_same_v<T, Tensor>) tensors.push_back(&value);
+        if constexpr (std::is_same_v<T, std::vector<Tensor>>) {
+          for (const Tensor& tensor : value) tensors.push_back(&tensor);
+        }
+      };
+      std::apply([&](const Ts&... value) { (list(value), ...); }, values);
+    }
+    std::tuple<Ts...> values;
     Function function;
   };
-  return Recorder::record(operation, inputs, output, Closure(std::move(backward)));
+  return Recorder::record(operation, inputs, output, std::make_unique<const Closure>(saved, backward));
 }
 
 /// Does the same for a list of inputs: record(operation, {&a, &b}, ...).
-template <class Function>
-Tensor record(const Operation& operation, Inputs inputs, const Tensor& output, Function backward) {
-  return record(operation, std::span<const Tensor* const>(inputs.begin(), inputs.size()), output, std::move(backward));
+template <class... Ts, BackwardOf<Ts...> Function>
+Tensor record(const Operation& operation, Inputs inputs, const Tensor& output, const Saved<Ts...>& saved,
+              Function backward) {
+  return record(operation, std::span<const Tensor* const>(inputs.begin(), inputs.size()), output, saved, backward);
 }
 
 }  // namespace heed

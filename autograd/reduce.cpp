@@ -112,15 +112,17 @@ std::vector<GradientSample> cpu::reduction_samples(Tensor (*f)(const Tensor&, co
   return samples;
 }
 
-// y = sum of x over axes        dx = dy, broadcast
-static const Operation sum_operation("sum", [] {
-  std::vector<GradientSample> samples = cpu::reduction_samples(sum, Argument::Values::any, true);
-  for (GradientSample& sample : cpu::reduction_samples(mean, Argument::Values::any, false)) {
-    sample.name = "mean of " + sample.name;
-    samples.push_back(std::move(sample));
-  }
-  return samples;
-});
+static const Operation sum_operation("sum", "y = sum(x) over axes; mean: y = sum(x) / n",
+                                     "dx = dy, broadcast; mean: dx = dy / n, broadcast", [] {
+                                       std::vector<GradientSample> samples =
+                                           cpu::reduction_samples(sum, Argument::Values::any, true);
+                                       for (GradientSample& sample :
+                                            cpu::reduction_samples(mean, Argument::Values::any, false)) {
+                                         sample.name = "mean of " + sample.name;
+                                         samples.push_back(std::move(sample));
+                                       }
+                                       return samples;
+                                     });
 Tensor sum(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   const cpu::Split s = cpu::split_axes("sum", x, axes, x.strides());
   Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype(), "sum");
@@ -128,7 +130,7 @@ Tensor sum(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
     sum_each<cpu::Of::elements, T>(
         x, s, [to = y.mutable_data<T>()](std::int64_t i, double total) { to[i] = static_cast<T>(total); });
   });
-  return record(sum_operation, {&x}, y, [from = x.shape(), kept = s.output_keepdim](const Tensor& dy) {
+  return record(sum_operation, {&x}, y, Saved(), [from = x.shape(), kept = s.output_keepdim](const Tensor& dy) {
     return std::vector{broadcast_to(reshape(dy, kept), from)};
   });
 }
@@ -144,7 +146,7 @@ Tensor mean(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
       to[i] = std::isinf(sum) ? static_cast<T>(total / n) : sum / static_cast<T>(n);
     });
   });
-  return record(sum_operation, {&x}, y, [from = x.shape(), kept = s.output_keepdim, n](const Tensor& dy) {
+  return record(sum_operation, {&x}, y, Saved(), [from = x.shape(), kept = s.output_keepdim, n](const Tensor& dy) {
     return std::vector{broadcast_to(reshape(dy / n, kept), from)};
   });
 }

@@ -53,27 +53,27 @@ Tensor rotated(const Tensor& x, const Tensor& cosine, const Tensor& sine, Rotary
 
 }  // namespace
 
-// (u, v) -> (u cos - v sin, u sin + v cos)         dx = dy rotated back
-static const Operation rotary_operation("rotary", [] {
-  std::vector<GradientSample> samples;
-  for (const RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::neighbours}) {
-    for (const Shape& shape : {Shape{3, 4}, Shape{2, 3, 5}, Shape{2, 2, 3, 6}, Shape{0, 4}}) {
-      samples.push_back({fmt::format("{} {}", to_string(shape), pairs == RotaryPairs::halves ? "halves" : "neighbours"),
-                         {{shape}},
-                         [pairs](auto& x) {
-                           std::vector<double> cosine, sine;
-                           for (std::int64_t i = 0; i < x[0].size(-2) * 2; ++i) {
-                             cosine.push_back(std::cos(static_cast<double>(i)));
-                             sine.push_back(std::sin(static_cast<double>(i)));
-                           }
-                           const Shape angles = {x[0].size(-2), 2};
-                           return rotary(x[0], tensor(angles, cosine, x[0].dtype()), tensor(angles, sine, x[0].dtype()),
-                                         pairs);
-                         }});
-    }
-  }
-  return samples;
-});
+static const Operation rotary_operation(
+    "rotary", "(u, v) of x becomes (u cos - v sin, u sin + v cos)", "dx = dy rotated back", [] {
+      std::vector<GradientSample> samples;
+      for (const RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::neighbours}) {
+        for (const Shape& shape : {Shape{3, 4}, Shape{2, 3, 5}, Shape{2, 2, 3, 6}, Shape{0, 4}}) {
+          samples.push_back(
+              {fmt::format("{} {}", to_string(shape), pairs == RotaryPairs::halves ? "halves" : "neighbours"),
+               {{shape}},
+               [pairs](auto& x) {
+                 std::vector<double> cosine, sine;
+                 for (std::int64_t i = 0; i < x[0].size(-2) * 2; ++i) {
+                   cosine.push_back(std::cos(static_cast<double>(i)));
+                   sine.push_back(std::sin(static_cast<double>(i)));
+                 }
+                 const Shape angles = {x[0].size(-2), 2};
+                 return rotary(x[0], tensor(angles, cosine, x[0].dtype()), tensor(angles, sine, x[0].dtype()), pairs);
+               }});
+        }
+      }
+      return samples;
+    });
 Tensor rotary(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryPairs pairs) {
   check_defined("rotary", {&x, &cosine, &sine});
   bool fits = x.rank() >= 2 && cosine.shape() == sine.shape() && cosine.rank() >= 1 && cosine.rank() <= x.rank() &&
@@ -90,8 +90,8 @@ Tensor rotary(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryP
   for (const Tensor* angle : {&cosine, &sine}) {
     if (angle->is_variable() || angle->tape_node().recording != 0) fail("rotary: cosine and sine must be constants");
   }
-  return record(rotary_operation, {&x}, rotated(x, cosine, sine, pairs, 1),
-                [cosine, sine, pairs](const Tensor& dy) { return std::vector{rotated(dy, cosine, sine, pairs, -1)}; });
+  return record(rotary_operation, {&x}, rotated(x, cosine, sine, pairs, 1), Saved(cosine, sine),
+                [pairs](const Tensor& dy, auto& c, auto& s) { return std::vector{rotated(dy, c, s, pairs, -1)}; });
 }
 
 }  // namespace heed

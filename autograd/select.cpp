@@ -15,9 +15,8 @@ Booleans pattern(const Shape& shape) {  // 1 0 1 1 0 1 1 0 ...
 
 }  // namespace
 
-// y = condition ? a : b        da = condition ? dy : 0, db = condition ? 0 : dy
 static const Operation where_operation(
-    "where",
+    "where", "y = condition ? a : b", "da = condition ? dy : 0, db = condition ? 0 : dy",
     [] {
       std::vector<GradientSample> samples;
       for (const auto& [a, b] : broadcast_pairs()) {
@@ -41,8 +40,8 @@ Tensor where(const Booleans& condition, const Tensor& a, const Tensor& b) {
         shape, y.mutable_data<T>(), [](std::uint8_t c, T u, T v) { return c ? u : v; },
         cpu::operand<std::uint8_t>(condition, shape), cpu::operand<T>(a, shape), cpu::operand<T>(b, shape));
   });
-  return record(where_operation, {&a, &b}, y, [condition](const Tensor& dy) {
-    return std::vector{masked_fill(dy, !condition, 0), masked_fill(dy, condition, 0)};
+  return record(where_operation, {&a, &b}, y, Saved(condition), [](const Tensor& dy, const Booleans& chosen) {
+    return std::vector{masked_fill(dy, !chosen, 0), masked_fill(dy, chosen, 0)};
   });
 }
 
@@ -60,9 +59,8 @@ Tensor where(const Booleans& condition, double a, double b, DType dtype) {
   return where(condition, full({}, a, dtype), full({}, b, dtype));
 }
 
-// y = mask ? value : x         dx = mask ? 0 : dy
 static const Operation masked_fill_operation(
-    "masked_fill",
+    "masked_fill", "y = mask ? value : x", "dx = mask ? 0 : dy",
     [] {
       std::vector<GradientSample> samples;
       for (const auto& [x, mask] : broadcast_pairs()) {
@@ -82,8 +80,8 @@ Tensor masked_fill(const Tensor& x, const Booleans& mask, double value) {
         shape, y.mutable_data<T>(), [v = static_cast<T>(value)](std::uint8_t m, T u) { return m ? v : u; },
         cpu::operand<std::uint8_t>(mask, shape), cpu::operand<T>(x, shape));
   });
-  return record(masked_fill_operation, {&x}, y,
-                [mask](const Tensor& dy) { return std::vector{masked_fill(dy, mask, 0)}; });
+  return record(masked_fill_operation, {&x}, y, Saved(mask),
+                [](const Tensor& dy, const Booleans& filled) { return std::vector{masked_fill(dy, filled, 0)}; });
 }
 
 }  // namespace heed

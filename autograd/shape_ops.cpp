@@ -95,8 +95,7 @@ static std::vector<GradientSample> shape_samples(Tensor (*f)(const Tensor&, cons
   return samples;
 }
 
-// dx = dy with x's shape
-static const Operation reshape_operation("reshape", [] {
+static const Operation reshape_operation("reshape", "y = x with another shape", "dx = dy with x's shape", [] {
   std::vector<GradientSample> samples = shape_samples(
       reshape, {{{2, 6}, {3, 4}}, {{2, 3, 2}, {6, -1}}, {{1, 2, 1}, {2}}, {{}, {1, 1}}, {{2, 0}, {0, 5}}});
   samples.push_back({"of a transposed", {{{2, 3}}}, [](auto& x) { return reshape(transpose(x[0]), {2, 3}); }});
@@ -115,28 +114,28 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
     dispatch_stored(x.dtype(),
                     [&]<class T>() { cpu::copy(x.shape(), y.mutable_data<T>(), cpu::operand<T>(x, x.shape())); });
   }
-  return record(reshape_operation, {&x}, y,
+  return record(reshape_operation, {&x}, y, Saved(),
                 [from = x.shape()](const Tensor& dy) { return std::vector{reshape(dy, from)}; });
 }
 
-// dx = dy with the axes permuted back
-static const Operation permute_operation("permute", [] {
-  return std::vector<GradientSample>{
-      {"(2, 3, 4) by 2 0 1",
-       {{{2, 3, 4}}},
-       [](auto& x) {
-         return permute(x[0], {2, 0, 1});
-       }},
-      {"(2, 1, 3, 2) by 3 1 0 2",
-       {{{2, 1, 3, 2}}},
-       [](auto& x) {
-         return permute(x[0], {3, 1, 0, -2});
-       }},
-      {"transpose (2, 3)", {{{2, 3}}}, [](auto& x) { return transpose(x[0]); }},
-      {"transpose (2, 3, 2) 0 and 2", {{{2, 3, 2}}}, [](auto& x) { return transpose(x[0], 0, 2); }},
-      {"transpose (0, 2)", {{{0, 2}}}, [](auto& x) { return transpose(x[0]); }},
-      {"()", {{Shape{}}}, [](auto& x) { return permute(x[0], {}); }}};
-});
+static const Operation permute_operation(
+    "permute", "y = x with its axes permuted", "dx = dy with the axes permuted back", [] {
+      return std::vector<GradientSample>{
+          {"(2, 3, 4) by 2 0 1",
+           {{{2, 3, 4}}},
+           [](auto& x) {
+             return permute(x[0], {2, 0, 1});
+           }},
+          {"(2, 1, 3, 2) by 3 1 0 2",
+           {{{2, 1, 3, 2}}},
+           [](auto& x) {
+             return permute(x[0], {3, 1, 0, -2});
+           }},
+          {"transpose (2, 3)", {{{2, 3}}}, [](auto& x) { return transpose(x[0]); }},
+          {"transpose (2, 3, 2) 0 and 2", {{{2, 3, 2}}}, [](auto& x) { return transpose(x[0], 0, 2); }},
+          {"transpose (0, 2)", {{{0, 2}}}, [](auto& x) { return transpose(x[0]); }},
+          {"()", {{Shape{}}}, [](auto& x) { return permute(x[0], {}); }}};
+    });
 Tensor permute(const Tensor& x, const std::vector<int>& axes) {
   check_defined("permute", {&x});
   std::vector<int> inverse(axes.size(), -1);
@@ -151,8 +150,8 @@ Tensor permute(const Tensor& x, const std::vector<int>& axes) {
     strides.append(x.strides()[axis]);
   }
   if (!valid) fail("permute: expected each axis of {} once, got ({})", to_string(x.shape()), fmt::join(axes, ", "));
-  return record(permute_operation, {&x}, cpu::view_of(x, shape, strides),
-                [inverse](const Tensor& dy) { return std::vector{permute(dy, inverse)}; });
+  return record(permute_operation, {&x}, cpu::view_of(x, shape, strides), Saved(inverse),
+                [](const Tensor& dy, const std::vector<int>& order) { return std::vector{permute(dy, order)}; });
 }
 
 Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
@@ -161,28 +160,28 @@ Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
   Shape shape = x.shape(), strides = x.strides();
   std::swap(shape[a], shape[b]);
   std::swap(strides[a], strides[b]);
-  return record(permute_operation, {&x}, cpu::view_of(x, shape, strides),
+  return record(permute_operation, {&x}, cpu::view_of(x, shape, strides), Saved(),
                 [a, b](const Tensor& dy) { return std::vector{transpose(dy, a, b)}; });
 }
 
-// y = x[begin : end : step] along one axis, or x[i] without that axis        dx[begin : end : step] += dy
-static const Operation slice_operation("slice", [] {
-  return std::vector<GradientSample>{
-      {"(5, 2) rows 1 to 4", {{{5, 2}}}, [](auto& x) { return slice(x[0], 0, 1, 4); }},
-      {"(2, 5) every second column", {{{2, 5}}}, [](auto& x) { return slice(x[0], -1, 0, 5, 2); }},
-      {"(2, 3, 2) middle axis", {{{2, 3, 2}}}, [](auto& x) { return slice(x[0], 1, 2, 3); }},
-      {"(2, 5, 2) every second of the middle axis", {{{2, 5, 2}}}, [](auto& x) { return slice(x[0], 1, 1, 5, 2); }},
-      {"(4, 2) the last three rows", {{{4, 2}}}, [](auto& x) { return slice(x[0], 0, -3); }},
-      {"two that overlap", {{{4, 2}}}, [](auto& x) { return 2 * slice(x[0], 0, 0, 3) + slice(x[0], 0, 1, 4); }},
-      {"(2, 3, 2) the parts of the middle axis",
-       {{{2, 3, 2}}},
-       [](auto& x) {
-         const std::vector<Tensor> parts = unbind(x[0], 1);
-         return parts[0] + 2 * parts[1] + 3 * parts[2];
-       }},
-      {"(3) nothing", {{{3}}}, [](auto& x) { return slice(x[0], 0, 2, 2); }},
-      {"(0, 2)", {{{0, 2}}}, [](auto& x) { return slice(x[0], 1, 0, 1); }}};
-});
+static const Operation slice_operation(
+    "slice", "y = x[begin : end : step] along one axis, or x[i] without that axis", "dx[begin : end : step] += dy", [] {
+      return std::vector<GradientSample>{
+          {"(5, 2) rows 1 to 4", {{{5, 2}}}, [](auto& x) { return slice(x[0], 0, 1, 4); }},
+          {"(2, 5) every second column", {{{2, 5}}}, [](auto& x) { return slice(x[0], -1, 0, 5, 2); }},
+          {"(2, 3, 2) middle axis", {{{2, 3, 2}}}, [](auto& x) { return slice(x[0], 1, 2, 3); }},
+          {"(2, 5, 2) every second of the middle axis", {{{2, 5, 2}}}, [](auto& x) { return slice(x[0], 1, 1, 5, 2); }},
+          {"(4, 2) the last three rows", {{{4, 2}}}, [](auto& x) { return slice(x[0], 0, -3); }},
+          {"two that overlap", {{{4, 2}}}, [](auto& x) { return 2 * slice(x[0], 0, 0, 3) + slice(x[0], 0, 1, 4); }},
+          {"(2, 3, 2) the parts of the middle axis",
+           {{{2, 3, 2}}},
+           [](auto& x) {
+             const std::vector<Tensor> parts = unbind(x[0], 1);
+             return parts[0] + 2 * parts[1] + 3 * parts[2];
+           }},
+          {"(3) nothing", {{{3}}}, [](auto& x) { return slice(x[0], 0, 2, 2); }},
+          {"(0, 2)", {{{0, 2}}}, [](auto& x) { return slice(x[0], 1, 0, 1); }}};
+    });
 namespace {
 
 // The elements first, first + step, ... of one axis.
@@ -214,11 +213,10 @@ Tensor add_selected(Tensor dx, Selection selection, const Tensor& dy) {
 }
 
 Tensor record_selection(const Tensor& x, Selection selection, const Tensor& y) {
-  return record(slice_operation, {&x}, y, [from = x.shape(), selection](const Tensor& dy, const NeedsInputGrad& needs) {
-    Tensor dx = needs.take_total();
-    if (!dx.defined()) dx = zeros(from, dy.dtype());
-    return std::vector{add_selected(std::move(dx), selection, dy)};
-  });
+  return record(slice_operation, {&x}, y, Saved(),
+                [from = x.shape(), selection](const Tensor& dy, const NeedsInputGrad& needs) {
+                  return std::vector{add_selected(needs.take_total_or_zeros(from, dy.dtype()), selection, dy)};
+                });
 }
 
 // Returns x[i] along an axis, without this axis.
@@ -259,9 +257,8 @@ Tensor Tensor::operator[](std::int64_t i) const {
   return element(*this, 0, i < 0 ? i + size(0) : i);
 }
 
-// y = x repeated along new axes and axes of size 1, with stride 0        dx = dy summed over them
 static const Operation broadcast_operation(
-    "broadcast_to",
+    "broadcast_to", "y = x repeated along new axes and axes of size 1, with stride 0", "dx = dy summed over these axes",
     [] {
       return shape_samples(broadcast_to, {{{3}, {2, 3}}, {{2, 1, 3}, {2, 2, 4, 3}}, {{}, {2, 2}}, {{1}, {0}}});
     },
@@ -273,12 +270,11 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
     fail("broadcast_to: {} does not broadcast to {}", to_string(x.shape()), to_string(shape));
   }
   return record(broadcast_operation, {&x},
-                cpu::view_of(x, shape, cpu::broadcast_strides(x.shape(), x.strides(), shape)),
+                cpu::view_of(x, shape, cpu::broadcast_strides(x.shape(), x.strides(), shape)), Saved(),
                 [](const Tensor& dy) { return std::vector{dy}; });
 }
 
-// y = x, copied when x has gaps        dx = dy
-static const Operation contiguous_operation("contiguous", [] {
+static const Operation contiguous_operation("contiguous", "y = x, copied when x has gaps", "dx = dy", [] {
   return std::vector<GradientSample>{
       {"transposed", {{{2, 3}}}, [](auto& x) { return contiguous(transpose(x[0])); }},
       {"sliced", {{{3, 4}}}, [](auto& x) { return contiguous(slice(x[0], 1, 1, 4, 2)); }}};
@@ -286,17 +282,18 @@ static const Operation contiguous_operation("contiguous", [] {
 Tensor contiguous(const Tensor& x) {
   check_defined("contiguous", {&x});
   if (x.is_contiguous()) return x;
-  return record(contiguous_operation, {&x}, x.detach().clone(), [](const Tensor& dy) { return std::vector{dy}; });
+  return record(contiguous_operation, {&x}, x.detach().clone(), Saved(),
+                [](const Tensor& dy) { return std::vector{dy}; });
 }
 
-// y = the parts one after another along an axis        d(part) = its slice of dy
-static const Operation concat_operation("concat", [] {
-  const auto join = [](int axis) { return [axis](auto& x) { return concat(x, axis); }; };
-  return std::vector<GradientSample>{{"rows", {{{2, 3}}, {{1, 3}}, {{0, 3}}}, join(0)},
-                                     {"columns", {{{2, 1}}, {{2, 3}}}, join(-1)},
-                                     {"middle axis", {{{2, 1, 2}}, {{2, 2, 2}}}, join(1)},
-                                     {"one part", {{{3}}}, join(0)}};
-});
+static const Operation concat_operation(
+    "concat", "y = the parts one after another along an axis", "d(part) = its slice of dy", [] {
+      const auto join = [](int axis) { return [axis](auto& x) { return concat(x, axis); }; };
+      return std::vector<GradientSample>{{"rows", {{{2, 3}}, {{1, 3}}, {{0, 3}}}, join(0)},
+                                         {"columns", {{{2, 1}}, {{2, 3}}}, join(-1)},
+                                         {"middle axis", {{{2, 1, 2}}, {{2, 2, 2}}}, join(1)},
+                                         {"one part", {{{3}}}, join(0)}};
+    });
 Tensor concat(const std::vector<Tensor>& parts, int axis) {
   if (parts.empty()) fail("concat: expected at least one tensor");
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -332,9 +329,9 @@ Tensor concat(const std::vector<Tensor>& parts, int axis) {
         std::copy_n(part.data<T>() + o * block, block, to + o * shape[a] * inner);
     }
   });
-  return record(concat_operation, inputs, y, [a, begins](const Tensor& dy) {
+  return record(concat_operation, inputs, y, Saved(begins), [a](const Tensor& dy, const std::vector<std::int64_t>& at) {
     std::vector<Tensor> gradients;
-    for (std::size_t p = 0; p + 1 < begins.size(); ++p) gradients.push_back(slice(dy, a, begins[p], begins[p + 1]));
+    for (std::size_t p = 0; p + 1 < at.size(); ++p) gradients.push_back(slice(dy, a, at[p], at[p + 1]));
     return gradients;
   });
 }

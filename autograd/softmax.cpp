@@ -51,9 +51,7 @@ constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-// y  = e^x / sum(e^x)
-// dx = y * (dy - sum(dy * y))          needs y, not x
-static const Operation softmax_operation("softmax", [] {
+static const Operation softmax_operation("softmax", "y = e^x / sum(e^x)", "dx = y (dy - sum(dy y))", [] {
   std::vector<GradientSample> samples = row_samples(softmax);
   samples.push_back({"a masked row and a masked element", {{{2, 3}}}, [](auto& x) {
                        return softmax(masked_fill(x[0], Booleans({2, 3}, {0, 1, 0, 1, 1, 1}), minus_infinity));
@@ -69,17 +67,17 @@ Tensor softmax(const Tensor& x, int axis) {
     const cpu::Part<T> row(to, n, all);
     cpu::softmax_row(from, row.data(), n);
   });
-  return record(softmax_operation, {&x}, y, [y, n, all](const Tensor& dy) {
+  return record(softmax_operation, {&x}, y, Saved(y), [n, all](const Tensor& dy, const Tensor& Y) {
     return std::vector{by_rows(dy, [&]<class T>(const T* g, T* to, std::int64_t begin) {
       const cpu::Part<T> row(to, n, all);
-      cpu::softmax_row_backward(y.data<T>() + begin, g, row.data(), n, T{1});
+      cpu::softmax_row_backward(Y.data<T>() + begin, g, row.data(), n, T{1});
     })};
   });
 }
 
-// y  = x - log sum(e^x)
-// dx = dy - e^y sum(dy), and 0 for a masked row
-static const Operation log_softmax_operation("log_softmax", [] { return row_samples(log_softmax); });
+static const Operation log_softmax_operation("log_softmax", "y = x - ln sum(e^x)",
+                                             "dx = dy - e^y sum(dy), 0 in a fully masked row",
+                                             [] { return row_samples(log_softmax); });
 Tensor log_softmax(const Tensor& x, int axis) {
   check_rows("log_softmax", x);
   if (const int a = checked_axis("log_softmax", axis, x.rank()); a != x.rank() - 1)
@@ -89,9 +87,9 @@ Tensor log_softmax(const Tensor& x, int axis) {
     const T m = cpu::max_row(from, n), log_total = cpu::softmax_row(from, to, n, m);
     for (std::int64_t j = 0; j < n; ++j) to[j] = std::isinf(log_total) ? from[j] : from[j] - m - log_total;
   });
-  return record(log_softmax_operation, {&x}, y, [y, n](const Tensor& dy) {
+  return record(log_softmax_operation, {&x}, y, Saved(y), [n](const Tensor& dy, const Tensor& Y) {
     return std::vector{by_rows(dy, [&]<class T>(const T* g, T* to, std::int64_t begin) {
-      const T* out = y.data<T>() + begin;
+      const T* out = Y.data<T>() + begin;
       const T total = static_cast<T>(cpu::sum_row(g, n));
       const bool masked = is_masked(out, n);
       for (std::int64_t j = 0; j < n; ++j) to[j] = masked ? T{0} : g[j] - cpu::exp_nonpositive(out[j]) * total;

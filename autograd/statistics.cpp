@@ -6,8 +6,6 @@
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
 
-#include <fmt/ranges.h>
-
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -15,33 +13,12 @@
 namespace heed {
 namespace {
 
-using Statistic = Tensor (*)(const Tensor&, const std::vector<int>&, bool);
-
-std::vector<GradientSample> statistic_samples(Statistic f) {
-  std::vector<GradientSample> samples;
-  for (const bool keepdim : {false, true}) {
-    for (const auto& [shape, axes] :
-         {std::pair<Shape, std::vector<int>>{{}, {}}, {{4}, {}}, {{2, 3}, {0}}, {{2, 3, 2}, {0, -1}}, {{0, 3}, {1}}}) {
-      samples.push_back({fmt::format("{} over ({}){}", to_string(shape), fmt::join(axes, ", "), keepdim ? " kept" : ""),
-                         {{shape, Argument::Values::nonzero}},
-                         [f, a = axes, keepdim](auto& x) { return f(x[0], a, keepdim); }});
-    }
-  }
-  return samples;
-}
-
-// Returns the shape of a reduction that keeps its axes with size 1.
-Shape kept_shape(const char* operation, const Tensor& x, const std::vector<int>& axes) {
-  const std::vector<bool> is_reduced = cpu::chosen_axes(operation, x, axes);
-  Shape kept = x.shape(), reduced;
-  for (int axis = 0; axis < x.rank(); ++axis) {
-    if (!is_reduced[static_cast<std::size_t>(axis)]) continue;
-    reduced.append(x.size(axis));
-    kept[axis] = 1;
-  }
-  reduced.numel(operation);  // throws Error when the elements are too many to count
-  cpu::check_memory(operation, kept, DType::float64);
-  return kept;
+// Returns the axes of a reduction. Throws Error when the elements are too many to count.
+cpu::Split checked_split(const char* operation, const Tensor& x, const std::vector<int>& axes) {
+  cpu::Split s = cpu::split_axes(operation, x, axes, x.strides());
+  s.reduced.numel(operation);
+  cpu::check_memory(operation, s.output_keepdim, DType::float64);
+  return s;
 }
 
 // Returns g / v, rounded to a float where float arithmetic can represent the operands and the quotient.
@@ -165,26 +142,29 @@ Tensor reduced_extreme(const Operation& operation, const Tensor& x, const std::v
   if (y.numel() > 0) {  // otherwise its other sizes may be huge
     dispatch(x.dtype(), [&]<class T>() { find_extremes<largest>(name, x, axes, y.mutable_data<T>(), winners); });
   }
-  return record(operation, inputs, y, [from = x.shape(), winners](const Tensor& dy) {
-    Tensor dx = zeros(from, dy.dtype());
-    const Tensor dense_dy = contiguous(dy);
-    dispatch(dy.dtype(), [&]<class T>() {
-      T* to = dx.mutable_data<T>();
-      for (std::size_t i = 0; i < winners.size(); ++i) to[winners[i]] = dense_dy.data<T>()[i];
-    });
-    return std::vector{dx};
-  });
+  return record(operation, inputs, y, Saved(winners),
+                [from = x.shape()](const Tensor& dy, const std::vector<std::int64_t>& chosen) {
+                  Tensor dx = zeros(from, dy.dtype());
+                  const Tensor dense_dy = contiguous(dy);
+                  dispatch(dy.dtype(), [&]<class T>() {
+                    T* to = dx.mutable_data<T>();
+                    for (std::size_t i = 0; i < chosen.size(); ++i) to[chosen[i]] = dense_dy.data<T>()[i];
+                  });
+                  return std::vector{dx};
+                });
 }
 
 }  // namespace
 
-static const Operation max_operation("max",
+static const Operation max_operation("max", "y = x[i], i the index of the first greatest element",
+                                     "dx[i] = dy, 0 elsewhere",
                                      [] { return cpu::reduction_samples(max, Argument::Values::distinct, false); });
 Tensor max(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   return reduced_extreme<true>(max_operation, x, axes, keepdim);
 }
 
-static const Operation min_operation("min",
+static const Operation min_operation("min", "y = x[i], i the index of the first smallest element",
+                                     "dx[i] = dy, 0 elsewhere",
                                      [] { return cpu::reduction_samples(min, Argument::Values::distinct, false); });
 Tensor min(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   return reduced_extreme<false>(min_operation, x, axes, keepdim);
@@ -192,7 +172,7 @@ Tensor min(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
 
 // The mean of the squares of x - mean. Where they are too large or too small for a float, it is computed in double.
 Tensor var(const Tensor& x, const std::vector<int>& axes, bool keepdim, double correction) {
-  const Shape kept = kept_shape("var", x, axes);
+  const Shape kept = checked_split("var", x, axes).output_keepdim;
   if (!(correction >= 0 && std::isfinite(correction))) {
     fail("var: correction must be finite and at least 0, got {}", correction);
   }
@@ -206,43 +186,52 @@ Tensor var(const Tensor& x, const std::vector<int>& axes, bool keepdim, double c
   return where(in_range, y, cast(var(cast(x, DType::float64), axes, keepdim, correction), DType::float32));
 }
 
-// y = sqrt(sum x^2), in double, where no square of a float overflows        dx = dy x / y, 0 where y is 0
-static const Operation norm_operation("norm", [] { return statistic_samples(norm); });
+static const Operation norm_operation("norm", "y = sqrt(sum(x^2)), in double, where no square of a float overflows",
+                                      "dx = dy x / y, 0 where y is 0",
+                                      [] { return cpu::reduction_samples(norm, Argument::Values::nonzero, false); });
 Tensor norm(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
-  const Shape kept_axes = kept_shape("norm", x, axes);
+  const Shape kept_axes = checked_split("norm", x, axes).output_keepdim;
   const Tensor length = cpu::norm_in_double(x, axes, keepdim), y = length.to(x.dtype());
-  return record(norm_operation, {&x}, y, [x, length, kept = kept_axes](const Tensor& dy) {
-    const Tensor share =
-        cpu::map("norm", dy.to(DType::float64), length, [is_float = x.dtype() == DType::float32](auto g, auto v) {
-          return v == 0 ? v : static_cast<decltype(v)>(is_float ? float_quotient(g, v) : g / v);
+  return record(
+      norm_operation, {&x}, y, Saved(x, length),
+      [kept = kept_axes](const Tensor& dy, const Tensor& X, const Tensor& lengths) {
+        const Tensor share =
+            cpu::map("norm", dy.to(DType::float64), lengths, [is_float = X.dtype() == DType::float32](auto g, auto v) {
+              return v == 0 ? v : static_cast<decltype(v)>(is_float ? float_quotient(g, v) : g / v);
+            });
+        Tensor dx(X.shape(), X.dtype());
+        dispatch(X.dtype(), [&]<class T>() {
+          cpu::map(
+              X.shape(), dx.mutable_data<T>(), [](T v, double s) { return static_cast<T>(static_cast<double>(v) * s); },
+              cpu::operand<T>(X, X.shape()), cpu::operand<double>(reshape(share, kept), X.shape()));
         });
-    Tensor dx(x.shape(), x.dtype());
-    dispatch(x.dtype(), [&]<class T>() {
-      cpu::map(
-          x.shape(), dx.mutable_data<T>(), [](T v, double s) { return static_cast<T>(static_cast<double>(v) * s); },
-          cpu::operand<T>(x, x.shape()), cpu::operand<double>(reshape(share, kept), x.shape()));
-    });
-    return std::vector{dx};
-  });
+        return std::vector{dx};
+      });
 }
 
-// y = m + log sum e^(x - m), m = max x, or 0 if that is infinite          dx = dy e^(x - y), 0 where y is -infinity
-static const Operation logsumexp_operation("logsumexp", [] { return statistic_samples(logsumexp); });
+static const Operation logsumexp_operation("logsumexp",
+                                           "y = m + ln sum(e^(x - m)), m = max(x), or 0 if that is infinite",
+                                           "dx = dy e^(x - y), 0 where y is -infinity", [] {
+                                             return cpu::reduction_samples(logsumexp, Argument::Values::nonzero, false);
+                                           });
 Tensor logsumexp(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   const auto finite = [](auto v) { return std::isinf(v) ? decltype(v){0} : v; };
-  const Shape kept = kept_shape("logsumexp", x, axes);
+  const cpu::Split s = checked_split("logsumexp", x, axes);
+  const Shape kept = s.output_keepdim;
   const Tensor fixed = x.detach();
   const bool is_empty = x.numel() == 0 && kept.numel() > 0;
   const Tensor m = is_empty ? zeros(kept, x.dtype()) : cpu::map("logsumexp", max(fixed, axes, true), finite);
   const auto exp_of_difference = cpu::on_lanes<double>([](auto v, auto w) { return cpu::exp(v - w); });
   const Tensor y = m + log(sum(cpu::map("logsumexp", fixed, m, exp_of_difference), axes, true));
-  const Tensor shaped = keepdim ? y : reshape(y, cpu::split_axes("logsumexp", x, axes, x.strides()).output);
-  return record(logsumexp_operation, {&x}, shaped, [x, y, kept](const Tensor& dy) {
-    return std::vector{cpu::map("logsumexp", reshape(dy, kept), x, y, cpu::on_lanes<double>([](auto g, auto v, auto w) {
-                                  const decltype(w) zero{}, none = w < zero && w == w + w ? zero : w;
-                                  return g * cpu::exp(v - none);
-                                }))};
-  });
+  const Tensor shaped = keepdim ? y : reshape(y, s.output);
+  return record(logsumexp_operation, {&x}, shaped, Saved(x, y),
+                [kept](const Tensor& dy, const Tensor& X, const Tensor& Y) {
+                  return std::vector{
+                      cpu::map("logsumexp", reshape(dy, kept), X, Y, cpu::on_lanes<double>([](auto g, auto v, auto w) {
+                                 const decltype(w) zero{}, none = w < zero && w == w + w ? zero : w;
+                                 return g * cpu::exp(v - none);
+                               }))};
+                });
 }
 
 }  // namespace heed

@@ -262,13 +262,13 @@ const std::string& Tensor::name() const& {
   return storage_ ? storage_->name : none;
 }
 
-void Tensor::set_name(const std::string& name) {
+void Tensor::set_name(const std::string& name) const {
   if (storage_) storage_->name = name;
 }
 
 bool Tensor::is_frozen() const { return storage_ && storage_->is_frozen; }
 
-void Tensor::set_frozen(bool frozen) {
+void Tensor::set_frozen(bool frozen) const {
   if (storage_) storage_->is_frozen = frozen;
 }
 

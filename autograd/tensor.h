@@ -93,8 +93,12 @@ struct TapeNode {
 ///     row.mutable_data<float>()[0] = 7;                // x.at({0, 0}) == 7
 ///
 /// Copies of a handle and views (reshape, transpose, slice, detach) share one storage: a write through one is visible
-/// through all. clone() copies. The last handle frees the storage; the allocator reuses its memory. Name and frozen state belong
-/// to the storage, and the place in a recording to the handle.
+/// through all. clone() copies. The last handle frees the storage; the allocator reuses its memory.
+///
+/// The storage has what is true of the numbers whichever view shows them: their version, and the name and frozen state of the
+/// parameter that they are. A message about a transposed weight names the weight. The handle has what a view may change: shape,
+/// strides, offset, dtype, and the place in a recording. A const handle stays as it is, but copy_from(), set_name() and set_frozen()
+/// change its storage.
 ///
 /// Inside a Recording, every function that returns a tensor is recorded, except detach(). Functions that write numbers
 /// (copy_from, add_in_place) throw Error for a source that is recorded.
@@ -113,16 +117,7 @@ class [[nodiscard]] Tensor {
   /// Makes a contiguous tensor of the elements at `data`, which are aligned to their size, without a copy. `owner` keeps
   /// them in memory.
   Tensor(Shape shape, DType dtype, void* data, std::shared_ptr<const void> owner);
-  /// A handle to the same storage.
-  Tensor(const Tensor& other)
-      : shape_(other.shape_),
-        strides_(other.strides_),
-        offset_(other.offset_),
-        dtype_(other.dtype_),
-        tape_node_(other.tape_node_),
-        storage_(other.storage_) {
-    if (copies_) copies_->push_back({storage_.get(), shape_});
-  }
+  Tensor(const Tensor&) = default;                   ///< a handle to the same storage
   Tensor(Tensor&&) noexcept = default;               ///< leaves an undefined tensor
   Tensor& operator=(const Tensor&) & = default;      ///< not to a temporary: slice(a, 0, 1, 2) = b would change nothing
   Tensor& operator=(Tensor&&) & noexcept = default;  ///< leaves an undefined tensor
@@ -187,16 +182,15 @@ class [[nodiscard]] Tensor {
   const std::string& name() const&;
   std::string name() && { return std::as_const(*this).name(); }  ///< of a temporary: a copy
   /// Names the memory and so all views of it. Parameters::add() calls it.
-  void set_name(const std::string& name);
+  void set_name(const std::string& name) const;
   /// Returns whether recordings treat a variable in this memory as a constant.
   bool is_frozen() const;
   /// Freezes or unfreezes the memory. Parameters::freeze() calls it.
-  void set_frozen(bool frozen);
+  void set_frozen(bool frozen) const;
   /// Returns whether both use one block of memory.
   bool shares_storage(const Tensor& other) const { return storage_ == other.storage_; }
 
  private:
-  friend class CopyWatch;
   friend class Recorder;
   friend cpu::Blocks cpu::blocks_of(const Tensor& x);
   friend Tensor cpu::view_of(const Tensor& x, const Shape& shape, const Shape& strides, std::int64_t offset);
@@ -209,13 +203,6 @@ class [[nodiscard]] Tensor {
   DType dtype_ = DType::float32;
   TapeNode tape_node_;
   std::shared_ptr<cpu::Storage> storage_;
-
-  /// Lists this thread's copies of tensors while the recorder finds out which tensors a closure captured.
-  struct Copy {
-    const cpu::Storage* storage;
-    Shape shape;
-  };
-  static inline constinit thread_local std::vector<Copy>* copies_ = nullptr;
 };
 
 /// Make contiguous constants of one value. Throw Error for negative sizes and when memory runs out.

@@ -9,8 +9,7 @@
 
 namespace heed {
 
-// y = a copy of x        dx = dy
-static const Operation clone_operation("clone",
+static const Operation clone_operation("clone", "y = a copy of x", "dx = dy",
                                        [] { return unary_samples([](const Tensor& x) { return x.clone(); }); });
 Tensor Tensor::clone() const {
   check_defined("clone", {this});
@@ -21,46 +20,39 @@ Tensor Tensor::clone() const {
     copy = Tensor(shape_, dtype_, "clone");
     copy.copy_from(detach());
   }
-  return record(clone_operation, {this}, copy, [](const Tensor& dy) { return std::vector{dy}; });
+  return record(clone_operation, {this}, copy, Saved(), [](const Tensor& dy) { return std::vector{dy}; });
 }
 
 // Adds y's elements in order to those of x that the strides reach, which may coincide.
 template <class T>
 static void add_strided(const T* y, T* x, const Shape& shape, const Shape& strides) {
-  const int last = shape.rank() - 1;
-  const std::int64_t count = shape.numel(), n = last < 0 ? 1 : shape[last], step = last < 0 ? 0 : strides[last];
-  std::array<std::int64_t, Shape::max_rank> index{};
-  for (std::int64_t done = 0; done < count; done += n) {
-    for (std::int64_t j = 0; j < n; ++j) x[j * step] += y[done + j];
-    for (int axis = last - 1; axis >= 0; --axis) {
-      std::int64_t& i = index[static_cast<std::size_t>(axis)];
-      x += strides[axis];
-      if (++i < shape[axis]) break;
-      x -= i * strides[axis];
-      i = 0;
-    }
-  }
+  if (shape.numel() == 0) return;
+  const cpu::Walk<1> walk(shape, {&strides});
+  const std::int64_t n = walk.size[0], step = walk.stride[0][0];
+  walk.rows(0, shape.numel() / n, [=](std::int64_t first, const std::array<std::int64_t, 1>& offset) {
+    for (std::int64_t i = 0; i < n; ++i) x[offset[0] + i * step] += y[first + i];
+  });
 }
 
-// y = elements of x by strides        dx = at each element, the sum of dy over its places in y
-static const Operation view_operation("view", [] {
-  return std::vector<GradientSample>{
-      {"windows of (5)",
-       {{{5}}},
-       [](auto& x) {
-         return contiguous(x[0]).view({3, 3}, {1, 1});
-       }},
-      {"diagonal of (3, 3)", {{{3, 3}}}, [](auto& x) { return contiguous(x[0]).view({3}, {4}); }},
-      {"reversed rows of (2, 3)",
-       {{{2, 3}}},
-       [](auto& x) {
-         return contiguous(x[0]).view({2, 3}, {-3, 1}, 3);
-       }},
-      {"one element of (4)", {{{4}}}, [](auto& x) { return contiguous(x[0]).view({}, {}, 2); }},
-      {"nothing of (4)", {{{4}}}, [](auto& x) {
-         return contiguous(x[0]).view({0, 2}, {1, 1});
-       }}};
-});
+static const Operation view_operation(
+    "view", "y = elements of x by strides", "dx = at each element, the sum of dy over its places in y", [] {
+      return std::vector<GradientSample>{
+          {"windows of (5)",
+           {{{5}}},
+           [](auto& x) {
+             return contiguous(x[0]).view({3, 3}, {1, 1});
+           }},
+          {"diagonal of (3, 3)", {{{3, 3}}}, [](auto& x) { return contiguous(x[0]).view({3}, {4}); }},
+          {"reversed rows of (2, 3)",
+           {{{2, 3}}},
+           [](auto& x) {
+             return contiguous(x[0]).view({2, 3}, {-3, 1}, 3);
+           }},
+          {"one element of (4)", {{{4}}}, [](auto& x) { return contiguous(x[0]).view({}, {}, 2); }},
+          {"nothing of (4)", {{{4}}}, [](auto& x) {
+             return contiguous(x[0]).view({0, 2}, {1, 1});
+           }}};
+    });
 Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offset) const {
   const Tensor y = cpu::view_of(*this, shape, strides, offset);
   if (Recorder::follows(*this)) {
@@ -76,10 +68,9 @@ Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offse
           to_string(shape), to_string(strides), offset, to_string(shape_));
     }
   }
-  return record(view_operation, {this}, y,
+  return record(view_operation, {this}, y, Saved(),
                 [from = shape_, strides, offset](const Tensor& dy, const NeedsInputGrad& needs) {
-                  Tensor dx = needs.take_total();
-                  if (!dx.defined()) dx = zeros(from, dy.dtype());
+                  Tensor dx = needs.take_total_or_zeros(from, dy.dtype());
                   const Tensor dense = contiguous(dy);
                   dispatch(dy.dtype(), [&]<class T>() {
                     add_strided(dense.data<T>(), dx.mutable_data<T>() + offset, dense.shape(), strides);

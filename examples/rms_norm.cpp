@@ -9,15 +9,19 @@ constexpr double eps = 1e-6;
 
 Tensor composed(const Tensor& x) { return x / sqrt(mean(square(x), {-1}, true) + eps); }
 
-// y = r x, r = 1 / sqrt(mean(x^2) + eps)        dx = r (dy - y mean(dy y))
 Tensor own(const Tensor& x);
-static const Operation own_operation("own rms_norm", [] {
-  return std::vector<GradientSample>{{"(2, 5)", {{{2, 5}}}, [](const std::vector<Tensor>& x) { return own(x[0]); }}};
-});
+static const Operation own_operation("own rms_norm", "y = r x, r = 1 / sqrt(mean(x^2) + eps)",
+                                     "dx = r (dy - y mean(dy y))", [] {
+                                       return std::vector<GradientSample>{
+                                           {"(2, 5)", {{{2, 5}}}, [](const std::vector<Tensor>& x) {
+                                              return own(x[0]);
+                                            }}};
+                                     });
 Tensor own(const Tensor& x) {
   const Tensor r = 1 / sqrt(mean(square(x.detach()), {-1}, true) + eps), y = x.detach() * r;
-  return record(own_operation, {&x}, y,
-                [r, y](const Tensor& dy) { return std::vector{r * (dy - y * mean(dy * y, {-1}, true))}; });
+  return record(own_operation, {&x}, y, Saved(r, y), [](const Tensor& dy, const Tensor& R, const Tensor& Y) {
+    return std::vector{R * (dy - Y * mean(dy * Y, {-1}, true))};
+  });
 }
 
 int main() {

@@ -66,14 +66,14 @@ void Parameters::add(const std::string& name, const Tensor& value) {
                                             : "a constant of shape " + to_string(value.shape()));
   }
   entries_->emplace_back(name, value);
-  Tensor(value).set_name(name);
+  value.set_name(name);
 }
 
 void Parameters::set_frozen(const std::string& name, bool frozen) {
   bool found = false;
   for (const auto& [key, value] : *entries_) {
     if (!is_within(key, name)) continue;
-    Tensor(value).set_frozen(frozen);
+    value.set_frozen(frozen);
     found = true;
   }
   if (!found) {

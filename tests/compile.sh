@@ -100,4 +100,23 @@ if grep -E 'mistakes.cpp:(19|2[0-9]):.*(error|warning)' "$scratch/errors"; then
   echo "an error for what is right"
   failed=1
 fi
+
+# A backward that captures a tensor. The compiler shows the line that has the remedy.
+cat > "$scratch/captures.cpp" << 'END'
+#include <heed/heed.h>
+using namespace heed;
+static const Operation twice("twice", "y = 2 x", "dx = 2 dy", Samples::none("never called"));
+Tensor saves(const Tensor& x) {
+  return record(twice, {&x}, x.detach() * 2, Saved(x), [](const Tensor& dy, const Tensor&) { return std::vector{dy * 2}; });
+}
+Tensor captures(const Tensor& x) {
+  return record(twice, {&x}, x.detach() * 2, Saved(), [x](const Tensor& dy) { return std::vector{dy * 2}; });
+}
+END
+"$compiler" -std=c++20 -fsyntax-only -I "$include" "$scratch/captures.cpp" 2> "$scratch/errors" && failed=1
+if ! grep -q "captures.cpp:8:.*error" "$scratch/errors" || grep -q "captures.cpp:5:" "$scratch/errors" ||
+   ! grep -qF "captures a tensor; pass that in Saved(...)" "$scratch/errors"; then
+  echo "a backward that captures a tensor compiles, or its error does not show the remedy"
+  failed=1
+fi
 exit $failed

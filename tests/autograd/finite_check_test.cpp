@@ -16,7 +16,8 @@ std::string said_of(F f) {
   return "nothing";
 }
 
-const Operation infinite_backward("infinite_backward", Samples::none("its gradient is wrong on purpose"));
+const Operation infinite_backward("infinite_backward", "y = x", "dx = dy / 0",
+                                  Samples::none("its gradient is wrong on purpose"));
 
 }  // namespace
 
@@ -60,7 +61,7 @@ TEST_CASE("A FiniteCheck checks gradients and the loss") {
           Tensor y;
           {
             const LayerScope scope(name);
-            y = record(infinite_backward, {&x}, x.detach().clone(), [](const Tensor& dy) {
+            y = record(infinite_backward, {&x}, x.detach().clone(), Saved(), [](const Tensor& dy) {
               return std::vector{dy / tensor({2}, {0, 1}) * 0};
             });
           }

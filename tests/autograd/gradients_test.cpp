@@ -4,12 +4,13 @@ using namespace heed;
 
 namespace {
 
-const Operation local("local", Samples::none("returns whatever gradients a test wants"));
-const Operation broadcast_local("broadcast_local", Samples::none("the same, of an input that is broadcast"),
-                                Broadcasting::yes);
+const Operation local("local", "y = x", "any", Samples::none("returns whatever gradients a test wants"));
+const Operation broadcast_local("broadcast_local", "y = x", "any",
+                                Samples::none("the same, of an input that is broadcast"), Broadcasting::yes);
 
 Tensor with_gradients(const Tensor& x, const std::vector<Tensor>& gradients, const Operation& operation = local) {
-  return record(operation, {&x}, x.detach().clone(), [gradients](const Tensor&) { return gradients; });
+  return record(operation, {&x}, x.detach().clone(), Saved(gradients),
+                [](const Tensor&, const std::vector<Tensor>& saved) { return saved; });
 }
 
 }  // namespace
@@ -133,10 +134,11 @@ TEST_CASE("backward passes each gradient to the callback as soon as it is final"
   const Tensor a = variable(tensor({2}, {1, 2})), b = variable(tensor({2}, {3, 4})), c = variable(tensor({2}, {5, 6}));
   std::vector<std::string> events;
   const auto noted = [&](const Tensor& x, const std::string& name) {
-    return record(local, {&x}, x.detach().clone(), [&events, name](const Tensor& dy) {
-      events.push_back("backward of " + name);
-      return std::vector{dy};
-    });
+    return record(local, {&x}, x.detach().clone(), Saved(name),
+                  [to = &events](const Tensor& dy, const std::string& saved) {
+                    to->push_back("backward of " + saved);
+                    return std::vector{dy};
+                  });
   };
   const Recording recording;
   const Tensor loss = sum(noted(noted(a, "first") * b, "second") * c + b);

@@ -9,10 +9,11 @@
 
 using namespace heed;
 
-// Each operation must have samples for its gradient check, or a reason for having none.
-static_assert(std::is_constructible_v<Operation, const char*, Samples>);
-static_assert(!std::is_constructible_v<Operation, const char*>);
-static_assert(!std::is_constructible_v<Operation, const char*, const char*>);
+// Each operation must have a formula, a derivative, and samples for its gradient check or a reason for having none.
+static_assert(std::is_constructible_v<Operation, const char*, const char*, const char*, Samples>);
+static_assert(!std::is_constructible_v<Operation, const char*, Samples>);
+static_assert(!std::is_constructible_v<Operation, const char*, const char*, const char*>);
+static_assert(!std::is_constructible_v<Operation, const char*, const char*, const char*, const char*>);
 static_assert(!std::is_default_constructible_v<Samples>);
 
 namespace {
@@ -310,11 +311,37 @@ TEST_CASE("Each operation keeps only the tensors that its gradient needs, and de
   }
 }
 
-TEST_CASE("operations() contains every differentiable function") {
+TEST_CASE("A backward that captures a tensor or a reference does not compile") {
+  struct Pair {
+    Tensor a, b;
+  };
+  const Tensor x = ones({2});
+  const Ids ids({1}, {0});
+  const double factor = 2;
+  const auto of_number = [factor](const Tensor& dy) { return std::vector{dy * factor}; };
+  const auto of_saved = [](const Tensor& dy, const Tensor& saved) { return std::vector{dy * saved}; };
+  const auto of_tensor = [x](const Tensor& dy) { return std::vector{dy * x}; };
+  const auto of_struct = [pair = Pair{x, x}](const Tensor& dy) { return std::vector{dy * pair.a}; };
+  const auto of_reference = [&factor](const Tensor& dy) { return std::vector{dy * factor}; };
+  const auto of_ids = [ids](const Tensor& dy) { return std::vector{index_select(dy, ids)}; };
+  static_assert(BackwardOf<decltype(of_number)>);
+  static_assert(BackwardOf<decltype(of_saved), Tensor>);
+  static_assert(!(BackwardOf<decltype(of_saved)>));
+  static_assert(!(BackwardOf<decltype(of_saved), Tensor, Tensor>));
+  static_assert(!(BackwardOf<decltype(of_tensor)>));
+  static_assert(!(BackwardOf<decltype(of_struct)>));
+  static_assert(!(BackwardOf<decltype(of_reference)>));
+  static_assert(!(BackwardOf<decltype(of_ids)>));
+  static_assert(Savable<Tensor> && Savable<Tensors> && Savable<Ids> && Savable<std::vector<int>> && Savable<double>);
+  static_assert(!(Savable<Pair> || Savable<std::vector<Pair>> || Savable<std::function<Tensor()>> || Savable<Tensor*>));
+}
+
+TEST_CASE("operations() contains every differentiable function, with its formula and derivative") {
   std::set<std::string> names;
   for (const Operation* operation : operations()) {
-    if (operation->samples().reason_for_none()) continue;
     INFO(operation->name());
+    CHECK((*operation->formula() && *operation->derivative()));
+    if (operation->samples().reason_for_none()) continue;
     CHECK(names.insert(operation->name()).second);
   }
   const std::set<std::string> expected{"add",

@@ -10,20 +10,19 @@ using namespace heed;
 Tensor cube(const Tensor& x);
 Tensor product(const Tensor& a, const Tensor& b);
 
-// y = x^3         dx = 3 dy x^2
-static const Operation cube_operation("cube", [] { return unary_samples(cube); });
+static const Operation cube_operation("cube", "y = x^3", "dx = 3 dy x^2", [] { return unary_samples(cube); });
 Tensor cube(const Tensor& x) {
   check_defined("cube", {&x});
   const Tensor X = x.detach();
-  return record(cube_operation, {&x}, X * X * X, [X](const Tensor& dy) { return std::vector{3 * dy * square(X)}; });
+  return record(cube_operation, {&x}, X * X * X, Saved(X),
+                [](const Tensor& dy, const Tensor& saved) { return std::vector{3 * dy * square(saved)}; });
 }
 
-// y = a b         da = dy b, db = dy a
 static const Operation product_operation(
-    "product", [] { return broadcast_samples(product); }, Broadcasting::yes);
+    "product", "y = a b", "da = dy b, db = dy a", [] { return broadcast_samples(product); }, Broadcasting::yes);
 Tensor product(const Tensor& a, const Tensor& b) {
-  return record(product_operation, {&a, &b}, a.detach() * b.detach(),
-                [A = a.detach(), B = b.detach()](const Tensor& dy) {
+  return record(product_operation, {&a, &b}, a.detach() * b.detach(), Saved(a.detach(), b.detach()),
+                [](const Tensor& dy, const Tensor& A, const Tensor& B) {
                   return std::vector{dy * B, dy * A};
                 });
 }

@@ -10,13 +10,13 @@ using namespace heed;
 
 namespace {
 
-const Operation wrong_operation("wrong", Samples::none("an operation whose gradient is wrong"));
+const Operation wrong_operation("wrong", "y = f(x)", "any", Samples::none("an operation whose gradient is wrong"));
 
 // y = f(x), recorded with the gradient gradient(dy, x).
 template <class F, class G>
 Tensor wrong(const Tensor& x, F f, G gradient) {
-  return record(wrong_operation, {&x}, f(x.detach()),
-                [v = x.detach(), gradient](const Tensor& dy) { return std::vector{gradient(dy, v)}; });
+  return record(wrong_operation, {&x}, f(x.detach()), Saved(x.detach()),
+                [gradient](const Tensor& dy, const Tensor& v) { return std::vector{gradient(dy, v)}; });
 }
 
 ModelCheck check_of(const std::string& model, int seed = 1) {

@@ -6,13 +6,13 @@ using namespace heed;
 
 namespace {
 
-const Operation doubtful("doubtful", Samples::none("an operation whose gradient is wrong"));
+const Operation doubtful("doubtful", "y = x^2", "any", Samples::none("an operation whose gradient is wrong"));
 
 // y = x^2 with a gradient of the test's choice
 template <class F>
 Tensor square_with(const Tensor& x, F gradient) {
-  return record(doubtful, {&x}, square(x.detach()),
-                [v = x.detach(), gradient](const Tensor& dy) { return std::vector{gradient(dy, v)}; });
+  return record(doubtful, {&x}, square(x.detach()), Saved(x.detach()),
+                [gradient](const Tensor& dy, const Tensor& v) { return std::vector{gradient(dy, v)}; });
 }
 
 template <class F>
@@ -71,12 +71,13 @@ TEST_CASE("check() checks the gradient of an operation on its samples") {
 
 TEST_CASE("An operation that computes with recorded inputs is refused") {
   const auto cube = [](const Tensor& x) {
-    return record(doubtful, {&x}, x * x * x, [x](const Tensor& dy) { return std::vector{3 * dy * square(x)}; });
+    return record(doubtful, {&x}, x * x * x, Saved(x),
+                  [](const Tensor& dy, const Tensor& X) { return std::vector{3 * dy * square(X)}; });
   };
   CHECK(message([&] { check_gradients([&](auto& x) { return cube(x[0]); }, {ones({2}, DType::float64)}); }) ==
         "doubtful: the output, of shape (2), is recorded already; compute it from the detach() of each input");
   const auto reversed = [](const Tensor& x) {  // may return its input
-    return record(doubtful, {&x}, x, [](const Tensor& dy) { return std::vector{-dy}; });
+    return record(doubtful, {&x}, x, Saved(), [](const Tensor& dy) { return std::vector{-dy}; });
   };
   const Tensor x = variable(ones({}));
   const Recording recording;
