@@ -17,6 +17,10 @@ list(JOIN headers " " headers)
 set(output ${PROJECT_BINARY_DIR}/docs)
 file(MAKE_DIRECTORY ${output})
 configure_file(docs/Doxyfile.in ${output}/Doxyfile @ONLY)
+add_executable(heed_derivatives EXCLUDE_FROM_ALL docs/derivatives.cpp)  # prints a page that docs/generate.py writes
+heed_options(heed_derivatives)
+set_target_properties(heed_derivatives PROPERTIES OUTPUT_NAME derivatives RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+target_link_libraries(heed_derivatives PRIVATE $<IF:$<BOOL:${BUILD_SHARED_LIBS}>,heed_core,$<LINK_LIBRARY:WHOLE_ARCHIVE,heed_core>>)
 if(HEED_DOXYGEN AND HEED_SPHINX AND HEED_PYTHON AND TARGET heed_train)
   add_custom_target(docs COMMAND ${HEED_DOXYGEN} Doxyfile
                     COMMAND sh -c "! grep -v '(variable) of ' warnings.txt >&2"
@@ -26,7 +30,7 @@ if(HEED_DOXYGEN AND HEED_SPHINX AND HEED_PYTHON AND TARGET heed_train)
                     COMMAND ${HEED_PYTHON} -B ${PROJECT_SOURCE_DIR}/docs/check.py html
                     COMMAND ${CMAKE_COMMAND} -E echo "docs: ${output}/html/index.html"
                     WORKING_DIRECTORY ${output} VERBATIM)
-  add_dependencies(docs heed_train heed_inspect)
+  add_dependencies(docs heed_train heed_inspect heed_derivatives)
   # Adds pages of small models to the site, which it trains.
   add_custom_target(gallery COMMAND ${PROJECT_SOURCE_DIR}/docs/gallery/make.sh ${PROJECT_BINARY_DIR} ${output}/html/docs/gallery
                     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM USES_TERMINAL)

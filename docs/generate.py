@@ -1,7 +1,7 @@
 """generate.py BUILD SOURCE: makes the directory that Sphinx reads.
 
 Copies the pages, the files that they link to, and the documents of the tree's root. Writes the reference of both programs and of the
-configuration from their help texts, so that these pages cannot differ from the programs.
+configuration from their help texts, and the table of derivatives from the library, so that these pages cannot differ from the programs.
 """
 
 import pathlib
@@ -12,7 +12,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/NOTES.md"]
-GENERATED = ["docs/reference/train.md", "docs/reference/inspect.md", "docs/reference/configuration.md"]
+GENERATED = ["docs/reference/train.md", "docs/reference/inspect.md", "docs/reference/configuration.md", "docs/reference/derivatives.md"]
 PARTS = ["docs/*.md", "docs/*.png", "docs/*.svg", "docs/conf.py", "docs/_static/*", "docs/tutorial/*", "docs/how-to/*",
          "docs/reference/**/*", "docs/explanation/*"]
 ANSWERS = {"train": """## Exit codes
@@ -151,7 +151,8 @@ def main():
             if file.is_file():
                 copy(file.relative_to(ROOT), source)
     copy_linked(source)
-    texts = [program_page("train", build / "train"), program_page("inspect", build / "inspect"), configuration_page(build / "train")]
+    texts = [program_page("train", build / "train"), program_page("inspect", build / "inspect"), configuration_page(build / "train"),
+             help_of(build / "derivatives")]
     for path, text in zip(GENERATED, texts):
         (source / path).write_text(text, encoding="utf-8")
     extra = source / "docs/extra"
