@@ -1,3 +1,18 @@
+// Matrix products: OpenBLAS for large ones, blocked_gemm() for the rest, split_gemm() where the processor has a matrix unit.
+//
+// OpenBLAS is loaded with dlopen() at the first product, not linked. It chooses its kernels when it is loaded, from a table of the
+// processors known at its release, and takes slow ones for newer processors; OPENBLAS_CORETYPE overrides the choice, but only if it is
+// set before. A constructor of this library that sets it comes too late, since a library's dependencies are initialised first.
+//
+// OpenBLAS computes on the calling thread, and heed's own pool shares out the tiles. An OpenMP team ends with its last member: beside
+// one busy program a step took 200 ms under a team and 40 ms under the pool (21 ms alone for both).
+//
+// blocked_gemm() computes all products but those whose sizes are all 512 or more, or with few columns. OpenBLAS takes a lock for each
+// product: with two threads 0.5 to 1.5 microseconds, where one of 14 x 16, of which attention over sentences makes hundreds per step,
+// takes 0.05 to 0.18. For a layer's products on Zen 3 it reaches 80 of a core's 102 GFLOP/s, as it packs both operands; ours 94.
+// For large squares ours was up to a tenth slower. Tried without gain: one product for W_Q, W_K and W_V, A packed everywhere, other
+// lengths of the sums over k, a bias added by the micro-kernel. bench/NOTES.md has the figures, also for other processors.
+
 #include "autograd/cpu/blas.h"
 
 #include "autograd/cpu/blocked_gemm.h"
