@@ -34,6 +34,7 @@ std::int64_t class_bytes(int size_class) {
 struct Pool {
   std::mutex mutex;
   std::array<std::vector<void*>, class_count> free_blocks;
+  std::size_t large_blocks = 0;  // allocated so far
   MemoryUse use;
 };
 
@@ -48,10 +49,9 @@ constexpr bool is_large(std::size_t bytes) { return bytes >= 4 * huge_page; }
 // Allocates large blocks in pages of 2 MB if the system supports it (Linux: transparent huge pages), which needs 512
 // times fewer page lookups. Blocks start at 16 different offsets within a page: processors compare only some address
 // bits when they match loads with earlier stores and when they select an L1 cache set.
-void* allocate_block(std::size_t bytes) {
+void* allocate_block(Pool& pool, std::size_t bytes) {
   if (!is_large(bytes)) return std::aligned_alloc(64, bytes);
-  static std::size_t number = 0;
-  const std::size_t begin = number++ % 16 * (4096 + 256);
+  const std::size_t begin = pool.large_blocks++ % 16 * (4096 + 256);
   char* const pages = static_cast<char*>(std::aligned_alloc(huge_page, bytes + huge_page));
 #if defined(MADV_HUGEPAGE)
   if (pages) madvise(pages, bytes, MADV_HUGEPAGE);  // only the block's own pages, not those behind it
@@ -76,10 +76,10 @@ void free_unused(Pool& pool) {
 
 void* system_allocate(Pool& pool, std::int64_t bytes, const char* operation) {
   const std::size_t size = static_cast<std::size_t>(bytes);
-  void* block = allocate_block(size);
+  void* block = allocate_block(pool, size);
   if (!block) {
     free_unused(pool);
-    block = allocate_block(size);
+    block = allocate_block(pool, size);
   }
   if (!block) {
     throw OutOfMemoryError(in_layer(

@@ -189,6 +189,17 @@ for path in sorted(p for folder in ("explain", "inspect/serve") for p in (ROOT /
     if "residual_scale" in path.read_text(encoding="utf-8"):
         wrong(path.relative_to(ROOT), "expected TransformerBlock::added_linearised(), found residual_scale")
 
+# The list of global variables: those of a thread, and those of the process that are not constant.
+listed = read("docs/explanation/architecture.md").split("## Global state")[1].split("\n## ")[0]
+for path in sorted(p for folder in ("autograd", "nn") for p in (ROOT / folder).rglob("*.[ch]*")):
+    text = path.read_text(encoding="utf-8")
+    names = re.findall(r"^.*\bthread_local\b[^;={]*?(\w+)(?:\[\w+\])? *(?:[;={])", text, re.M)
+    names += re.findall(r"^std::atomic<[^;]*?> (\w+) *[;={]", text, re.M)
+    names += re.findall(r"^ +static (?:std::atomic<.*>|std::vector<.*>|(?:std::)?\w+\*?) (\w+) *[;={]", text, re.M)
+    for name in names:
+        if not re.search(rf"\|[^|]*`{name}`[^|]*{path.name}", listed):
+            wrong("docs/explanation/architecture.md", f"its list of global variables lacks {name} of {path.relative_to(ROOT)}")
+
 # The list of tasks; the operation that is shown; exit codes; how far two ways of computing attention are apart.
 tasks = re.search(r"task: [^(]*\(([^)]*)\)", re.sub(r"\n +# ", " ", output_of(BUILD / "train", "--help-config")))[1]
 for task in re.findall(r"\w+", tasks):
