@@ -1,36 +1,67 @@
 #include <heed/autograd/ops.h>
-#include <heed/optim/update.h>
+#include <heed/optim/update_rule.h>
 
 #include <cmath>
 
 namespace heed {
+namespace {
 
-Update adam_update(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor& m, Tensor& v,
-                   std::int64_t t, double lr, double weight_decay, const OptimizerOptions& options) {
-  const Tensor dense = contiguous(gradient);
-  const bool decoupled = options.method == OptimizerOptions::Method::adamw;
-  const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(t));
-  const double correction2 = 1 - std::pow(options.beta2, static_cast<double>(t));
-  return dispatch(parameter.dtype(), [&]<class T>() -> Update {
-    const T coupled_decay = static_cast<T>(decoupled ? 0 : weight_decay);
-    const T kept = static_cast<T>(decoupled ? 1 - lr * weight_decay : 1);
-    const T beta1 = static_cast<T>(options.beta1), new1 = static_cast<T>(1 - options.beta1);
-    const T beta2 = static_cast<T>(options.beta2), new2 = static_cast<T>(1 - options.beta2);
-    const T rate = static_cast<T>(lr / correction1), eps = static_cast<T>(options.eps);
-    const T scale = static_cast<T>(1 / std::sqrt(correction2)), factor = static_cast<T>(gradient_factor);
-    T *const p = parameter.mutable_data<T>(), *const first = m.mutable_data<T>(), *const second = v.mutable_data<T>();
-    return [=](std::int64_t begin, std::int64_t end) {
-      const T* const dp = dense.data<T>();
+// m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
+// p -= rate / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)
+// Weight decay is a part of g, or decoupled from it (AdamW).
+class Adam : public UpdateRule {
+ public:
+  Adam(const Tensor& parameter, const OptimizerOptions& options)
+      : beta1_(options.beta1),
+        beta2_(options.beta2),
+        eps_(options.eps),
+        decoupled_(options.method == OptimizerOptions::Method::adamw),
+        m_(zeros(parameter.shape(), parameter.dtype())),
+        v_(zeros(parameter.shape(), parameter.dtype())) {}
+
+  NamedTensors state() const override { return {{"m", m_}, {"v", v_}}; }
+
+  ElementUpdate update(Tensor parameter, const Tensor& gradient, const UpdateSettings& settings) override {
+    const Tensor dense = contiguous(gradient);
+    const double correction1 = 1 - std::pow(beta1_, static_cast<double>(settings.t));
+    const double correction2 = 1 - std::pow(beta2_, static_cast<double>(settings.t));
+    return dispatch(parameter.dtype(), [&]<class T>() -> ElementUpdate {
+      const T coupled_decay = static_cast<T>(decoupled_ ? 0 : settings.weight_decay);
+      const T kept = static_cast<T>(decoupled_ ? 1 - settings.rate * settings.weight_decay : 1);
+      const T beta1 = static_cast<T>(beta1_), new1 = static_cast<T>(1 - beta1_);
+      const T beta2 = static_cast<T>(beta2_), new2 = static_cast<T>(1 - beta2_);
+      const T rate = static_cast<T>(settings.rate / correction1), eps = static_cast<T>(eps_);
+      const T scale = static_cast<T>(1 / std::sqrt(correction2)), factor = static_cast<T>(settings.gradient_factor);
+      T *const p = parameter.mutable_data<T>(), *const m = m_.mutable_data<T>(), *const v = v_.mutable_data<T>();
+      return [=](std::int64_t begin, std::int64_t end) {
+        const T* const dp = dense.data<T>();
 #pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i) {
-        const T g = factor * dp[i] + coupled_decay * p[i];
-        const T new_first = beta1 * first[i] + new1 * g, new_second = beta2 * second[i] + new2 * g * g;
-        first[i] = new_first;
-        second[i] = new_second;
-        p[i] = kept * p[i] - rate * new_first / (std::sqrt(new_second) * scale + eps);
-      }
-    };
-  });
+        for (std::int64_t i = begin; i < end; ++i) {
+          const T g = factor * dp[i] + coupled_decay * p[i];
+          const T new_m = beta1 * m[i] + new1 * g, new_v = beta2 * v[i] + new2 * g * g;
+          m[i] = new_m;
+          v[i] = new_v;
+          p[i] = kept * p[i] - rate * new_m / (std::sqrt(new_v) * scale + eps);
+        }
+      };
+    });
+  }
+
+ private:
+  double beta1_, beta2_, eps_;
+  bool decoupled_;
+  Tensor m_, v_;
+};
+
+}  // namespace
+
+std::unique_ptr<UpdateRule> adam_rule(const Tensor& parameter, const OptimizerOptions& options) {
+  check_decay("beta1", options.beta1);
+  check_decay("beta2", options.beta2);
+  if (!(options.eps > 0 && std::isfinite(options.eps))) {
+    fail("Optimizer: eps must be finite and above 0, got {}", options.eps);
+  }
+  return std::make_unique<Adam>(parameter, options);
 }
 
 }  // namespace heed

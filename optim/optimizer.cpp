@@ -1,7 +1,7 @@
 #include <heed/autograd/machine.h>
 #include <heed/optim/clip.h>
 #include <heed/optim/optimizer.h>
-#include <heed/optim/update.h>
+#include <heed/optim/update_rule.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,10 +10,6 @@ namespace heed {
 namespace {
 
 void check_ranges(const OptimizerOptions& o) {
-  for (const auto& [name, value] : {std::pair("momentum", o.momentum), {"beta1", o.beta1}, {"beta2", o.beta2}}) {
-    if (!(value >= 0 && value < 1)) fail("Optimizer: {} must lie in [0, 1), got {}", name, value);
-  }
-  if (!(o.eps > 0 && std::isfinite(o.eps))) fail("Optimizer: eps must be finite and above 0, got {}", o.eps);
   const auto check_positive = [](const char* name, double value) {
     if (!(value >= 0 && std::isfinite(value))) fail("Optimizer: {} must be finite and at least 0, got {}", name, value);
   };
@@ -21,9 +17,6 @@ void check_ranges(const OptimizerOptions& o) {
   for (const OptimizerOptions::Group& group : o.groups) {
     check_positive("a group's rate", group.rate);
     check_positive("a group's weight_decay", group.weight_decay.value_or(0));
-  }
-  if (o.nesterov && (o.method != OptimizerOptions::Method::sgd || o.momentum == 0)) {
-    fail("Optimizer: nesterov needs sgd with a momentum above 0");
   }
 }
 
@@ -50,18 +43,6 @@ double weight_decay_of(const Tensor& parameter, const OptimizerOptions::Group* g
   return options.decay_matrices_only && parameter.rank() < 2 ? 0 : options.weight_decay;
 }
 
-std::vector<const char*> moment_names(const OptimizerOptions& options) {
-  using Method = OptimizerOptions::Method;
-  switch (options.method) {
-    case Method::sgd:
-      return options.momentum != 0 ? std::vector{"b"} : std::vector<const char*>{};
-    case Method::adam:
-    case Method::adamw:
-      return {"m", "v"};
-  }
-  fail("Optimizer: {} is not a method", static_cast<int>(options.method));
-}
-
 }  // namespace
 
 Optimizer::Optimizer(const Parameters& parameters, OptimizerOptions options)
@@ -75,15 +56,14 @@ Optimizer::Optimizer(const Parameters& parameters, OptimizerOptions options)
       fail("Optimizer: parameter '{}' is a view with gaps; give the store a variable of its own, variable(x.clone())",
            name);
     }
-    std::vector<Tensor> moments;
-    for (std::size_t i = 0; i < moment_names(options_).size(); ++i) {
-      moments.push_back(zeros(parameter.shape(), parameter.dtype()));
-    }
     const OptimizerOptions::Group* group = group_of(name, options_);
-    slots_.push_back(
-        {name, parameter, std::move(moments), group ? group->rate : 1, weight_decay_of(parameter, group, options_)});
+    slots_.push_back({name, parameter, update_rule(parameter, options_), group ? group->rate : 1,
+                      weight_decay_of(parameter, group, options_)});
   }
 }
+
+Optimizer::Optimizer(Optimizer&&) noexcept = default;
+Optimizer::~Optimizer() = default;
 
 void Optimizer::check_complete() const {
   std::string added;
@@ -103,11 +83,12 @@ void Optimizer::check_complete() const {
   }
 }
 
-void Optimizer::step(const Gradients& gradients, double lr, double gradient_factor) {
+void Optimizer::step(const Gradients& all, double lr, double gradient_factor) {
   const auto is_finite = [](double x) { return std::isfinite(static_cast<float>(x)); };
   if (!(lr >= 0 && is_finite(lr))) fail("Optimizer: expected a finite learning rate of at least 0, got {}", lr);
   if (!is_finite(gradient_factor)) fail("Optimizer: expected a finite gradient_factor, got {}", gradient_factor);
   check_complete();
+  const Gradients& gradients = own_gradients(all);
   std::string missing;
   std::vector<Slot*> updated;
   for (Slot& slot : slots_) {
@@ -123,25 +104,14 @@ void Optimizer::step(const Gradients& gradients, double lr, double gradient_fact
          leaves_unused() ? "" : "; MissingGradient::leave_unchanged skips those of unused branches");
   }
   for (const Slot* slot : updated) check_finite("Optimizer", slot->parameter, gradients[slot->parameter]);
-  std::vector<Update> updates;
+  std::vector<ElementUpdate> updates;
   std::vector<std::int64_t> ends;  // end of each parameter's elements in the concatenation of all
   std::int64_t count = 0;
   for (Slot* const next : updated) {
     Slot& slot = *next;
     const std::int64_t t = leaves_unused() ? ++slot.steps : steps_ + 1;
-    const Tensor& gradient = gradients[slot.parameter];
-    const double rate = lr * slot.rate;
-    switch (options_.method) {
-      case OptimizerOptions::Method::sgd:
-        updates.push_back(sgd_update(slot.parameter, gradient, gradient_factor,
-                                     slot.moments.empty() ? nullptr : &slot.moments[0], rate, slot.weight_decay,
-                                     options_));
-        break;
-      case OptimizerOptions::Method::adam:
-      case OptimizerOptions::Method::adamw:
-        updates.push_back(adam_update(slot.parameter, gradient, gradient_factor, slot.moments[0], slot.moments[1], t,
-                                      rate, slot.weight_decay, options_));
-    }
+    updates.push_back(slot.rule->update(slot.parameter, gradients[slot.parameter],
+                                        {t, lr * slot.rate, slot.weight_decay, gradient_factor}));
     ends.push_back(count += slot.parameter.numel());
   }
   ++steps_;
@@ -155,15 +125,13 @@ void Optimizer::step(const Gradients& gradients, double lr, double gradient_fact
       begin = stop;
     }
   });
+  on_updated();
 }
 
 NamedTensors Optimizer::state() const {
   NamedTensors state;
-  const auto names = moment_names(options_);
   for (const Slot& slot : slots_) {
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      state.emplace_back(slot.name + "." + names[i], slot.moments[i]);
-    }
+    for (auto& [name, tensor] : slot.rule->state()) state.emplace_back(slot.name + "." + name, tensor);
   }
   for (const Slot& slot : slots_) {
     if (leaves_unused())
@@ -174,7 +142,7 @@ NamedTensors Optimizer::state() const {
 }
 
 void Optimizer::load_state(const NamedTensors& loaded, const std::string& source) {
-  const NamedTensors mine = state();
+  const NamedTensors mine = Optimizer::state();
   copy_by_name(loaded, mine, source);  // shares the moments' storage
   steps_ = static_cast<std::int64_t>(mine.back().second.item());
   for (std::size_t i = 0; i < slots_.size() && leaves_unused(); ++i) {

@@ -3,6 +3,7 @@
 #include <heed/nn/parameters.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +44,8 @@ inline constexpr EnumName<OptimizerOptions::Method> enum_names<OptimizerOptions:
     {OptimizerOptions::Method::adam, "adam"},
     {OptimizerOptions::Method::adamw, "adamw"}};
 
+class UpdateRule;
+
 /// Updates parameters in place from their gradients, and keeps the moments.
 ///
 ///     Optimizer optimizer(parameters, {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.1});
@@ -53,7 +56,8 @@ class Optimizer {
   /// Throws Error for a store without parameters, for a parameter that is a view with gaps, for an unknown name in a
   /// group, and for an option out of range: betas and momentum [0, 1), eps > 0, weight_decay and rate >= 0.
   explicit Optimizer(const Parameters& parameters, OptimizerOptions options = {});
-  Optimizer(Optimizer&&) = default;  ///< a copy would share the moments: use state() and load_state()
+  Optimizer(Optimizer&&) noexcept;  ///< a copy would share the moments: use state() and load_state()
+  virtual ~Optimizer();
 
   /// Updates every parameter that is not frozen, by gradient_factor times its gradient (clip_factor() in optim/clip.h). Ignores
   /// gradients of variables of other stores. It checks everything before it changes a parameter. Throws Error for a missing
@@ -65,20 +69,26 @@ class Optimizer {
   /// Returns the number of updates so far.
   std::int64_t steps() const { return steps_; }
 
-  /// Returns the state for resuming a run: "<parameter>.b", or ".m" and ".v", and the number of "steps"; with
-  /// MissingGradient::leave_unchanged also "<parameter>.steps", those with a gradient. The next step
-  /// writes to these tensors: clone() those that you keep.
-  NamedTensors state() const;
+  /// Returns the state for resuming a run: the moments, such as "<parameter>.m", and the number of "steps"; with
+  /// MissingGradient::leave_unchanged also "<parameter>.steps", those with a gradient. The next step writes to these tensors:
+  /// clone() those that you keep.
+  virtual NamedTensors state() const;
   /// Restores a state(). Throws Error for a missing, extra or wrong-shaped tensor, like Parameters::load().
-  void load_state(const NamedTensors& state, const std::string& source);
+  virtual void load_state(const NamedTensors& state, const std::string& source);
+
+ protected:
+  /// Called by step(): returns the gradients of this optimiser's parameters from those of the model's.
+  virtual const Gradients& own_gradients(const Gradients& gradients) { return gradients; }
+  /// Called by step() after it has updated the parameters.
+  virtual void on_updated() {}
 
  private:
   struct Slot {
     std::string name;
     Tensor parameter;
-    std::vector<Tensor> moments;  // sgd: b if momentum > 0; adam, adamw: m, v
-    double rate, weight_decay;    // of the parameter's group
-    std::int64_t steps = 0;       // with a gradient; counted where parameters without one are left unchanged
+    std::unique_ptr<UpdateRule> rule;
+    double rate, weight_decay;  // of the parameter's group
+    std::int64_t steps = 0;     // with a gradient; counted where parameters without one are left unchanged
   };
   bool leaves_unused() const { return options_.missing_gradient == OptimizerOptions::MissingGradient::leave_unchanged; }
   void check_complete() const;  // throws Error that lists parameters without a slot
