@@ -12,6 +12,8 @@
 #include <heed/nn/hook.h>
 #include <heed/nn/sampling.h>
 #include <heed/optim/clip.h>
+#include <heed/optim/gradient_reducer.h>
+#include <heed/optim/gradient_sum.h>
 #include <heed/optim/optimizer.h>
 #include <heed/optim/schedule.h>
 #include <heed/optim/weight_average.h>

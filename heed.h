@@ -1,8 +1,8 @@
 #pragma once
 
 #include <heed/core.h>
-#include <heed/distributed/mean_gradients.h>
 #include <heed/distributed/parallel_optimizer.h>
+#include <heed/distributed/parallel_reducer.h>
 #include <heed/formats/safetensors.h>
 #include <heed/models/candidate_chooser.h>
 #include <heed/models/language_model.h>

@@ -136,8 +136,6 @@ void Communicator::report(const std::string& error, int exit_code) const {
   if (rank() > 0) group_->watch->report(error, exit_code);
 }
 
-Share share_of(std::int64_t count, int rank, int size) { return {count * rank / size, count * (rank + 1) / size}; }
-
 int owner_of(std::int64_t index, std::int64_t count, int size) {
   return static_cast<int>(((index + 1) * size - 1) / count);
 }

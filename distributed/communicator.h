@@ -1,4 +1,6 @@
 #pragma once
+#include <heed/optim/gradient_reducer.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -71,13 +73,6 @@ class Communicator {
   struct Group;
   std::shared_ptr<Group> group_;  // null: alone
 };
-
-/// The consecutive part [first, end) of [0, count) that a process works on: the parts of all ranks cover it, in order, and
-/// differ in length by 1 at most.
-struct Share {
-  std::int64_t first, end;
-};
-Share share_of(std::int64_t count, int rank, int size);  ///< the part of process `rank` of `size`
 
 /// Returns the rank that works on `index` of [0, count).
 int owner_of(std::int64_t index, std::int64_t count, int size);

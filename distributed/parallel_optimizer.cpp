@@ -32,45 +32,56 @@ void broadcast(const Communicator& processes, Tensor tensor) {
 
 }  // namespace
 
-ParallelOptimizer::ParallelOptimizer(const Parameters& parameters, OptimizerOptions options,
+ParallelOptimizer::ParallelOptimizer(const Parameters& parameters, const OptimizerOptions& options,
                                      const Communicator& processes, Moments moments)
-    : processes_(processes), optimizer_(chosen(parameters, options, moments), options) {}
+    : ParallelOptimizer(work_of(parameters, options, processes, moments), options, processes) {}
 
-// Returns the store that this process's optimiser updates.
-Parameters ParallelOptimizer::chosen(const Parameters& parameters, const OptimizerOptions& options, Moments moments) {
+ParallelOptimizer::ParallelOptimizer(Work work, const OptimizerOptions& options, const Communicator& processes)
+    : Optimizer(work.store, options), processes_(processes), work_(std::move(work)) {}
+
+ParallelOptimizer::Work ParallelOptimizer::work_of(const Parameters& parameters, const OptimizerOptions& options,
+                                                   const Communicator& processes, Moments moments) {
+  Work work{.store = parameters, .pieces = {}, .trained = {}};
   for (const auto& [name, parameter] : parameters) {
     if (parameter.is_frozen()) continue;
-    trained_.emplace_back(name, parameter);
-    numel_ += parameter.numel();
+    work.trained.emplace_back(name, parameter);
+    work.numel += parameter.numel();
   }
-  if (moments == Moments::all || processes_.size() == 1) return parameters;
+  if (moments == Moments::all || processes.size() == 1) return work;
   if (!options.groups.empty() || options.decay_matrices_only ||
       options.missing_gradient != OptimizerOptions::MissingGradient::error) {
     fail(
         "ParallelOptimizer: Moments::part treats all parameters alike, without groups, decay_matrices_only and "
         "missing_gradient");
   }
-  if (numel_ < processes_.size()) {
-    fail("ParallelOptimizer: {} processes are more than the {} numbers to share", processes_.size(), numel_);
+  if (work.numel < processes.size()) {
+    fail("ParallelOptimizer: {} processes are more than the {} numbers to share", processes.size(), work.numel);
   }
-  for (const auto& [name, parameter] : trained_) {
+  for (const auto& [name, parameter] : work.trained) {
     if (!parameter.is_contiguous()) fail("ParallelOptimizer: parameter '{}' is a view with gaps", name);
   }
-  Parameters own;
-  FlatTensors(tensors_of(trained_)).pieces(segment(processes_.rank()), [&](std::size_t i, Share part) {
-    const auto& [name, parameter] = trained_[i];
-    own.add(name, variable(part_of_tensor(parameter, part)));
-    pieces_.push_back({name, parameter, own[name], part});
+  work.store = Parameters();
+  const Share own = share_of(work.numel, processes.rank(), processes.size());
+  FlatTensors(tensors_of(work.trained)).pieces(own, [&](std::size_t i, Share part) {
+    const auto& [name, parameter] = work.trained[i];
+    work.store.add(name, variable(part_of_tensor(parameter, part)));
+    work.pieces.push_back({name, parameter, work.store[name], part});
   });
-  return own;
+  return work;
 }
 
-void ParallelOptimizer::step(const Gradients& gradients, double lr, double gradient_factor) {
-  if (is_whole()) return optimizer_.step(gradients, lr, gradient_factor);
-  Gradients own;
-  for (const Piece& piece : pieces_) own.set(piece.variable, part_of_tensor(gradients[piece.parameter], piece.part));
-  optimizer_.step(own, lr, gradient_factor);
-  const FlatTensors all(tensors_of(trained_));
+const Gradients& ParallelOptimizer::own_gradients(const Gradients& gradients) {
+  if (is_whole()) return gradients;
+  for (const Piece& piece : work_.pieces) {
+    own_.set(piece.variable, part_of_tensor(gradients[piece.parameter], piece.part));
+  }
+  return own_;
+}
+
+void ParallelOptimizer::on_updated() {
+  if (is_whole()) return;
+  own_ = {};
+  const FlatTensors all(tensors_of(work_.trained));
   const int rank = processes_.rank(), size = processes_.size();
   Exchange exchange(processes_);
   for (int turn = 1; turn < size; ++turn) exchange.send(all, segment(rank), (rank + turn) % size);
@@ -82,7 +93,7 @@ void ParallelOptimizer::step(const Gradients& gradients, double lr, double gradi
 
 std::vector<std::string> ParallelOptimizer::kinds() const {
   std::vector<std::string> kinds;
-  for (const auto& [name, tensor] : optimizer_.state()) {
+  for (const auto& [name, tensor] : Optimizer::state()) {
     const std::string kind = name.substr(name.rfind('.') + 1);
     if (name != "steps" && std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
   }
@@ -91,17 +102,17 @@ std::vector<std::string> ParallelOptimizer::kinds() const {
 
 NamedTensors ParallelOptimizer::blank_state() const {
   NamedTensors state;
-  for (const auto& [name, parameter] : trained_) {
+  for (const auto& [name, parameter] : work_.trained) {
     for (const std::string& kind : kinds()) {
       state.emplace_back(name + "." + kind, zeros(parameter.shape(), parameter.dtype()));
     }
   }
-  state.push_back(optimizer_.state().back());  // the number of steps
+  state.push_back(Optimizer::state().back());  // the number of steps
   return state;
 }
 
 NamedTensors ParallelOptimizer::state() const {
-  if (is_whole()) return optimizer_.state();
+  if (is_whole()) return Optimizer::state();
   const NamedTensors all = processes_.rank() == 0 ? blank_state() : NamedTensors{};
   exchange_moments(all, To::first);
   return all;
@@ -109,7 +120,7 @@ NamedTensors ParallelOptimizer::state() const {
 
 void ParallelOptimizer::load_state(const NamedTensors& state, const std::string& source) {
   const bool is_first = processes_.rank() == 0;
-  NamedTensors own = optimizer_.state();
+  NamedTensors own = Optimizer::state();
   if (is_whole()) {
     if (is_first) copy_by_name(state, own, source);
     for (const auto& [name, tensor] : own) broadcast(processes_, tensor);
@@ -120,7 +131,7 @@ void ParallelOptimizer::load_state(const NamedTensors& state, const std::string&
     if (is_first) own.back() = all.back();
     broadcast(processes_, own.back().second);
   }
-  optimizer_.load_state(own, source);  // its moments are there; it takes the number of steps
+  Optimizer::load_state(own, source);  // its moments are there; it takes the number of steps
 }
 
 void ParallelOptimizer::exchange_moments(const NamedTensors& all, To to) const {
@@ -131,14 +142,14 @@ void ParallelOptimizer::exchange_moments(const NamedTensors& all, To to) const {
     return FlatTensors(tensors_of(found));
   };
   for (const std::string& kind : kinds()) {
-    const FlatTensors own = of_kind(optimizer_.state(), kind), whole = of_kind(all, kind);
+    const FlatTensors own = of_kind(Optimizer::state(), kind), whole = of_kind(all, kind);
     Exchange exchange(processes_);
     if (processes_.rank() > 0) {
       to == To::first ? exchange.send(own, {0, own.numel()}, 0)
                       : exchange.receive(own, {0, own.numel()}, 0, Arriving::replaces);
     } else {
-      for (std::size_t i = 0; i < pieces_.size(); ++i) {
-        Tensor there = part_of_tensor(whole.tensors()[i], pieces_[i].part), here = own.tensors()[i];
+      for (std::size_t i = 0; i < work_.pieces.size(); ++i) {
+        Tensor there = part_of_tensor(whole.tensors()[i], work_.pieces[i].part), here = own.tensors()[i];
         to == To::first ? there.copy_from(here) : here.copy_from(there);
       }
       for (int rank = 1; rank < processes_.size(); ++rank) {

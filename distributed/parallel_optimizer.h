@@ -11,29 +11,28 @@ namespace heed {
 /// Whether each process keeps the moments of all parameters, or only those of its own part.
 enum class Moments { all, part };
 
-/// An Optimizer on several processes with equal gradients, as mean_gradients() gives them. With Moments::part each
+/// An Optimizer on several processes with equal gradients, as ParallelReducer gives them. With Moments::part each
 /// process updates its part of the parameters, of as many numbers as the others' parts, and then all parts are
 /// exchanged. The moments take less memory, and the results are bit-equal (Rajbhandari et al. 2020, arXiv:1910.02054,
-/// stage 1).
+/// stage 1). All processes call each function.
 ///
 ///     ParallelOptimizer optimizer(parameters, options, processes, Moments::part);
 ///     optimizer.step(gradients, 1e-3);
-class ParallelOptimizer {
+class ParallelOptimizer : public Optimizer {
  public:
   /// Takes the arguments of Optimizer's constructor. Throws Error, too, for fewer numbers than processes with
   /// Moments::part.
-  ParallelOptimizer(const Parameters& parameters, OptimizerOptions options, const Communicator& processes = {},
+  ParallelOptimizer(const Parameters& parameters, const OptimizerOptions& options, const Communicator& processes,
                     Moments moments = Moments::all);
 
-  /// Updates as Optimizer::step() does. All processes call it.
-  void step(const Gradients& gradients, double lr, double gradient_factor = 1);
-  std::int64_t steps() const { return optimizer_.steps(); }  ///< steps so far
+  /// Returns Optimizer::state() of all parameters on rank 0; the result is undefined on other ranks.
+  NamedTensors state() const override;
+  /// Loads the state that rank 0 passes.
+  void load_state(const NamedTensors& state, const std::string& source) override;
 
-  /// Returns Optimizer::state() of all parameters on rank 0; the result is undefined on other ranks. All processes call
-  /// it.
-  NamedTensors state() const;
-  /// Loads the state that rank 0 passes. All processes call it.
-  void load_state(const NamedTensors& state, const std::string& source);
+ protected:
+  const Gradients& own_gradients(const Gradients& gradients) override;
+  void on_updated() override;
 
  private:
   // The numbers [first, end) of a parameter, counted from its first, and a variable that shares their memory.
@@ -42,9 +41,19 @@ class ParallelOptimizer {
     Tensor parameter, variable;
     Share part;
   };
-  bool is_whole() const { return pieces_.empty(); }
-  Share segment(int rank) const { return share_of(numel_, rank, processes_.size()); }
-  Parameters chosen(const Parameters& parameters, const OptimizerOptions& options, Moments moments);
+  // What this process updates.
+  struct Work {
+    Parameters store;
+    std::vector<Piece> pieces;  // empty when it updates all
+    NamedTensors trained;       // all parameters that are not frozen
+    std::int64_t numel = 0;     // number of their elements
+  };
+  static Work work_of(const Parameters& parameters, const OptimizerOptions& options, const Communicator& processes,
+                      Moments moments);
+  ParallelOptimizer(Work work, const OptimizerOptions& options, const Communicator& processes);
+
+  bool is_whole() const { return work_.pieces.empty(); }
+  Share segment(int rank) const { return share_of(work_.numel, rank, processes_.size()); }
   std::vector<std::string> kinds() const;  // of moments: "m" and "v"
   NamedTensors blank_state() const;        // for all parameters, with moments of 0
   // Moves the moments of all parts between `all`, on rank 0, and the processes that own them.
@@ -52,10 +61,8 @@ class ParallelOptimizer {
   void exchange_moments(const NamedTensors& all, To to) const;
 
   const Communicator processes_;
-  std::vector<Piece> pieces_;  // of this process; empty when it keeps all
-  NamedTensors trained_;       // all parameters that are not frozen
-  std::int64_t numel_ = 0;     // number of their elements
-  Optimizer optimizer_;        // of all, or of the variables of pieces_
+  const Work work_;
+  Gradients own_;  // of the pieces, during step()
 };
 
 }  // namespace heed

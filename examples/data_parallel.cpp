@@ -4,7 +4,7 @@
 using namespace heed;
 
 int main() {
-  const Communicator processes = Communicator::launched();  // 1: the processes that mpirun started, or this one alone
+  const ParallelReducer reducer(Communicator::launched());  // 1: the processes that mpirun started, or this one alone
   Parameters parameters;
   const Scope scope(parameters, 1);
   const Linear hidden(scope / "hidden", 2, 32), out(scope / "out", 32, 1);
@@ -17,10 +17,9 @@ int main() {
       const Tensor x = random_normal({examples_per_part, 2}, random);
       return mean(square(out(gelu(hidden(x))) - sum(square(x), {1}, true)));
     };
-    const auto [losses, gradients] =
-        mean_gradients(parameters, counts, loss_of, processes);  // 2: instead of backward()
+    const auto [losses, gradients] = mean_gradients(parameters, counts, loss_of, reducer);  // 2: instead of backward()
     adam.step(gradients, 0.01);
-    if (processes.rank() > 0 || step % 100 != 0) continue;  // 3: one process writes
+    if (reducer.rank() > 0 || step % 100 != 0) continue;  // 3: one process writes
     fmt::print("step {:3}  loss {:.9f}\n", step, mean_over_parts(losses, counts));
   }
 }

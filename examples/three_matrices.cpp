@@ -25,19 +25,19 @@ Config small(Tie tie, std::uint64_t seed) {
   config.data.held_out = 900;
   config.model.block.attention.d_model = 32;
   config.model.block.attention.tie = tie;
-  config.schedule.steps = 400;
+  config.optim.schedule.steps = 400;
   config.train.batch_size = 32;
   return config;
 }
 
 double accuracy_after_training(const Config& config) {
   Experiment e = make_experiment(config);
-  Optimizer optimizer(e.model.parameters, config.optimizer);
-  for (int step = 0; step < config.schedule.steps; ++step) {
+  Optimizer optimizer(e.model.parameters, config.optim.optimizer);
+  for (int step = 0; step < config.optim.schedule.steps; ++step) {
     const Recording recording;
     Gradients gradients = backward(loss(*e.model.network, training_batch(e, step)));
-    clip_by_global_norm(gradients, config.clip);
-    optimizer.step(gradients, learning_rate(config.schedule, step));
+    clip_by_global_norm(gradients, config.optim.clip);
+    optimizer.step(gradients, learning_rate(config.optim.schedule, step));
   }
   return evaluate(*e.model.network, e.held_out).accuracy;
 }
@@ -46,7 +46,7 @@ double accuracy_after_training(const Config& config) {
 
 int main() {
   constexpr int seeds = 5;
-  std::printf("Held-out accuracy after %d steps, %d seeds\n\n", small(Tie::none, 1).schedule.steps, seeds);
+  std::printf("Held-out accuracy after %d steps, %d seeds\n\n", small(Tie::none, 1).optim.schedule.steps, seeds);
   std::printf("%-28s%8s%10s%8s%8s\n", "matrices", "mean", "deviation", "least", "most");
   for (const auto& [tie, name] : {std::pair(Tie::none, "W_Q, W_K, W_V"), std::pair(Tie::K_is_V, "W_Q, W_K = W_V"),
                                   std::pair(Tie::Q_is_K, "W_Q = W_K, W_V")}) {

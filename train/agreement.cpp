@@ -78,30 +78,34 @@ void check_same(const Experiment& experiment, const Communicator& processes) {
   }
 }
 
-void share_checkpoint(const Communicator& processes, const Parameters& parameters, WeightAverage& average,
+void share_checkpoint(const GradientReducer& reducer, const Parameters& parameters, WeightAverage& average,
                       Progress& progress) {
-  if (processes.size() == 1) return;
-  const bool has_read = processes.rank() == 0;
+  if (reducer.size() == 1) return;
+  const bool has_read = reducer.rank() == 0;
   const auto share = [&](const NamedTensors& tensors) {
     for (const auto& [name, tensor] : tensors) {
       Tensor written = tensor;
       dispatch(written.dtype(), [&]<class T>() {
         const std::span numbers(written.mutable_data<T>(), static_cast<std::size_t>(written.numel()));
-        processes.broadcast(std::as_writable_bytes(numbers));
+        reducer.broadcast(std::as_writable_bytes(numbers));
       });
     }
   };
   share({parameters.begin(), parameters.end()});
   NamedTensors means = average.state();
-  const bool is_averaged = processes.any(!means.empty());
+  const bool is_averaged = reducer.any(!means.empty());
   if (is_averaged && !has_read) {
     for (const auto& [name, tensor] : parameters) means.emplace_back(name, zeros(tensor.shape(), tensor.dtype()));
     means.emplace_back("steps", zeros({}, DType::float64));
   }
   share(means);
   average.load_state(means, "rank 0");
-  const std::vector<std::string> told = processes.exchange(has_read ? to_text(progress) : "");
-  progress = progress_from(told[0]);
+  std::string text = has_read ? to_text(progress) : "";
+  std::uint64_t length = text.size();
+  reducer.broadcast(std::as_writable_bytes(std::span(&length, 1)));
+  text.resize(length);
+  reducer.broadcast(std::as_writable_bytes(std::span(text)));
+  progress = progress_from(text);
 }
 
 }  // namespace heed

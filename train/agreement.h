@@ -3,6 +3,7 @@
 #include "train/experiment.h"
 
 #include <heed/distributed/communicator.h>
+#include <heed/optim/gradient_reducer.h>
 
 namespace heed {
 
@@ -11,7 +12,7 @@ namespace heed {
 void check_same(const Experiment& experiment, const Communicator& processes);
 
 /// Gives all processes the weights, their mean and the progress that rank 0 has loaded from a checkpoint.
-void share_checkpoint(const Communicator& processes, const Parameters& parameters, WeightAverage& average,
+void share_checkpoint(const GradientReducer& reducer, const Parameters& parameters, WeightAverage& average,
                       Progress& progress);
 
 }  // namespace heed

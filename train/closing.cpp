@@ -25,7 +25,7 @@ namespace {
 // Returns why a run ended before its last step, if it did.
 std::string stop_of(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
   const std::vector<Metrics> lines = read_metrics(run.path());
-  if (lines.back().step == e.config.schedule.steps) return "";
+  if (lines.back().step == e.config.optim.schedule.steps) return "";
   const std::string file = best_model_path(run.path()).string();
   const std::int64_t step = load_model(file).step;
   const auto best = std::ranges::find(lines, step, &Metrics::step);
@@ -33,7 +33,7 @@ std::string stop_of(const Experiment& e, const RunDirectory& run, const Terminal
   return "\n" +
          paragraph(fmt::format(
                        "Ended at step {} of {}. The held-out loss was smallest at step {}, {:.4f}; {} has that model.",
-                       lines.back().step, e.config.schedule.steps, step, best->held_out.loss, file),
+                       lines.back().step, e.config.optim.schedule.steps, step, best->held_out.loss, file),
                    terminal);
 }
 

@@ -56,9 +56,9 @@ std::vector<std::vector<double>> weight_totals(const std::vector<double>& weight
 }
 
 // Calls f(batch) for this process's share of the batches. When `between` throws Interrupted on one process, all throw it.
-void for_own_batches(std::int64_t batches, const BetweenBatches& between, const Communicator& processes,
+void for_own_batches(std::int64_t batches, const BetweenBatches& between, const GradientReducer& reducer,
                      const std::function<void(std::int64_t)>& f) {
-  const Share own = share_of(batches, processes.rank(), processes.size());
+  const Share own = reducer.own_part(batches);
   std::exception_ptr ended;
   try {
     for (std::int64_t batch = own.first; batch < own.end; ++batch) {
@@ -68,7 +68,7 @@ void for_own_batches(std::int64_t batches, const BetweenBatches& between, const 
   } catch (const Interrupted&) {
     ended = std::current_exception();
   }
-  const bool is_ended = processes.any(ended != nullptr);
+  const bool is_ended = reducer.any(ended != nullptr);
   if (ended) std::rethrow_exception(ended);
   if (is_ended) throw Interrupted();
 }
@@ -110,11 +110,11 @@ std::int64_t windows_at_once(std::int64_t context, std::int64_t vocabulary) {
 }
 
 Evaluation evaluate(const Model& model, const Corpus& corpus, const BetweenBatches& between,
-                    const Communicator& processes) {
+                    const GradientReducer& reducer) {
   const std::int64_t windows = held_out_windows(corpus);
   const std::int64_t B = windows_at_once(corpus.context, transformer_of(model).config.vocabulary);
   std::vector<double> sums, counts, right;  // per batch: sums of losses; numbers of predictions and of right ones
-  for_own_batches((windows + B - 1) / B, between, processes, [&](std::int64_t batch) {
+  for_own_batches((windows + B - 1) / B, between, reducer, [&](std::int64_t batch) {
     const Windows part = held_out_windows(corpus, batch * B, std::min(windows, (batch + 1) * B));
     const Tensor whole = token_logits(model, part.tokens);  // (B, T, vocabulary)
     const Tensor logits = reshape(whole, {-1, whole.size(2)});
@@ -122,10 +122,10 @@ Evaluation evaluate(const Model& model, const Corpus& corpus, const BetweenBatch
     sums.push_back(cross_entropy(logits, part.next).item() * counts.back());
     right.push_back(static_cast<double>(right_predictions(logits, part.next)));
   });
-  const double sum = total(processes.gather(sums)), predicted = total(processes.gather(counts));
+  const double sum = total(reducer.gather(sums)), predicted = total(reducer.gather(counts));
   Evaluation result;
   result.loss = sum / predicted;
-  result.accuracy = total(processes.gather(right)) / predicted;
+  result.accuracy = total(reducer.gather(right)) / predicted;
   result.perplexity = std::exp(result.loss);
   if (corpus.held_out_bytes > 0 && corpus.mask < 0) {
     result.bits_per_byte = sum / std::numbers::ln2 / static_cast<double>(corpus.held_out_bytes);
@@ -134,13 +134,13 @@ Evaluation evaluate(const Model& model, const Corpus& corpus, const BetweenBatch
 }
 
 Evaluation evaluate(const Model& model, const NumberedExamples& examples, const BetweenBatches& between,
-                    const Communicator& processes) {
+                    const GradientReducer& reducer) {
   constexpr std::int64_t examples_a_batch = 128;
   std::vector<double> sums, counts;    // per batch: of the losses; of the answers that have a logit
   std::vector<double> right, weights;  // per example; in the order of append_weights()
   const TransformerConfig& transformer = transformer_of(model).config;
   const std::int64_t batches = (examples.size() + examples_a_batch - 1) / examples_a_batch;
-  for_own_batches(batches, between, processes, [&](std::int64_t number) {
+  for_own_batches(batches, between, reducer, [&](std::int64_t number) {
     const std::int64_t begin = number * examples_a_batch, end = std::min(examples.size(), begin + examples_a_batch);
     const Batch batch = examples.batch(begin, end);
     const Answers output = answer(model, questions(batch), Compute::query, Weights::yes);
@@ -151,10 +151,10 @@ Evaluation evaluate(const Model& model, const NumberedExamples& examples, const 
     right.insert(right.end(), answered.begin(), answered.end());
     append_weights(output, examples, begin, weights);
   });
-  Evaluation result{.loss = total(processes.gather(sums)) / total(processes.gather(counts))};
-  right = processes.gather(right);
+  Evaluation result{.loss = total(reducer.gather(sums)) / total(reducer.gather(counts))};
+  right = reducer.gather(right);
   result.antecedent_weight =
-      weight_totals(processes.gather(weights), examples, static_cast<std::size_t>(transformer.layers),
+      weight_totals(reducer.gather(weights), examples, static_cast<std::size_t>(transformer.layers),
                     static_cast<std::size_t>(transformer.heads()));
   const double count = static_cast<double>(examples.size());
   result.accuracy = static_cast<double>(std::count(right.begin(), right.end(), 1.0)) / count;

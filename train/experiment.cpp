@@ -214,11 +214,11 @@ TrainingBatch training_batch(const Experiment& experiment, std::int64_t step) {
   return examples.batch(batch_order(examples.size(), B, step, random));
 }
 
-Evaluation evaluate(const Experiment& e, const BetweenBatches& between, const Communicator& processes) {
-  if (!e.task.corpus) return evaluate(*e.model.network, e.held_out, between, processes);
-  Evaluation result = evaluate(*e.model.network, *e.task.corpus, between, processes);
+Evaluation evaluate(const Experiment& e, const BetweenBatches& between, const GradientReducer& reducer) {
+  if (!e.task.corpus) return evaluate(*e.model.network, e.held_out, between, reducer);
+  Evaluation result = evaluate(*e.model.network, *e.task.corpus, between, reducer);
   if (std::ranges::any_of(e.task.held_out, [](const Example& piece) { return piece.antecedent >= 0; })) {
-    result.antecedent_weight = evaluate(*e.model.network, e.held_out, between, processes).antecedent_weight;
+    result.antecedent_weight = evaluate(*e.model.network, e.held_out, between, reducer).antecedent_weight;
   }
   return result;
 }

@@ -43,6 +43,6 @@ TrainingBatch training_batch(const Experiment& experiment, std::int64_t step);
 
 /// Evaluates on the held-out set. For a corpus whose pieces have antecedents, the result includes the weights on them.
 Evaluation evaluate(const Experiment& experiment, const BetweenBatches& between = {},
-                    const Communicator& processes = {});
+                    const GradientReducer& reducer = {});
 
 }  // namespace heed

@@ -167,7 +167,7 @@ std::vector<std::string> notes_on_sentences(const Experiment& e) {
 
 // Returns the size of the models of dumped steps: the first step, each multiple of dump.every, and the last step.
 std::string dumped_weights(const Experiment& e) {
-  const int steps = e.config.schedule.steps, every = e.config.dump.every;
+  const int steps = e.config.optim.schedule.steps, every = e.config.dump.every;
   if (!e.config.dump.weights) return "";
   const std::int64_t dumps = 1 + steps / every + (steps % every != 0);
   return fmt::format(", weights of {} snapshots {}", grouped(dumps), size_text(dumps * e.memory.parameters));
@@ -215,10 +215,10 @@ std::string opening(const Experiment& e, const std::filesystem::path& run, const
 
 std::string resumption(std::int64_t step, const Config& config, const std::vector<std::string>& changes,
                        const Terminal& terminal) {
-  std::string line = fmt::format("from   step {} of {}", step, config.schedule.steps);
+  std::string line = fmt::format("from   step {} of {}", step, config.optim.schedule.steps);
   if (!changes.empty()) {
     line += fmt::format(": {}; the new schedule holds from there", fmt::join(changes, ", "));
-  } else if (step == config.schedule.steps) {
+  } else if (step == config.optim.schedule.steps) {
     line += ": nothing is left to train; --set train.steps=N extends it";
   }
   return wrapped(line, terminal.width, 7) + "\n";
@@ -235,8 +235,8 @@ std::string dry_run(const Experiment& e) {
       "memory " + memory_text(e.memory), "data   " + data_line(e)};
   for (const std::string& line : notes_on_sentences(e)) lines.push_back(line);
   lines.push_back(fmt::format("steps  {} of {} examples: up to {} tokens per step, {:.1f} times through the data",
-                              grouped(config.schedule.steps), grouped(config.train.batch_size), grouped(tokens),
-                              static_cast<double>(config.schedule.steps) *
+                              grouped(config.optim.schedule.steps), grouped(config.train.batch_size), grouped(tokens),
+                              static_cast<double>(config.optim.schedule.steps) *
                                   static_cast<double>(e.task.corpus ? tokens : std::int64_t{config.train.batch_size}) /
                                   all));
   lines.push_back(fmt::format("disk   weights {}, checkpoint {}{}", size_text(e.memory.parameters),

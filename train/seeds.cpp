@@ -203,11 +203,11 @@ bool train_series(const std::vector<Config>& configs, Varied varied, const fs::p
       fmt::print("{}\n", opening(experiment, out / fmt::format("{}-N", name_of(varied)), terminal));
     }
     const bool is_live = !quiet && isatty(STDOUT_FILENO);
-    ProgressLine progress(config.schedule.steps, true, tokens_a_step(experiment));
+    ProgressLine progress(config.optim.schedule.steps, true, tokens_a_step(experiment));
     const Listener silent{[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}};
     const std::int64_t steps = train(experiment, *run, is_live ? progress.listener() : silent, stop);
     progress.erase();
-    if (stop && steps < config.schedule.steps) return false;
+    if (stop && steps < config.optim.schedule.steps) return false;
     if (!quiet) fmt::print("{}", table.row(number_of(varied, config), read_metrics(path).back().held_out));
     if (!quiet && varied == Varied::fold) folds.add(load_model(model_path(path)), experiment.task.held_out);
     std::fflush(stdout);

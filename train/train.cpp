@@ -10,6 +10,7 @@
 #include "train/seeds.h"
 
 #include <heed/autograd/machine.h>
+#include <heed/distributed/parallel_reducer.h>
 #include <heed/files/file.h>
 #include <heed/formats/safetensors.h>
 #include <heed/version.h>
@@ -230,7 +231,7 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
   check_same(experiment, processes);
   if (is_first && !directory) directory.emplace(RunDirectory::create(config.name, to_yaml(config), text("out")));
   if (!is_quiet) fmt::print("{}", opening(experiment, directory->path(), terminal_of(STDOUT_FILENO)));
-  ProgressLine progress(config.schedule.steps, isatty(STDOUT_FILENO), tokens_a_step(experiment));
+  ProgressLine progress(config.optim.schedule.steps, isatty(STDOUT_FILENO), tokens_a_step(experiment));
   handle_signal(SIGINT, ask_to_stop);
   handle_signal(SIGTERM, ask_to_stop);
   handle_signal(SIGUSR1, ask_to_stop);  // mpirun forwards it without a time limit
@@ -238,7 +239,7 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
   Listener listener = is_quiet ? silent : progress.listener();
   if (resumed && is_first) {
     listener.on_begin = [&](std::int64_t step) {
-      if (step == config.schedule.steps && !read.changes.empty()) {
+      if (step == config.optim.schedule.steps && !read.changes.empty()) {
         fail("{}: all of its {} steps are done, so these settings would change nothing: {}; also raise train.steps",
              directory->path().string(), step, fmt::join(read.changes, ", "));
       }
@@ -251,19 +252,20 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
     limits = measure_limits();
     profile.emplace();
   }
-  const std::int64_t steps = train(experiment, directory ? &*directory : nullptr, listener, stop, processes);
-  steps < config.schedule.steps ? progress.erase() : progress.finish();
+  const ParallelReducer reducer(processes, {.shard_optimizer = config.train.shard_optimizer});
+  const std::int64_t steps = train(experiment, directory ? &*directory : nullptr, listener, stop, reducer);
+  steps < config.optim.schedule.steps ? progress.erase() : progress.finish();
   if (profile) {
     write_trace(directory->path() / "trace.json", *profile);
     if (!is_quiet) fmt::print("{}", profile_table(*profile, *limits));
     profile.reset();
   }
   const int signal = stop ? stop : SIGTERM;  // another process may have received the signal
-  if (processes.any(stop != 0) && steps < config.schedule.steps) {
+  if (processes.any(stop != 0) && steps < config.optim.schedule.steps) {
     if (!is_first) return 128 + signal;
     const std::string told =
         fmt::format("train: stopped after step {} of {}; the run is saved. Continue with: {} --resume {}\n", steps,
-                    config.schedule.steps, command_of("train"), shell_word(directory->path()));
+                    config.optim.schedule.steps, command_of("train"), shell_word(directory->path()));
     std::fputs(told.c_str(), stderr);
     return 128 + signal;
   }

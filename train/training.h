@@ -3,7 +3,7 @@
 #include "train/evaluation.h"
 #include "train/experiment.h"
 
-#include <heed/distributed/communicator.h>
+#include <heed/optim/gradient_reducer.h>
 
 #include <csignal>
 #include <functional>
@@ -21,13 +21,15 @@ struct Listener {
 /// that are done, including the evaluation of the last. When `stop` becomes non-zero, it saves the state for a
 /// resumption and returns fewer steps than configured. Throws Error for a loss or gradient that is not finite; the
 /// message names the step and the first bad tensor, and the run keeps the last good state.
-std::int64_t train(Experiment& experiment, const RunDirectory& run, const Listener& listener,
-                   const volatile std::sig_atomic_t& stop);
-
-/// Trains as above on several processes, each with the same experiment: they share each step's micro-batches and each
-/// evaluation's batches. Rank 0 alone has a run, reads its checkpoint and writes its files: the same bytes for any number of
-/// processes. All stop when `stop` became non-zero on one of them.
+///
+/// Several processes call it each with the same experiment, and share the work by `reducer`. Rank 0 alone has a run, reads its
+/// checkpoint and writes its files: the same bytes for any number of processes. The others pass null. All stop when `stop` became
+/// non-zero on one of them.
 std::int64_t train(Experiment& experiment, const RunDirectory* run, const Listener& listener,
-                   const volatile std::sig_atomic_t& stop, const Communicator& processes);
+                   const volatile std::sig_atomic_t& stop, const GradientReducer& reducer = {});
+inline std::int64_t train(Experiment& experiment, const RunDirectory& run, const Listener& listener,
+                          const volatile std::sig_atomic_t& stop) {
+  return train(experiment, &run, listener, stop);
+}
 
 }  // namespace heed

@@ -6,9 +6,9 @@
 #include "train/experiment.h"
 
 #include <heed/autograd/ops.h>
-#include <heed/distributed/mean_gradients.h>
 #include <heed/formats/datasets/jsonl.h>
 #include <heed/models/predictions.h>
+#include <heed/optim/gradient_reducer.h>
 
 #include <cmath>
 

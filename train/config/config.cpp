@@ -58,7 +58,7 @@ class SettingsReader {
     Config before = begun_with_.value_or(config_);
     if (!begun_with_) fit_defaults(before, is_given);
     for (std::size_t i = 0; i < overrides.size(); ++i) read_override(overrides[i], i);
-    if (steps_taken_) shorten_warmup(before.schedule);
+    if (steps_taken_) shorten_warmup(before.optim.schedule);
     fit_defaults(config_, is_given);
     if (steps_taken_) compare(before, *steps_taken_);
     if (opens_pretrained && mistakes_.empty()) take_pretrained();
@@ -88,8 +88,8 @@ class SettingsReader {
   void shorten_warmup(const Schedule& before) {
     const auto written = given_.find("optim.warmup");
     const bool is_set = written != given_.end() && !written->second.origin.empty();
-    const bool is_usual = before.warmup == std::min(Config{}.schedule.warmup, before.steps / 2);
-    Schedule& now = config_.schedule;
+    const bool is_usual = before.warmup == std::min(Config{}.optim.schedule.warmup, before.steps / 2);
+    Schedule& now = config_.optim.schedule;
     if (!is_set && is_usual && now.warmup > now.steps) now.warmup = now.steps / 2;
   }
 
@@ -108,12 +108,12 @@ class SettingsReader {
       if (key.on_resume == Key::OnResume::fixed) refuse(key.name, given_[key.name]);
     }
     if (before.watched != config_.watched) refuse("probes", given_["probes"]);
-    if (config_.schedule.steps < taken && config_.schedule.steps != before.schedule.steps) {
+    if (config_.optim.schedule.steps < taken && config_.optim.schedule.steps != before.optim.schedule.steps) {
       bad_.insert("train.steps");
       const Mistake& where = given_["train.steps"];
       mistakes_.push_back({where.place,
                            fmt::format("train.steps must be at least the {} steps already taken, got {}", taken,
-                                       config_.schedule.steps),
+                                       config_.optim.schedule.steps),
                            where.origin});
     }
   }

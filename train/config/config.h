@@ -46,10 +46,12 @@ struct Config {
   bool zero_outputs = false;                            // W_O and the MLP's last matrix start at 0
   std::string from;  // run or model that gives the first weights; empty: random weights
 
-  OptimizerOptions optimizer;
-  // steps: length of the run
-  Schedule schedule{.kind = Schedule::Kind::cosine, .lr = 3e-3, .warmup = 50, .steps = 400};
-  double clip = 1;  // largest global norm; 0: no clipping
+  struct Optim {
+    OptimizerOptions optimizer;
+    // steps: length of the run, train.steps
+    Schedule schedule{.kind = Schedule::Kind::cosine, .lr = 3e-3, .warmup = 50, .steps = 400};
+    double clip = 1;  // largest global norm; 0: no clipping
+  } optim;
 
   struct Train {
     int batch_size = 64;

@@ -9,7 +9,8 @@
 namespace heed {
 
 void fit_defaults(Config& config, const std::function<bool(const std::string& key)>& is_written) {
-  if (!is_written("optim.warmup")) config.schedule.warmup = std::min(config.schedule.warmup, config.schedule.steps / 2);
+  if (!is_written("optim.warmup"))
+    config.optim.schedule.warmup = std::min(config.optim.schedule.warmup, config.optim.schedule.steps / 2);
 
   if (config.data.kind == TaskKind::candidates) {
     if (!is_written("model.answer")) config.answer = Answer::candidate;
@@ -84,8 +85,8 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
          fmt::format("task {} asks about no antecedents: data.shuffle_antecedents is for the others", task));
   demand(c.train.batch_size % c.train.accumulate == 0, {"train.accumulate", "train.batch_size"},
          fmt::format("train.accumulate {} must divide train.batch_size {}", c.train.accumulate, c.train.batch_size));
-  demand(c.schedule.least <= c.schedule.lr, {"optim.min_lr", "optim.lr"},
-         fmt::format("optim.min_lr {} must not exceed optim.lr {}", c.schedule.least, c.schedule.lr));
+  demand(c.optim.schedule.least <= c.optim.schedule.lr, {"optim.min_lr", "optim.lr"},
+         fmt::format("optim.min_lr {} must not exceed optim.lr {}", c.optim.schedule.least, c.optim.schedule.lr));
 
   const AttentionConfig& a = c.model.block.attention;
   const bool divides = a.d_model % a.heads == 0;
@@ -131,13 +132,14 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
          {"model.parallel", "model.norm_placement"},
          fmt::format("model.parallel needs model.norm_placement before, got {}", name_of(c.model.block.placement)));
 
-  const OptimizerOptions& o = c.optimizer;
+  const OptimizerOptions& o = c.optim.optimizer;
   demand(o.momentum == 0 || o.method == OptimizerOptions::Method::sgd, {"optim.name", "optim.momentum"},
          fmt::format("optim.momentum {} is for sgd, optim.name is {}", o.momentum, name_of(o.method)));
   demand(!o.nesterov || o.momentum > 0, {"optim.nesterov", "optim.momentum"},
          "optim.nesterov needs optim.momentum above 0, got 0");
-  demand(c.schedule.warmup <= c.schedule.steps, {"optim.warmup", "train.steps"},
-         fmt::format("optim.warmup {} must not exceed train.steps {}", c.schedule.warmup, c.schedule.steps));
+  demand(
+      c.optim.schedule.warmup <= c.optim.schedule.steps, {"optim.warmup", "train.steps"},
+      fmt::format("optim.warmup {} must not exceed train.steps {}", c.optim.schedule.warmup, c.optim.schedule.steps));
   return broken;
 }
 

@@ -13,7 +13,7 @@ TEST_CASE("parse_config fills omitted keys with their defaults") {
   const Config c = parse_config("\xEF\xBB\xBFmodel: {heads: 4}\r\noptim:\r\n  lr: 1e-3  # small\r\n", "f");
   Config expected;
   expected.model.block.attention.heads = 4;
-  expected.schedule.lr = 0.001;
+  expected.optim.schedule.lr = 0.001;
   CHECK(to_yaml(c) == to_yaml(expected));
 }
 
@@ -25,7 +25,7 @@ TEST_CASE("Settings override the file, and later settings override earlier ones"
   CHECK(c.data.train == "a=b: #c");
   CHECK(c.model.block.attention.bias == Bias::yes);
   CHECK(c.seed == 7);
-  CHECK(c.schedule.lr == 0.25);
+  CHECK(c.optim.schedule.lr == 0.25);
 }
 
 TEST_CASE("One error lists the first 50 mistakes of a configuration and its settings, in order") {
@@ -124,8 +124,8 @@ TEST_CASE("read_resumed_config changes only the keys that resumable_keys() lists
   const ResumedConfig longer = read_resumed_config(file, {"train.steps=600", "optim.lr=0.5", "optim.schedule=linear"});
   CHECK((longer.changes == std::vector<std::string>{"optim.lr 0.5 (was 0.003)", "optim.schedule linear (was cosine)",
                                                     "train.steps 600 (was 400)"}));
-  CHECK(longer.config.schedule.steps == 600);
-  CHECK(longer.config.schedule.warmup == 50);
+  CHECK(longer.config.optim.schedule.steps == 600);
+  CHECK(longer.config.optim.schedule.warmup == 50);
 
   const std::string what_may = " cannot change when a run is resumed; these keys can: " + resumable_keys();
   CHECK(message([&] {

@@ -87,14 +87,14 @@ TEST_CASE("Task candidates has its own defaults, and keys that do not suit a tas
 }
 
 TEST_CASE("The defaults of warmup, d_k, d_v, epsilon, final_norm and last_residual depend on the keys that are set") {
-  const auto warmup = [](const std::string& text) { return parse_config(text, "f").schedule.warmup; };
+  const auto warmup = [](const std::string& text) { return parse_config(text, "f").optim.schedule.warmup; };
   CHECK(warmup("train: {steps: 20}") == 10);
   CHECK(warmup("train: {steps: 1}") == 0);
   CHECK(warmup("train: {steps: 99}") == 49);
   CHECK(warmup("train: {steps: 100}") == 50);
   CHECK(warmup("seed: 1") == 50);
   CHECK(warmup("optim: {warmup: 20}\ntrain: {steps: 20}") == 20);
-  CHECK(parse_config("seed: 1", "f", {"train.steps=20"}).schedule.warmup == 10);
+  CHECK(parse_config("seed: 1", "f", {"train.steps=20"}).optim.schedule.warmup == 10);
   CHECK(to_yaml(parse_config("train: {steps: 20}", "f")).find("\n  warmup: 10\n") != std::string::npos);
 
   const auto widths = [](const std::string& model) {

@@ -15,8 +15,8 @@ TEST_CASE("to_yaml writes every key, and parse_config reads the same configurati
   CHECK(c.seed == UINT64_MAX);
   CHECK(c.data.shuffle_antecedents);
   CHECK(c.model.block.attention.d_k == 7);
-  CHECK(c.optimizer.beta2 == 0.1 + 0.2);
-  CHECK(c.schedule.warmup == 0);
+  CHECK(c.optim.optimizer.beta2 == 0.1 + 0.2);
+  CHECK(c.optim.schedule.warmup == 0);
   CHECK(c.dump.every == 9);
   REQUIRE(c.watched.size() == 2);
   CHECK(c.watched[0].text == "小狗没有过马路，因为它太累了 \"\\");

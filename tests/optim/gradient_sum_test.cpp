@@ -2,8 +2,8 @@
 #include "tests/message.h"
 
 #include <heed/autograd/ops.h>
-#include <heed/distributed/mean_gradients.h>
 #include <heed/nn/parameters.h>
+#include <heed/optim/gradient_reducer.h>
 
 #include <thread>
 #include <vector>
@@ -118,30 +118,4 @@ TEST_CASE(
   const MeanGradients nothing = mean_gradients(parameters, {0, 0}, [](int) -> Tensor { fail("asked"); });
   CHECK(nothing.gradients[w].to_vector() == std::vector<double>(12, 0));
   CHECK(mean_over_parts(nothing.losses, {0, 0}) == 0);
-}
-
-TEST_CASE("Every index has one owner, and shares differ by 1 at most") {
-  for (const int size : {1, 2, 3, 4, 7}) {
-    for (const std::int64_t count : {0, 1, 2, 5, 7, 64}) {
-      CAPTURE(size, count);
-      std::int64_t next = 0;
-      for (int rank = 0; rank < size; ++rank) {
-        const Share share = share_of(count, rank, size);
-        CHECK(share.first == next);
-        CHECK((share.end - share.first == count / size || share.end - share.first == count / size + 1));
-        for (; next < share.end; ++next) CHECK(owner_of(next, count, size) == rank);
-      }
-      CHECK(next == count);
-    }
-  }
-}
-
-TEST_CASE("A Communicator of one process exchanges data only with itself") {
-  const Communicator alone;
-  CHECK((alone.rank() == 0 && alone.size() == 1 && alone.size_on_host() == 1));
-  CHECK(alone.exchange("text") == std::vector<std::string>{"text"});
-  CHECK(alone.gather(std::vector{1.5, 2.0}) == std::vector{1.5, 2.0});
-  CHECK((alone.any(true) && !alone.any(false)));
-  CHECK(message([&] { auto sent = alone.send({}, 1); }) == "send: rank 0 cannot send to rank 1 of 1");
-  CHECK(message([&] { auto received = alone.receive({}, 0); }) == "receive: rank 0 cannot receive from rank 0 of 1");
 }
