@@ -77,15 +77,13 @@ void add_chosen(Tensor& y, const Ids& indices, const Tensor& values, int axis) {
 constexpr std::int64_t drawn_together = 128;  // elements
 
 // Draws `each` uniform numbers in [0, 1) for each of n elements. use(first, count, u) gets those for the elements from `first`
-// on: the number `e` of element first + j is u[e][j].
+// on: the number `e` of element first + j is u[j][e].
 template <std::size_t each, class Use>
 void draw_uniform(std::int64_t n, Random& random, Use use) {
-  double u[each][drawn_together];
+  double u[drawn_together][each];
   for (std::int64_t i = 0; i < n; i += drawn_together) {
     const std::int64_t count = std::min(drawn_together, n - i);
-    for (std::int64_t j = 0; j < count; ++j) {
-      for (std::size_t e = 0; e < each; ++e) u[e][j] = random.uniform();
-    }
+    random.uniform(std::span(u[0], each * static_cast<std::size_t>(count)));
     use(i, count, u);
   }
 }
@@ -251,7 +249,7 @@ Tensor random_uniform(const Shape& shape, Random& random, double low, double hig
     T* const to = y.mutable_data<T>();
     draw_uniform<1>(y.numel(), random, [=](std::int64_t first, std::int64_t count, const auto& u) {
       for (std::int64_t j = 0; j < count; ++j) {
-        const T value = static_cast<T>(low + (high - low) * u[0][j]);
+        const T value = static_cast<T>(low + (high - low) * u[j][0]);
         to[first + j] = value < bound ? value : below;
       }
     });
@@ -273,10 +271,14 @@ Tensor random_normal(const Shape& shape, Random& random, double mean, double dev
     constexpr double two_pi = 2 * std::numbers::pi;
     constexpr std::int64_t width = cpu::lane_count<double>;
     double logarithms[drawn_together], cosines[drawn_together];
+    for (std::int64_t j = 0; j < count; ++j) {
+      logarithms[j] = 1 - u[j][0];
+      cosines[j] = two_pi * u[j][1];
+    }
     for (std::int64_t j = 0; j < count; j += width) {
       const std::int64_t n = std::min(width, count - j);
-      const auto logarithm = cpu::log(1.0 - cpu::load_lanes(u[0] + j, 1, n));
-      const auto cosine = cpu::cos(two_pi * cpu::load_lanes(u[1] + j, 1, n));
+      const auto logarithm = cpu::log(cpu::load_lanes(logarithms + j, 1, n));
+      const auto cosine = cpu::cos(cpu::load_lanes(cosines + j, 1, n));
       std::memcpy(logarithms + j, &logarithm, sizeof logarithm);
       std::memcpy(cosines + j, &cosine, sizeof cosine);
     }
@@ -290,7 +292,7 @@ Tensor random_normal(const Shape& shape, Random& random, double mean, double dev
       unsure |= a != static_cast<float>(mean + deviation * (z * most));
     }
     for (std::int64_t j = 0; j < count && unsure; ++j) {
-      const double radius = std::sqrt(-2 * std::log(1 - u[0][j])), z = radius * std::cos(two_pi * u[1][j]);
+      const double radius = std::sqrt(-2 * std::log(1 - u[j][0])), z = radius * std::cos(two_pi * u[j][1]);
       to[first + j] = static_cast<float>(mean + deviation * z);
     }
   });
@@ -300,7 +302,7 @@ Tensor random_normal(const Shape& shape, Random& random, double mean, double dev
 Ids random_ids(const Shape& shape, Random& random, std::int32_t end) {
   if (end < 1) fail("random_ids: expected an end above 0, got {}", end);
   std::vector<std::int32_t> values = cpu::new_values<std::int32_t>("random_ids", shape);
-  for (std::int32_t& value : values) value = static_cast<std::int32_t>(random.below(end));
+  random.below(end, values);
   return Ids(shape, std::move(values));
 }
 

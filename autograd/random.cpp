@@ -2,6 +2,7 @@
 #include <heed/autograd/random.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -41,14 +42,14 @@ Numbers times(Numbers x, std::uint32_t m) {
 #endif
 }
 
-constexpr std::size_t philox_vectors = 2;                               // computed together
-constexpr std::uint64_t philox_blocks = philox_vectors * philox_lanes;  // blocks
-using Blocks = std::array<std::uint32_t, 4 * philox_blocks>;
+constexpr std::size_t numbers_a_vector = 4 * philox_lanes;  // of 32 bits
 
-// Returns the numbers of consecutive blocks of four, from `block` on. The blocks are computed in parallel lanes.
-Blocks blocks_from(std::uint64_t seed, std::uint64_t stream, std::uint64_t block) {
-  Numbers c[4][philox_vectors];
-  for (std::uint64_t h = 0; h < philox_vectors; ++h) {
+// Computes the numbers of consecutive blocks of four, from `block` on. The blocks are computed in parallel lanes; with several
+// vectors, each waits less for its products.
+template <std::size_t vectors>
+void blocks_from(std::uint64_t seed, std::uint64_t stream, std::uint64_t block, std::uint32_t* numbers) {
+  Numbers c[4][vectors];
+  for (std::uint64_t h = 0; h < vectors; ++h) {
     c[0][h] = block + philox_lanes * h + first_lanes;
     c[1][h] = c[0][h] >> 32;
     c[2][h] = Numbers{} + stream;
@@ -56,7 +57,7 @@ Blocks blocks_from(std::uint64_t seed, std::uint64_t stream, std::uint64_t block
   }
   std::uint32_t k0 = static_cast<std::uint32_t>(seed), k1 = static_cast<std::uint32_t>(seed >> 32);
   for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9U, k1 += 0xBB67AE85U) {
-    for (std::size_t h = 0; h < philox_vectors; ++h) {
+    for (std::size_t h = 0; h < vectors; ++h) {
       const Numbers p0 = times(c[0][h], 0xD2511F53U), p1 = times(c[2][h], 0xCD9E8D57U);
       c[0][h] = (p1 >> 32) ^ c[1][h] ^ k0;
       c[1][h] = p1;
@@ -64,8 +65,7 @@ Blocks blocks_from(std::uint64_t seed, std::uint64_t stream, std::uint64_t block
       c[3][h] = p0;
     }
   }
-  Blocks numbers;
-  for (std::size_t h = 0; h < philox_vectors; ++h) {
+  for (std::size_t h = 0; h < vectors; ++h) {
     const Numbers first = (c[0][h] & 0xFFFFFFFFU) | c[1][h] << 32, second = (c[2][h] & 0xFFFFFFFFU) | c[3][h] << 32;
 #if defined(__AVX512F__)
     const Numbers low = __builtin_shufflevector(first, second, 0, 8, 1, 9, 2, 10, 3, 11);
@@ -74,10 +74,21 @@ Blocks blocks_from(std::uint64_t seed, std::uint64_t stream, std::uint64_t block
     const Numbers low = __builtin_shufflevector(first, second, 0, 4, 1, 5);
     const Numbers high = __builtin_shufflevector(first, second, 2, 6, 3, 7);
 #endif
-    std::memcpy(&numbers[4 * philox_lanes * h], &low, sizeof low);
-    std::memcpy(&numbers[4 * philox_lanes * h + 2 * philox_lanes], &high, sizeof high);
+    std::memcpy(numbers + numbers_a_vector * h, &low, sizeof low);
+    std::memcpy(numbers + numbers_a_vector * h + numbers_a_vector / 2, &high, sizeof high);
   }
-  return numbers;
+}
+
+__extension__ typedef unsigned __int128 Wide;
+
+// Returns the number in [0, 1) of 53 bits that two draws of 32 make: all of the first, then the upper bits of the second.
+double uniform_of(const std::uint32_t* draws) {
+  std::uint64_t pair;
+  std::memcpy(&pair, draws, sizeof pair);
+  // each part becomes the lowest bits of 2^52 + part, as few processors convert vectors of integers
+  constexpr std::uint64_t bits_of_two_to_52 = 0x4330000000000000U;
+  const auto number = [](std::uint64_t part) { return std::bit_cast<double>(bits_of_two_to_52 | part) - 0x1p52; };
+  return number(pair & 0xFFFFFFFFU) * 0x1p-32 + number(pair >> 43) * 0x1p-53;  // exact
 }
 
 }  // namespace
@@ -94,9 +105,15 @@ Random Random::stream(std::uint64_t number) const {
 }
 
 void Random::bits_at(std::uint64_t first, std::span<std::uint32_t> bits) const {
-  std::uint64_t skipped = first % 4;
-  for (std::uint64_t block = first / 4; !bits.empty(); block += philox_blocks, skipped = 0) {
-    const Blocks numbers = blocks_from(seed_, stream_, block);
+  constexpr std::size_t vectors = 4, together = vectors * numbers_a_vector;
+  std::uint64_t block = first / 4;
+  std::size_t skipped = first % 4;
+  for (; skipped == 0 && bits.size() >= together; block += together / 4, bits = bits.subspan(together)) {
+    blocks_from<vectors>(seed_, stream_, block, bits.data());
+  }
+  for (; !bits.empty(); block += numbers_a_vector / 4, skipped = 0) {
+    std::array<std::uint32_t, numbers_a_vector> numbers;
+    blocks_from<1>(seed_, stream_, block, numbers.data());
     const std::size_t count = std::min<std::size_t>(bits.size(), numbers.size() - skipped);
     std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(skipped), count, bits.begin());
     bits = bits.subspan(count);
@@ -109,18 +126,48 @@ std::uint32_t Random::bits_at(std::uint64_t index) const {
   return bits;
 }
 
-std::uint32_t Random::bits() {
-  const std::uint64_t block = position_ - position_ % buffer_.size();
-  if (block != buffered_) {
-    bits_at(block, buffer_);
-    buffered_ = block;
-  }
-  return buffer_[position_++ - block];
+void Random::refill() {
+  buffered_ = position_ - position_ % buffer_.size();
+  bits_at(buffered_, buffer_);
+}
+
+void Random::bits(std::span<std::uint32_t> numbers) {
+  bits_at(position_, numbers);
+  position_ += numbers.size();
 }
 
 double Random::uniform() {
-  const std::uint64_t high = bits(), low = bits();
-  return static_cast<double>(((high << 32) | low) >> 11) * 0x1p-53;
+  const std::uint32_t high = bits(), draws[]{high, bits()};
+  return uniform_of(draws);
+}
+
+void Random::uniform(std::span<double> numbers) {
+  std::array<std::uint32_t, 256> drawn;
+  while (!numbers.empty()) {
+    const std::size_t count = std::min(numbers.size(), drawn.size() / 2);
+    bits(std::span(drawn).first(2 * count));
+    for (std::size_t i = 0; i < count; ++i) numbers[i] = uniform_of(&drawn[2 * i]);
+    numbers = numbers.subspan(count);
+  }
+}
+
+void Random::below(std::int32_t n, std::span<std::int32_t> numbers) {
+  if (n < 1) fail_below(n);
+  const std::uint64_t range = static_cast<std::uint64_t>(n), inverse = ~std::uint64_t{0} / range;
+  std::array<std::uint32_t, 256> drawn;
+  while (!numbers.empty()) {
+    const std::size_t count = std::min(numbers.size(), drawn.size() / 2);
+    bits(std::span(drawn).first(2 * count));
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t draw = std::uint64_t{drawn[2 * i]} << 32 | drawn[2 * i + 1];
+      const auto quotient = static_cast<std::uint64_t>((static_cast<Wide>(draw) * inverse) >> 64);  // or one less
+      const std::uint64_t rest = draw - quotient * range;
+      numbers[kept] = static_cast<std::int32_t>(rest < range ? rest : rest - range);
+      kept += is_unbiased(draw, range);
+    }
+    numbers = numbers.subspan(kept);
+  }
 }
 
 double Random::uniform(double low, double high) {
@@ -135,17 +182,6 @@ double Random::normal() {
   return radius * std::cos(2 * std::numbers::pi * uniform());
 }
 
-std::int64_t Random::below(std::int64_t n) {
-  if (n < 1) [[unlikely]]
-    fail("Random::below: expected a number above 0, got {}", n);
-  const std::uint64_t range = static_cast<std::uint64_t>(n);
-  constexpr std::uint64_t most = ~std::uint64_t{0};
-  for (;;) {
-    const std::uint64_t high = bits(), low = bits();
-    const std::uint64_t draw = (high << 32) | low;
-    // the second condition alone would do; the first one saves a division
-    if (draw < most - range || draw < most - most % range) return static_cast<std::int64_t>(draw % range);
-  }
-}
+void Random::fail_below(std::int64_t n) { fail("Random::below: expected a number above 0, got {}", n); }
 
 }  // namespace heed

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -25,17 +26,44 @@ class Random {
   Random stream(std::string_view name) const;
   Random stream(std::uint64_t number) const;  ///< by number
 
-  std::uint32_t bits();                     ///< 32 uniform bits
+  /// Returns 32 uniform bits.
+  std::uint32_t bits() {
+    if (position_ - buffered_ >= buffer_.size()) refill();
+    return buffer_[position_++ - buffered_];
+  }
   double uniform();                         ///< [0, 1), 53 bits
   double uniform(double low, double high);  ///< [low, high); Error when low > high
   double normal();                          ///< mean 0, variance 1
-  std::int64_t below(std::int64_t n);       ///< {0, ..., n - 1}, unbiased; Error unless n > 0
+
+  /// Returns one of {0, ..., n - 1}, unbiased. Throws `Error` unless n > 0.
+  std::int64_t below(std::int64_t n) {
+    if (n < 1) [[unlikely]]
+      fail_below(n);
+    const std::uint64_t range = static_cast<std::uint64_t>(n);
+    for (;;) {
+      const std::uint64_t high = bits(), draw = high << 32 | bits();
+      if (is_unbiased(draw, range)) return static_cast<std::int64_t>(draw % range);
+    }
+  }
+
+  /// Fill `numbers` with what as many calls would return, in less time.
+  void bits(std::span<std::uint32_t> numbers);
+  void uniform(std::span<double> numbers);                      ///< [0, 1), 53 bits
+  void below(std::int32_t n, std::span<std::int32_t> numbers);  ///< {0, ..., n - 1}
 
   /// Shuffles in place. All orders are equally likely.
   template <class T>
   void shuffle(std::vector<T>& values) {  // Fisher-Yates
-    for (std::size_t i = values.size(); i > 1; --i) {
-      std::swap(values[i - 1], values[static_cast<std::size_t>(below(static_cast<std::int64_t>(i)))]);
+    std::array<std::uint32_t, 128> drawn;
+    for (std::size_t left = values.size(); left > 1;) {
+      const std::size_t count = std::min(left - 1, drawn.size() / 2);
+      bits(std::span(drawn).first(2 * count));
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t draw = std::uint64_t{drawn[2 * i]} << 32 | drawn[2 * i + 1];
+        if (!is_unbiased(draw, left)) continue;
+        std::swap(values[left - 1], values[draw % left]);
+        --left;
+      }
     }
   }
 
@@ -44,12 +72,20 @@ class Random {
   void bits_at(std::uint64_t first, std::span<std::uint32_t> bits) const;  ///< from number `first` on
 
  private:
+  [[noreturn, gnu::cold]] static void fail_below(std::int64_t n);
+  void refill();
+  // Returns whether the rest of `draw` is as likely as any other: it lies below the largest multiple of `range`.
+  static bool is_unbiased(std::uint64_t draw, std::uint64_t range) {
+    constexpr std::uint64_t most = ~std::uint64_t{0};
+    return draw < most - range || draw < most - most % range;  // the first condition saves a division
+  }
+
   std::uint64_t seed_;
   std::uint64_t stream_;
   std::uint64_t position_ = 0;
-  std::uint64_t buffered_ =
-      ~std::uint64_t{0};  // index of buffer_[0] in the stream; sequential draws are computed 32 at a time
-  std::array<std::uint32_t, 32> buffer_;
+  // index of buffer_[0] in the stream, at first one that no stream reaches; sequential draws are computed together
+  std::uint64_t buffered_ = std::uint64_t{1} << 63;
+  std::array<std::uint32_t, 64> buffer_;
 };
 
 }  // namespace heed

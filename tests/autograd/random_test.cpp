@@ -1,10 +1,12 @@
 #include "tests/catch.h"
 
+#include <heed/autograd/error.h>
 #include <heed/autograd/random.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -30,6 +32,35 @@ TEST_CASE("bits() steps through bits_at(), and a copy continues from the same po
   Random copy = random;
   CHECK(copy.normal() == random.normal());
   CHECK(copy.below(1000) == random.below(1000));
+}
+
+TEST_CASE("Draws of many numbers are those of as many calls, from any position") {
+  for (const std::size_t skipped : {0, 1, 3, 62, 127}) {
+    Random many(3, 1);
+    for (std::size_t i = 0; i < skipped; ++i) (void)many.bits();
+    Random single = many;
+    std::vector<std::uint32_t> bits(301);
+    std::vector<double> uniform(301);
+    std::vector<std::int32_t> below(301);
+    many.bits(bits);
+    for (const std::uint32_t b : bits) REQUIRE(b == single.bits());
+    many.uniform(uniform);
+    for (const double u : uniform) REQUIRE(u == single.uniform());
+    for (const std::int32_t n : {1, 2, 3, 1000, 1 << 30, std::numeric_limits<std::int32_t>::max()}) {
+      many.below(n, below);
+      for (const std::int32_t b : below) REQUIRE(b == single.below(n));
+    }
+    std::vector<int> shuffled(301), swapped(301);
+    std::iota(shuffled.begin(), shuffled.end(), 0);
+    std::iota(swapped.begin(), swapped.end(), 0);
+    many.shuffle(shuffled);
+    for (std::int64_t i = 301; i > 1; --i) {
+      std::swap(swapped[static_cast<std::size_t>(i - 1)], swapped[static_cast<std::size_t>(single.below(i))]);
+    }
+    CHECK(shuffled == swapped);
+    CHECK(many.bits() == single.bits());
+  }
+  CHECK_THROWS_AS(Random(1).below(0, std::span<std::int32_t>()), Error);
 }
 
 TEST_CASE("Streams are equal for equal paths and differ for different paths") {
