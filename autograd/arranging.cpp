@@ -1,5 +1,7 @@
-#include "autograd/cpu/checks.h"
+#include "autograd/cpu/kernels.h"
 
+#include <heed/autograd/gradcheck/samples.h>
+#include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
 
 #include <fmt/ranges.h>
@@ -7,23 +9,53 @@
 #include <algorithm>
 #include <limits>
 
-// All these are compositions of other operations, whose gradients they use.
+// All but tril() and triu() are compositions of other operations, whose gradients they use.
 namespace heed {
 namespace {
 
-// Sets the elements of row i from column i + `diagonal` on to 0, or those before it.
-Tensor without(const char* operation, const Tensor& x, std::int64_t diagonal, bool hides_later) {
-  check_defined(operation, {&x});
-  if (x.rank() < 2) fail("{}: expected matrices (..., n, m), got {}", operation, to_string(x.shape()));
-  cpu::check_memory(operation, x.shape(), x.dtype());
-  const std::int64_t n = x.numel() > 0 ? x.size(-2) : 0, m = x.size(-1);
-  std::vector<std::uint8_t> values = cpu::new_values<std::uint8_t>(operation, {n, m});
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t first = diagonal < -i ? 0 : diagonal >= m - i ? m : diagonal + i;
-    const auto row = values.begin() + i * m;
-    hides_later ? std::fill(row + first, row + m, 1) : std::fill(row, row + first, 1);
+// Computes y = x, but 0 in row i from column i + diagonal on (`hides_later`), or before it.
+void fill_triangle(const Tensor& x, Tensor& y, std::int64_t diagonal, bool hides_later) {
+  const Tensor dense = contiguous(x.detach());
+  const std::int64_t n = x.size(-2), m = x.size(-1);
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* const from = dense.data<T>();
+    T* const to = y.mutable_data<T>();
+    cpu::parallel_for(x.numel() / m, cpu::row_grain(x.numel() / m, m), [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) {
+        const std::int64_t i = row % n, first = diagonal < -i ? 0 : diagonal >= m - i ? m : diagonal + i;
+        const std::int64_t hidden = hides_later ? first : 0, hidden_end = hides_later ? m : first;
+        const T* const source = from + row * m;
+        T* const target = to + row * m;
+        std::copy_n(source, hidden, target);
+        std::fill_n(target + hidden, hidden_end - hidden, T{0});
+        std::copy_n(source + hidden_end, m - hidden_end, target + hidden_end);
+      }
+    });
+  });
+}
+
+Tensor triangle(const Operation& operation, const Tensor& x, std::int64_t diagonal, bool hides_later) {
+  check_defined(operation.name(), {&x});
+  if (x.rank() < 2) fail("{}: expected matrices (..., n, m), got {}", operation.name(), to_string(x.shape()));
+  Tensor y(x.shape(), x.dtype(), operation.name());
+  if (y.numel() > 0) fill_triangle(x, y, diagonal, hides_later);
+  return record(operation, {&x}, y, Saved(), [=](const Tensor& dy) {
+    Tensor dx(dy.shape(), dy.dtype());
+    if (dx.numel() > 0) fill_triangle(dy, dx, diagonal, hides_later);
+    return std::vector{dx};
+  });
+}
+
+std::vector<GradientSample> triangle_samples(Tensor (*f)(const Tensor&, std::int64_t)) {
+  std::vector<GradientSample> samples;
+  for (const Shape& shape : {Shape{3, 4}, Shape{2, 3, 2}, Shape{0, 3}}) {
+    for (const std::int64_t diagonal : {-1, 0, 1}) {
+      samples.push_back({fmt::format("{}, diagonal {}", to_string(shape), diagonal), {{shape}}, [=](auto& x) {
+                           return f(x[0], diagonal);
+                         }});
+    }
   }
-  return masked_fill(x, x.numel() > 0 ? Booleans({n, m}, std::move(values)) : Booleans({}, {0}), 0);
+  return samples;
 }
 
 }  // namespace
@@ -140,11 +172,17 @@ Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& times) {
   return y;
 }
 
+static const Operation tril_operation("tril", "y[i, j] = j <= i + diagonal ? x[i, j] : 0",
+                                      "dx[i, j] = j <= i + diagonal ? dy[i, j] : 0",
+                                      [] { return triangle_samples(tril); });
 Tensor tril(const Tensor& x, std::int64_t diagonal) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() - 1;
-  return without("tril", x, std::min(diagonal, most) + 1, true);
+  return triangle(tril_operation, x, std::min(diagonal, most) + 1, true);
 }
 
-Tensor triu(const Tensor& x, std::int64_t diagonal) { return without("triu", x, diagonal, false); }
+static const Operation triu_operation("triu", "y[i, j] = j >= i + diagonal ? x[i, j] : 0",
+                                      "dx[i, j] = j >= i + diagonal ? dy[i, j] : 0",
+                                      [] { return triangle_samples(triu); });
+Tensor triu(const Tensor& x, std::int64_t diagonal) { return triangle(triu_operation, x, diagonal, false); }
 
 }  // namespace heed

@@ -40,7 +40,9 @@ Tensor Tensor::to(DType dtype) const {
     y = Tensor(shape_, dtype, "to");
     dispatch_stored(dtype, [&]<class To>() {
       dispatch_stored(x.dtype(), [&]<class From>() {
-        cpu::map(shape_, y.mutable_data<To>(), rounded<To, From>, cpu::operand<From>(x, shape_));
+        // not a pointer to the function: a loop with a call does not vectorise
+        cpu::map(
+            shape_, y.mutable_data<To>(), [](From v) { return rounded<To>(v); }, cpu::operand<From>(x, shape_));
       });
     });
   }

@@ -44,6 +44,14 @@ Tensor operator*(const Tensor& a, const Tensor& b) {
                 });
 }
 
+// Returns -dy a / b^2. The product of any two of these may exceed the range of a float, so floats are computed in double.
+static Tensor quotient_gradient(const Tensor& dy, const Tensor& a, const Tensor& b) {
+  return cpu::map("divide", dy, a, b, [](auto g, auto u, auto v) {
+    const double divisor = static_cast<double>(v);
+    return static_cast<decltype(g)>(-(static_cast<double>(g) * static_cast<double>(u) / divisor / divisor));
+  });
+}
+
 static const Operation divide(
     "divide", "y = a / b", "da = dy / b, db = -dy a / b^2",
     [] {
@@ -54,8 +62,7 @@ static const Operation divide(
 Tensor operator/(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("divide", a, b, [](auto u, auto v) { return u / v; });
   return record(divide, {&a, &b}, y, Saved(a, b), [](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B) {
-    const Tensor da = dy / B;
-    return std::vector{da, needs[1] ? -(da * A / B) : Tensor()};
+    return std::vector{needs[0] ? dy / B : Tensor(), needs[1] ? quotient_gradient(dy, A, B) : Tensor()};
   });
 }
 
@@ -87,13 +94,14 @@ Tensor operator/(const Tensor& x, double s) {
   return record(divide_by, {&x}, y, Saved(), [s](const Tensor& dy) { return std::vector{dy / s}; });
 }
 
-static const Operation divide_scalar("divide scalar", "y = s / x", "dx = -dy y / x", [] {
+static const Operation divide_scalar("divide scalar", "y = s / x", "dx = -dy s / x^2", [] {
   return unary_samples([](const Tensor& x) { return 2 / x; }, Argument::Values::nonzero);
 });
 Tensor operator/(double s, const Tensor& x) {
   const Tensor y = cpu::map("divide", x, [s](auto v) { return static_cast<decltype(v)>(s) / v; });
-  return record(divide_scalar, {&x}, y, Saved(x, y),
-                [](const Tensor& dy, const Tensor& X, const Tensor& Y) { return std::vector{-(dy * Y / X)}; });
+  return record(divide_scalar, {&x}, y, Saved(x), [s](const Tensor& dy, const Tensor& X) {
+    return std::vector{quotient_gradient(dy, full({}, s, X.dtype()), X)};
+  });
 }
 
 }  // namespace heed

@@ -305,6 +305,12 @@ Tensor pow(const Tensor& x, double exponent) {
   const Tensor y = with_power(exponent, 1, [&x](auto f) { return cpu::map("power", x, f); });
   return record(power_operation, {&x}, y, Saved(x), [p = exponent](const Tensor& dy, const Tensor& X) {
     if (p == 0) return std::vector{zeros(X.shape(), X.dtype())};
+    if (p == -1) {  // in double: 1 / x^2 may exceed the range of a float where dy / x^2 does not
+      return std::vector{cpu::map("power", dy, X, [](auto g, auto v) {
+        const double base = static_cast<double>(v);
+        return static_cast<decltype(g)>(-(static_cast<double>(g) / base / base));
+      })};
+    }
     return std::vector{with_power(p - 1, p, [&](auto f) { return times(dy, X, f); })};
   });
 }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 #include <utility>
 
 namespace heed {
@@ -15,29 +14,24 @@ namespace {
 // Whether to subtract the mean: yes for layer_norm, no for rms_norm.
 enum class Centre { no, yes };
 
+// Returns whether neither the row that has this 1 / sqrt(variance + eps) nor its squares exceed the range of T.
 template <class T>
-void backward_row(Centre centre, const T* x, T mean, T r, const T* gain, const T* dy, T* dx, T* dgain, T* dbias,
-                  std::int64_t n) {
-  const double count = static_cast<double>(n);
-  const T mean_g = centre == Centre::yes ? static_cast<T>(cpu::dot_row(dy, gain, n) / count) : T{0};
-  const T mean_gh = static_cast<T>(
-      cpu::sum_terms<T>(n, [=](std::int64_t j) { return dy[j] * gain[j] * ((x[j] - mean) * r); }) / count);
-#pragma omp simd
-  for (std::int64_t j = 0; j < n; ++j) {
-    const T h = (x[j] - mean) * r;
-    dx[j] = r * (dy[j] * gain[j] - mean_g - h * mean_gh);
-    dgain[j] += dy[j] * h;
-    dbias[j] += dy[j];
-  }
+bool is_usual(T inverse) {
+  constexpr T most = sizeof(T) == sizeof(float) ? T(1e18) : T(1e150);
+  return inverse > 1 / most && inverse < most;
 }
 
-// Returns the mean and 1 / sqrt(variance + eps) of a row whose sum or squares overflow. It first divides the row by its
-// largest element.
+// The mean and 1 / sqrt(variance + eps) of a row.
+struct RowStatistics {
+  double mean = 0, inverse = 0;
+};
+
+// Computes them in double, of the row divided by its largest element.
 template <class T>
-[[gnu::cold, gnu::noinline]] std::pair<T, T> statistics_of_large(Centre centre, const T* row, std::int64_t n,
-                                                                 double eps) {
+RowStatistics statistics_in_double(Centre centre, const T* row, std::int64_t n, double eps) {
   double largest = 0, mean = 0, squares = 0;
   for (std::int64_t j = 0; j < n; ++j) largest = std::max(largest, std::abs(static_cast<double>(row[j])));
+  if (largest == 0) largest = 1;
   for (std::int64_t j = 0; j < n && centre == Centre::yes; ++j) mean += static_cast<double>(row[j]) / largest;
   mean /= static_cast<double>(n);
   for (std::int64_t j = 0; j < n; ++j) {
@@ -45,7 +39,55 @@ template <class T>
     squares += d * d;
   }
   const double deviation = largest * std::sqrt(squares / static_cast<double>(n));
-  return {static_cast<T>(mean * largest), static_cast<T>(1 / std::hypot(deviation, std::sqrt(eps)))};
+  return {mean * largest, 1 / std::hypot(deviation, std::sqrt(eps))};
+}
+
+// Computes a row that is_usual() tells from others, in double; b may be null.
+template <class T>
+[[gnu::cold, gnu::noinline]] void forward_row_in_double(Centre centre, const T* x, const T* a, const T* b, T* y,
+                                                        std::int64_t n, double eps) {
+  const auto [mean, r] = statistics_in_double(centre, x, n, eps);
+  for (std::int64_t j = 0; j < n; ++j) {
+    const double h = (static_cast<double>(x[j]) - mean) * r;
+    y[j] = static_cast<T>(h * static_cast<double>(a[j]) + (b ? static_cast<double>(b[j]) : 0));
+  }
+}
+
+template <class T>
+[[gnu::cold, gnu::noinline]] void backward_row_in_double(Centre centre, const T* x, const T* gain, const T* dy, T* dx,
+                                                         T* dgain, T* dbias, std::int64_t n, double eps) {
+  const RowStatistics statistics = statistics_in_double(centre, x, n, eps);
+  const auto h = [&](std::int64_t j) { return (static_cast<double>(x[j]) - statistics.mean) * statistics.inverse; };
+  const auto g = [&](std::int64_t j) { return static_cast<double>(dy[j]) * static_cast<double>(gain[j]); };
+  double mean_g = 0, mean_gh = 0;
+  for (std::int64_t j = 0; j < n; ++j) {
+    if (centre == Centre::yes) mean_g += g(j) / static_cast<double>(n);
+    mean_gh += g(j) * h(j) / static_cast<double>(n);
+  }
+  for (std::int64_t j = 0; j < n; ++j) {
+    dx[j] = static_cast<T>(statistics.inverse * (g(j) - mean_g - h(j) * mean_gh));
+    dgain[j] += static_cast<T>(static_cast<double>(dy[j]) * h(j));
+    dbias[j] += dy[j];
+  }
+}
+
+template <class T>
+void backward_row(Centre centre, const T* x, T mean, T r, const T* gain, const T* dy, T* dx, T* dgain, T* dbias,
+                  std::int64_t n, double eps) {
+  const double count = static_cast<double>(n);
+  const T mean_g = centre == Centre::yes ? static_cast<T>(cpu::dot_row(dy, gain, n) / count) : T{0};
+  const T mean_gh = static_cast<T>(
+      cpu::sum_terms<T>(n, [=](std::int64_t j) { return dy[j] * gain[j] * ((x[j] - mean) * r); }) / count);
+  if (!is_usual(r) || !std::isfinite(mean_g) || !std::isfinite(mean_gh)) [[unlikely]] {
+    return backward_row_in_double(centre, x, gain, dy, dx, dgain, dbias, n, eps);
+  }
+#pragma omp simd
+  for (std::int64_t j = 0; j < n; ++j) {
+    const T h = (x[j] - mean) * r;
+    dx[j] = r * (dy[j] * gain[j] - mean_g - h * mean_gh);
+    dgain[j] += dy[j] * h;
+    dbias[j] += dy[j];
+  }
 }
 
 // y = (x - mean) / sqrt(mean of (x - mean)^2 + eps) * gain + bias; the mean is 0 without centring.
@@ -82,17 +124,15 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
             means[i] = static_cast<T>(mu + rest / count);
             squares = squares_around(means[i]);
           }
-          if (std::isfinite(squares)) [[likely]] {
-            inverse[i] = static_cast<T>(1 / std::sqrt(squares / count + eps));
-          } else {
-            std::tie(means[i], inverse[i]) = statistics_of_large(centre, row, n, eps);
-          }
+          inverse[i] = static_cast<T>(1 / std::sqrt(squares / count + eps));  // 0 or NaN if squares are not finite
         }
         for (std::int64_t i = first; i < last; ++i) {
           const T *row = from + i * n, mu = means[i], inv = inverse[i];
           const cpu::Part<T> part(to + i * n, n, rows * n);
           T* const out = part.data();
-          if (b) {
+          if (!is_usual(inv)) [[unlikely]] {
+            forward_row_in_double(centre, row, a, b, out, n, eps);
+          } else if (b) {
 #pragma omp simd
             for (std::int64_t j = 0; j < n; ++j) out[j] = (row[j] - mu) * inv * a[j] + b[j];
           } else {
@@ -104,8 +144,8 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
     });
   });
   return record(operation, {&x, &gain, &bias}, y, Saved(dense, statistics, scale),
-                [centre, n, rows](const Tensor& dy, const NeedsInputGrad& needs, const Tensor& X, const Tensor& moments,
-                                  const Tensor& gains) {
+                [centre, n, rows, eps](const Tensor& dy, const NeedsInputGrad& needs, const Tensor& X,
+                                       const Tensor& moments, const Tensor& gains) {
                   // Divides the rows into parts, each with its own sums for dgain and dbias.
                   constexpr std::int64_t elements_a_part = 16384;
                   const std::int64_t most_rows =
@@ -126,7 +166,7 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
                       for (std::int64_t i = begin; i < end; ++i) {
                         const cpu::Part<T> row(to + i * n, n, rows * n);
                         backward_row(centre, x_data + i * n, means[i], inverse[i], a, dy_data + i * n, row.data(), part,
-                                     part + n, n);
+                                     part + n, n, eps);
                       }
                     });
                   });

@@ -1,4 +1,5 @@
 #include "autograd/cpu/kernels.h"
+#include "autograd/cpu/softmax_columns.h"
 #include "autograd/cpu/softmax_row.h"
 
 #include <heed/autograd/gradcheck/samples.h>
@@ -31,6 +32,36 @@ Tensor by_rows(const Tensor& x, Row row) {
   return y;
 }
 
+// The shape of a tensor around one of its axes: (outer, n, inner).
+struct Around {
+  std::int64_t outer = 1, n, inner = 1;
+  Around(const Shape& shape, int axis) : n(shape.begin()[axis]) {
+    for (int a = 0; a < shape.rank(); ++a) (a < axis ? outer : inner) *= a == axis ? 1 : shape.begin()[a];
+  }
+};
+
+// Returns a tensor of x's shape. columns(from, to, begin, count) computes `count` columns along `axis`, at most
+// cpu::columns_together, whose first elements are those of x from `begin` on, in parallel.
+template <class Columns>
+Tensor by_columns(const Tensor& x, const Around& around, Columns columns) {
+  const Tensor dense = contiguous(x.detach());
+  Tensor y(x.shape(), x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* from = dense.data<T>();
+    T* to = y.mutable_data<T>();
+    constexpr std::int64_t width = cpu::columns_together<T>;
+    const std::int64_t blocks = x.numel() ? (around.inner + width - 1) / width : 0, tasks = around.outer * blocks;
+    cpu::parallel_for(tasks, cpu::row_grain(tasks, width * around.n), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t task = begin; task < end; ++task) {
+        const std::int64_t column = task % blocks * width;
+        const std::int64_t first = task / blocks * around.n * around.inner + column;
+        columns(from + first, to + first, first, std::min(width, around.inner - column));
+      }
+    });
+  });
+  return y;
+}
+
 // -infinity throughout
 template <class T>
 bool is_masked(const T* row, std::int64_t n) {
@@ -44,6 +75,7 @@ std::vector<GradientSample> row_samples(Tensor (*f)(const Tensor&, int)) {
   }
   samples.push_back({"one column", {{{3, 1}}}, [f](auto& x) { return f(x[0], -1); }, true});
   samples.push_back({"first axis", {{{3, 2}}}, [f](auto& x) { return f(x[0], 0); }});
+  samples.push_back({"middle axis", {{{2, 3, 9}}}, [f](auto& x) { return f(x[0], 1); }});
   return samples;
 }
 
@@ -60,8 +92,18 @@ static const Operation softmax_operation("softmax", "y = e^x / sum(e^x)", "dx = 
 });
 Tensor softmax(const Tensor& x, int axis) {
   check_rows("softmax", x);
-  if (const int a = checked_axis("softmax", axis, x.rank()); a != x.rank() - 1)
-    return transpose(softmax(transpose(x, a, -1)), a, -1);
+  if (const int a = checked_axis("softmax", axis, x.rank()); a != x.rank() - 1) {
+    const Around around(x.shape(), a);
+    const Tensor y = by_columns(x, around, [=]<class T>(const T* from, T* to, std::int64_t, std::int64_t count) {
+      cpu::softmax_columns(from, to, around.n, around.inner, count);
+    });
+    return record(softmax_operation, {&x}, y, Saved(y), [around](const Tensor& dy, const Tensor& Y) {
+      return std::vector{
+          by_columns(dy, around, [&]<class T>(const T* g, T* to, std::int64_t begin, std::int64_t count) {
+            cpu::softmax_columns_backward(Y.data<T>() + begin, g, to, around.n, around.inner, count);
+          })};
+    });
+  }
   const std::int64_t n = x.size(-1), all = x.numel();
   const Tensor y = by_rows(x, [=]<class T>(const T* from, T* to, std::int64_t) {
     const cpu::Part<T> row(to, n, all);

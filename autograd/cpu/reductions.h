@@ -1,5 +1,6 @@
 #pragma once
 #include "autograd/cpu/sums.h"
+#include "autograd/cpu/thread_pool.h"
 
 #include <heed/autograd/operation.h>
 

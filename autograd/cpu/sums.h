@@ -1,10 +1,8 @@
 #pragma once
-#include "autograd/cpu/thread_pool.h"
-
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
 // Sums whose error does not grow with their length. Internal.
 namespace heed::cpu {
@@ -48,19 +46,6 @@ template <class T>
 double sum_row(const T* x, std::int64_t n, std::int64_t stride) {
   double total = 0;
   for (std::int64_t i = 0; i < n; ++i) total += static_cast<double>(x[i * stride]);
-  return total;
-}
-
-// Does the same in parallel, for long rows.
-template <class T>
-double sum_long(const T* x, std::int64_t n) {
-  constexpr std::int64_t part = 65536;
-  std::vector<double> totals(static_cast<std::size_t>((n + part - 1) / part));
-  parallel_for(n, part, [&](std::int64_t begin, std::int64_t end) {
-    totals[static_cast<std::size_t>(begin / part)] = sum_row(x + begin, end - begin);
-  });
-  double total = 0;
-  for (const double t : totals) total += t;
   return total;
 }
 

@@ -38,6 +38,30 @@ TEST_CASE("backward allocates no memory for gradients of constants") {
   CHECK(gradient([](auto& a, auto& b) { return a / b; }, bytes) == 0.5);
 }
 
+TEST_CASE("Gradients of quotients are right at both ends of the range of a float") {
+  struct Quotient {
+    double dy, a, b, db;
+  };
+  for (const auto& [dy, a, b, db] : {Quotient{1e-30, 1e-30, 1e-20, -1e-20},
+                                     {1e-38, 1e30, 1e-10, -1e12},
+                                     {1e30, 1e30, 1e30, -1},
+                                     {1e-30, 1e38, 1e20, -1e-32},
+                                     {1e30, 1e20, 1e25, -1},
+                                     {1e-30, 1, 1e-20, -1e10},
+                                     {1e38, 1, 1e30, -1e-22}}) {
+    INFO(dy << " " << a << " " << b);
+    const Tensor x = variable(full({1}, a)), y = variable(full({1}, b));
+    const Recording recording;
+    const Tensor cotangent = full({1}, dy);
+    const auto is_right = [&](const Tensor& quotient) {
+      return std::abs(backward(quotient, cotangent)[y].item() / db - 1) < 1e-6;
+    };
+    CHECK(is_right(x / y));
+    CHECK(is_right(a / y));
+    if (a == 1) CHECK(is_right(pow(y, -1)));
+  }
+}
+
 TEST_CASE("Wrong use of elementwise operations throws an Error that states what was expected") {
   const Tensor x = zeros({2, 3}), wide = x.to(DType::float64);
   check_messages(

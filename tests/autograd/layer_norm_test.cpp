@@ -45,10 +45,11 @@ TEST_CASE("layer_norm of equal numbers is 0 for any count and magnitude") {
   }
 }
 
-TEST_CASE("layer_norm and rms_norm are correct for numbers whose squares overflow") {
+TEST_CASE("layer_norm and rms_norm are correct for numbers whose squares exceed the range") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
-  const double largest = dtype == DType::float32 ? 1e38 : 1e307;
-  for (const double size : {dtype == DType::float32 ? 1e20 : 1e160, largest}) {
+  const bool is_float = dtype == DType::float32;
+  for (const double size :
+       is_float ? std::vector{1e-36, 1e-20, 1e20, 1e38} : std::vector{1e-300, 1e-160, 1e160, 1e307}) {
     CAPTURE(to_string(dtype), size);
     std::vector<double> row(40, 1);
     row[3] = -1, row[17] = 0.5, row[30] = 0;
@@ -69,6 +70,15 @@ TEST_CASE("layer_norm and rms_norm are correct for numbers whose squares overflo
   }
   CHECK(layer_norm(tensor({3}, {1e20, 0, -1e20}), {}, {}).at({0}) == Approx(std::sqrt(1.5)));
   CHECK(rms_norm(tensor({2}, {1e20, 1e20}), {}).to_vector() == std::vector<double>{1, 1});
+  // the difference to the mean exceeds the range
+  CHECK(layer_norm(tensor({4}, {3e38, -3e38, -3e38, -3e38}), {}, {}).at({0}) == Approx(std::sqrt(3)));
+  // dy * gain does, but not dx
+  const Tensor x = variable(tensor({3}, {1e15, 0, -1e15})), small = variable(tensor({3}, {1, 0, -1}));
+  const Recording recording;
+  const Tensor gain = full({3}, 1e20), dy = tensor({3}, {1e20, 2e20, 4e20});
+  const Tensor dx = backward(layer_norm(x, gain, zeros({3})), dy)[x];
+  const Tensor expected = backward(layer_norm(small, ones({3}), zeros({3}), 1e-35), dy / 1e20)[small];
+  CHECK(distance(dx / 1e25, expected) < 1e-5);
   const double infinity = std::numeric_limits<double>::infinity();
   CHECK(std::isnan(layer_norm(tensor({2}, {infinity, 1}), {}, {}).at({1})));
   CHECK(std::isnan(rms_norm(tensor({2}, {std::nan(""), 1}), {}).at({1})));
