@@ -113,7 +113,7 @@ Tensor captures(const Tensor& x) {
   return record(twice, {&x}, x.detach() * 2, Saved(), [x](const Tensor& dy) { return std::vector{dy * 2}; });
 }
 END
-"$compiler" -std=c++20 -fsyntax-only -I "$include" "$scratch/captures.cpp" 2> "$scratch/errors" && failed=1
+"$compiler" -std=c++20 -fsyntax-only "${include[@]}" "$scratch/captures.cpp" 2> "$scratch/errors" && failed=1
 if ! grep -q "captures.cpp:8:.*error" "$scratch/errors" || grep -q "captures.cpp:5:" "$scratch/errors" ||
    ! grep -qF "captures a tensor; pass that in Saved(...)" "$scratch/errors"; then
   echo "a backward that captures a tensor compiles, or its error does not show the remedy"

@@ -16,7 +16,7 @@ TEST_CASE("text_data holds the initial weights and the batches of train for nano
     CHECK(data[name].to_vector() == parameter.to_vector());
   }
   REQUIRE(data["batches"].shape() == Shape{2000, 12, 65});
-  REQUIRE(e.config.schedule.steps == 2000);
+  REQUIRE(e.config.optim.schedule.steps == 2000);
   for (const std::int64_t step : {0, 1999}) {
     const auto batch = std::get<Windows>(training_batch(e, step));
     for (const std::int64_t b : {0, 11}) {

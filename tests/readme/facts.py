@@ -203,8 +203,8 @@ for path in sorted(p for folder in ("autograd", "nn") for p in (ROOT / folder).r
 # The list of tasks; the operation that is shown; exit codes; how far two ways of computing attention are apart.
 tasks = re.search(r"task: [^(]*\(([^)]*)\)", re.sub(r"\n +# ", " ", output_of(BUILD / "train", "--help-config")))[1]
 for task in re.findall(r"\w+", tasks):
-    if not re.search(rf"`tasks/`.*\b{task}\b", read("docs/explanation/architecture.md")):
-        wrong("docs/explanation/architecture.md", f"its row of `data/` lacks the task {task}")
+    if not re.search(rf"`(tasks|datasets)/`.*\b{task}\b", read("docs/explanation/architecture.md")):
+        wrong("docs/explanation/architecture.md", f"its rows of `tasks/` and `datasets/` have no task {task}")
 shown = "\n".join(line for _, line in blocks("docs/explanation/architecture.md", "cpp"))
 if shown.split("\nconst Recording")[0] not in read("autograd/functions.cpp"):
     wrong("docs/explanation/architecture.md", "its operation is not the one in autograd/functions.cpp")
