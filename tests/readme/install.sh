@@ -76,6 +76,19 @@ for expected in 'cube passed' 'product passed' '[[ 1.  8.]' '[7 8](2, 3)'; do
   grep -qF -- "$expected" output || fail "expected '$expected' of operation.cpp, got:" "$(cat output)"
 done
 
+# heed::core, by CMake and by pkg-config: a program of <heed/core.h> needs no other component and none of their libraries.
+mkdir core
+sed -e 's/heed 0.1 REQUIRED/heed 0.1 REQUIRED COMPONENTS core/; s/heed::heed/heed::core/' mine/CMakeLists.txt > core/CMakeLists.txt
+sed 's|<heed/heed.h>|<heed/core.h>|' programs/1.cpp > core/mine.cpp
+cmake -S core -B core/build -G Ninja -D CMAKE_PREFIX_PATH="$PWD/heed" -D CMAKE_DISABLE_FIND_PACKAGE_absl=ON > core.log &&
+  cmake --build core/build >> core.log || fail "a program of heed::core does not build:" "$(tail -20 core.log)"
+core/build/mine
+flags=$(PKG_CONFIG_PATH=$package pkg-config --cflags --libs heed-core)
+! grep -E 'sentencepiece|utf8proc|pcre2|heed-[^c]' <<< "$flags" || fail "heed-core.pc names libraries of other components"
+# shellcheck disable=SC2086  # several words
+"$CXX" core/mine.cpp $flags "-Wl,-rpath,$scratch/${package%/pkgconfig}" -o core/mine
+core/mine
+
 cd heed/include/heed
 internal=$(find . -path '*/cpu/*' -o -path '*/internal/*' -o -path '*/pipeline/*')
 [ -z "$internal" ] || fail "installed, though internal:" "$internal"

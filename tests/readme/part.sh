@@ -53,6 +53,10 @@ target_link_libraries(mine heed::heed)
 END
 configure fetched
 check fetched ""
+sed -i 's/^target_link_libraries.*/target_link_libraries(mine heed::core)/' CMakeLists.txt
+configure core -D HEED_CORE_ONLY=ON -D CMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON -D UTF8PROC_INCLUDE_DIR=UTF8PROC_INCLUDE_DIR-NOTFOUND
+check core ""
+! grep -qE 'tokenizers|formats|models' library || fail "heed::core compiles other components"
 echo "configured the library alone"
 if [ "${2:-}" = build ]; then
   mv with_march CMakeLists.txt
