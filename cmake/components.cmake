@@ -130,7 +130,7 @@ set_source_files_properties(distributed/communicator.cpp PROPERTIES SKIP_UNITY_B
 heed_component(distributed DIRECTORIES distributed distributed/internal LINKS core LIBRARIES ${mpi})
 
 # explain: the trace of a model, interventions, attributions, and studies of data sets.
-foreach(name causes interval rank_correlation)  # their figures are the same on processors with and without FMA
+foreach(name cause_rows causes interval rank_correlation)  # their figures are the same on processors with and without FMA
   set_source_files_properties(explain/studies/${name}.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off
                               SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
 endforeach()

@@ -19,13 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Group {
+struct CommandGroup {
   const char* name;
   std::vector<const Command*> commands;
 };
 
-const std::vector<Group>& groups() {
-  static const std::vector<Group> all{
+const std::vector<CommandGroup>& groups() {
+  static const std::vector<CommandGroup> all{
       {"Attention", {&attention_command, &compare_command, &steps_command, &weights_command, &induction_command}},
       {"Causes", {&causes_command, &why_command, &history_command, &match_command}},
       {"Answers", {&report_command, &heads_command, &evaluate_command, &generate_command}},
@@ -34,7 +34,7 @@ const std::vector<Group>& groups() {
 }
 
 const Command* command_named(std::string_view name) {
-  for (const Group& group : groups()) {
+  for (const CommandGroup& group : groups()) {
     for (const Command* command : group.commands) {
       if (command->name == name && command != &attention_command) return command;
     }
@@ -46,7 +46,7 @@ std::string help(const Terminal& terminal) {
   std::string text =
       wrapped("Usage: inspect RUN [OPTION...], or inspect COMMAND RUN [OPTION...]", std::min(80, terminal.width)) +
       "\n";
-  for (const Group& group : groups()) {
+  for (const CommandGroup& group : groups()) {
     text += fmt::format("{}\n", group.name);
     for (const Command* command : group.commands) {
       const std::string line = fmt::format("{:<10} {}", *command->name ? command->name : "RUN", command->summary);
@@ -93,7 +93,7 @@ void refuse_option_of_others(std::span<const char* const> words, const cxxopts::
               has_count ? next : "N");
     }
     std::vector<std::string> others;
-    for (const Group& group : groups()) {
+    for (const CommandGroup& group : groups()) {
       for (const Command* command : group.commands) {
         if (has_option(options_of(*command, terminal), name)) {
           others.push_back(fmt::format("inspect {}", *command->name ? command->name : "RUN"));
@@ -167,7 +167,7 @@ void refuse_unknown_command(std::string_view word) {
   if (word.starts_with('-') || word.find_first_of("/.") != std::string_view::npos || fs::exists(word, unreadable))
     return;
   std::vector<std::string> names;
-  for (const Group& group : groups()) {
+  for (const CommandGroup& group : groups()) {
     for (const Command* command : group.commands) {
       if (*command->name) names.emplace_back(command->name);
     }

@@ -3,11 +3,15 @@
 #include "run/dump.h"
 #include "run/internal/run_directory.h"
 
+#include <heed/files/file.h>
 #include <heed/formats/datasets/candidates.h>
 #include <heed/formats/datasets/jsonl.h>
 #include <heed/models/reading.h>
 
 #include <algorithm>
+#include <set>
+#include <sstream>
+#include <utility>
 
 namespace heed {
 
@@ -34,6 +38,35 @@ SavedModel model_of_run(const fs::path& run) {
   if (!fs::is_directory(run)) fail("{}: is a single file; inspect match needs run directories", run.string());
   if (!fs::exists(model_path(run))) fail("{}: is missing; has the run been saved?", model_path(run).string());
   return load_model(model_path(run));
+}
+
+using Question = std::pair<std::vector<std::string>, int>;  // the tokens, and the one to ask about
+Question question_of(const Example& e) { return {e.tokens, e.query}; }
+
+// Returns the files of data.train, which config.yaml keeps as "a.jsonl,b.jsonl".
+std::vector<std::string> training_files(const fs::path& run) {
+  if (!is_of_train(run)) return {};
+  const std::string text = read_file(run / "config.yaml"), key = "\n  train: \"";
+  const std::size_t at = text.find(key), begin = at + key.size();
+  std::istringstream names(at == text.npos ? "" : text.substr(begin, text.find('"', begin) - begin));
+  std::vector<std::string> files;
+  for (std::string name; std::getline(names, name, ',');) files.push_back(name);
+  return files;
+}
+
+// Throws Error when the run was trained on sentences of the file `test`.
+void check_not_learned(const fs::path& run, const std::string& test, const std::vector<Example>& tested) {
+  for (const std::string& file : training_files(run)) {
+    if (!file.ends_with(".jsonl") || !fs::is_regular_file(file)) continue;
+    std::set<Question> learned;
+    for (const Example& e : read_jsonl(file)) learned.insert(question_of(e));
+    for (const Example& e : read_held_out(run)) learned.erase(question_of(e));
+    const auto known =
+        std::ranges::count_if(tested, [&](const Example& e) { return learned.contains(question_of(e)); });
+    if (known == 0) continue;
+    fail("{}: {} was trained on {} of its {} sentences, those of {}; name a file on which no run was trained", test,
+         run.string(), known, tested.size(), file);
+  }
 }
 
 }  // namespace
@@ -82,6 +115,7 @@ MatchedHeads match_heads(const std::vector<fs::path>& runs, const StudyOptions& 
   }
   std::vector<SeedRun> seeds;
   for (const fs::path& run : runs) {
+    if (!test.empty()) check_not_learned(run, test, tested);
     seeds.push_back({run.string(), [run] { return model_of_run(run); }, test.empty() ? read_held_out(run) : tested});
   }
   MatchedHeads result = match_heads(seeds, options);

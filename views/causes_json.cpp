@@ -34,6 +34,8 @@ Json row_json(const Cause& row, bool loses) {
   json["spread"] = number_or_null(row.spread);
   json["accuracy"] = number_or_null(row.accuracy.share);
   json["accuracy_error"] = number_or_null(row.accuracy.error());
+  json["accuracy_low"] = number_or_null(row.accuracy.low);
+  json["accuracy_high"] = number_or_null(row.accuracy.high);
   json["before"] = number_or_null(row.before.share);
   json["lost_error"] = number_or_null(row.lost.error());
   json["p"] = number_or_null(row.p);
@@ -78,6 +80,8 @@ Json causes_json(const Causes& causes) {
           {"pairs", causes.pairs},
           {"accuracy", number_or_null(causes.accuracy.share)},
           {"accuracy_error", number_or_null(causes.accuracy.error())},
+          {"accuracy_low", number_or_null(causes.accuracy.low)},
+          {"accuracy_high", number_or_null(causes.accuracy.high)},
           {"probability", number_or_null(causes.probability)},
           {"twin_accuracy", number_or_null(causes.twin_accuracy)},
           {"chance", number_or_null(causes.chance)},

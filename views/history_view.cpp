@@ -164,10 +164,10 @@ std::string history_view(const CauseHistory& history, const View& view) {
 
 Json history_json(const CauseHistory& history) {
   const auto edge_json = [](const CauseHistory::Edge& e) {
-    return Json{{"weight", e.weight.share},     {"weight_error", e.weight.error()},
-                {"effect", e.effect.share},     {"effect_error", e.effect.error()},
-                {"accuracy", e.accuracy.share}, {"accuracy_error", e.accuracy.error()},
-                {"lost", verdict_json(e.lost)}};
+    return Json{
+        {"weight", e.weight.share},         {"weight_error", e.weight.error()}, {"effect", e.effect.share},
+        {"effect_error", e.effect.error()}, {"accuracy", e.accuracy.share},     {"accuracy_error", e.accuracy.error()},
+        {"accuracy_low", e.accuracy.low},   {"accuracy_high", e.accuracy.high}, {"lost", verdict_json(e.lost)}};
   };
   Json steps = Json::array(), verdicts = Json::array();
   for (const CauseHistory::Step& step : history.steps) {

@@ -1,76 +1,22 @@
+#include "explain/studies/cause_rows.h"
+
 #include <heed/explain/studies/baseline.h>
-#include <heed/explain/studies/causes.h>
 #include <heed/explain/studies/rank_correlation.h>
 #include <heed/models/reading.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 namespace heed {
 namespace {
 
-constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
-constexpr Interval no_interval{no_figure, no_figure, no_figure};
-
-double mean(const std::vector<double>& values) {
-  return values.empty() ? no_figure
-                        : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-double deviation(const std::vector<double>& values) {
-  const double centre = mean(values);
-  double sum = 0;
-  for (const double value : values) sum += (value - centre) * (value - centre);
-  return std::sqrt(sum / static_cast<double>(values.size()));
-}
-
-// Returns the name of a token: the first of its roles.
-std::string name_of(const Example& e, int token) {
-  if (token == e.query) return "itself";
-  for (const Role role : {Role::antecedent, Role::distractor, Role::decider}) {
-    const Span span = span_of(e, role);
-    if (span.begin <= token && token < span.end) return to_string(role);
-  }
-  return "rest";
-}
-
-// Returns all tokens with the name of token `first`, or it alone; empty when `first` is not the first of them.
-Span keys_from(const Example& e, int first) {
-  if (first >= std::ssize(e.tokens)) return {};
-  for (const Role role : {Role::antecedent, Role::distractor}) {
-    const Span span = span_of(e, role);
-    if (span.begin < first && first < span.end) return {};
-    if (span.begin == first && span.end > first) return span;
-  }
-  return {first, first + 1};
-}
-
-bool is_patch(Cause::What what) { return what == Cause::What::patch_head || what == Cause::What::patch_layer; }
-
 bool changes_weight(Cause::What what) {
   return what == Cause::What::zero_weight || what == Cause::What::zero_weight_all_heads ||
          what == Cause::What::zero_weight_everywhere;
 }
-
-// A row while it is gathered from the sentences to which it applies.
-struct Gathered {
-  std::vector<double> weights, changes, before, right, lost, flipped;
-  std::vector<int> groups, flipped_groups;
-  double chance = 0.5;  // NaN: unknown for a sentence
-};
-
-// The rows of the edges from the query while they are gathered.
-struct EdgesOfQuery {
-  std::vector<Gathered> rows;         // by the name of the key
-  std::vector<bool> has_rest, moved;  // by sentence: has other tokens; its answer changed when one of them was cut
-};
-
-constexpr std::string_view key_names[] = {"antecedent", "other", "decider", "itself", "rest"};
 
 // Returns how often the sentences, the longest of which has T tokens, are read. Per head: its outputs, each key of the
 // query, that of the antecedent alone and with weight 0, and 9 edges between the other roles. Per layer: all its heads at
@@ -246,26 +192,10 @@ class Study {
   }
 
   // Adds a row to the table, unless no sentence has it.
-  void add(Cause cause, Heads heads, const Gathered& row) {
+  void add(const Cause& cause, Heads heads, const Gathered& row) {
     if (row.changes.empty()) return;
-    cause.layer = heads.layer;
-    cause.head = heads.head;
-    if (cause.to != "rest") {
-      cause.sentences = static_cast<int>(row.changes.size());
-      cause.unmoved = no_figure;
-    }
-    cause.weight = mean(row.weights);
-    cause.probability = mean(row.changes);
-    cause.spread = deviation(row.changes);
-    cause.before = interval_of(row.before, row.groups, share_scale);
-    cause.accuracy = interval_of(row.right, row.groups, share_scale);
-    cause.lost = interval_of(row.lost, row.groups, difference_scale);
-    cause.p = p_of(row.lost, row.groups);
-    cause.verdict = verdict_of(row.before, row.right, row.groups, row.chance);
-    cause.verdict.sentences = cause.sentences;
-    cause.flipped = is_patch(cause.what) ? interval_of(row.flipped, row.flipped_groups, share_scale) : no_interval;
     if (cause.what == Cause::What::patch_head) flips_.push_back({heads, row.flipped, row.flipped_groups});
-    causes_.rows.push_back(std::move(cause));
+    causes_.rows.push_back(cause_of(cause, heads, row));
   }
 
   // Changes the heads' whole output: in all sentences or, by a patch, in those that have a twin.
@@ -344,7 +274,7 @@ class Study {
         cause.sentences = static_cast<int>(std::ranges::count(found.has_rest, true));
         cause.unmoved = 1 - static_cast<double>(std::ranges::count(found.moved, true)) / cause.sentences;
       }
-      add(std::move(cause), heads, found.rows[n]);
+      add(cause, heads, found.rows[n]);
     }
     compare_with_layer(what, heads, found.rows[0]);
   }

@@ -62,17 +62,19 @@ void compare_kinds(CausesBy& result, const Cause& row) {
   result.layer = row.layer;
   result.head = row.head;
   const double pairs = static_cast<double>(result.groups.size() * (result.groups.size() - 1)) / 2;
-  const double wider = z_of(0.05 / pairs) / z_of(0.05);  // Bonferroni
+  const auto lost = [&](const Cause& cause) {  // Bonferroni
+    return interval_of(cause.losses, difference_scale, 0.05 / pairs);
+  };
   for (std::size_t a = 0; a < result.groups.size(); ++a) {
     for (std::size_t b = 0; b < result.groups.size(); ++b) {
       const Cause* one = result.groups[a].causes.find(row.what, row.layer, row.head, row.to);
       const Cause* other = result.groups[b].causes.find(row.what, row.layer, row.head, row.to);
       if (a == b || !one || !other) continue;
-      const Interval &x = one->lost, &y = other->lost;  // of different sentences (Newcombe 1998, method 10)
+      const Interval x = lost(*one), y = lost(*other);  // of different sentences (Newcombe 1998, method 10)
       const double difference = x.share - y.share;
-      const Interval lost{difference, difference - wider * std::hypot(x.share - x.low, y.high - y.share),
-                          difference + wider * std::hypot(x.high - x.share, y.share - y.low)};
-      if (lost.is_above(0)) result.differences.push_back({a, b, lost});
+      const Interval more{difference, difference - std::hypot(x.share - x.low, y.high - y.share),
+                          difference + std::hypot(x.high - x.share, y.share - y.low)};
+      if (more.is_above(0)) result.differences.push_back({a, b, more});
     }
   }
 }

@@ -89,20 +89,6 @@ class Mean {
   double count_ = 0, values_ = 0, group_size_ = 1, mean_ = 0;
 };
 
-std::vector<Group> sums_of(const std::vector<double>& values, const std::vector<int>& groups) {
-  std::map<int, std::pair<double, double>> sums;  // of each group: sum and number of values
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    auto& [sum, count] = sums[groups.empty() ? static_cast<int>(i) : groups.at(i)];
-    sum += values[i];
-    ++count;
-  }
-  std::map<std::pair<double, double>, double> counts;
-  for (const auto& [number, sum] : sums) ++counts[sum];
-  std::vector<Group> all;
-  for (const auto& [sum, count] : counts) all.push_back({sum.first, sum.second, count});
-  return all;
-}
-
 // Returns the mean between `inside` and `outside` up to which the score is at most z.
 double end_of(const Mean& mean, double inside, double outside, double z) {
   for (int i = 0; i < 30; ++i) {
@@ -123,18 +109,35 @@ double z_of(double error) {
   return low;
 }
 
+std::vector<Group> groups_of(const std::vector<double>& values, const std::vector<int>& groups) {
+  std::map<int, std::pair<double, double>> sums;  // of each group: sum and number of values
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    auto& [sum, count] = sums[groups.empty() ? static_cast<int>(i) : groups.at(i)];
+    sum += values[i];
+    ++count;
+  }
+  std::map<std::pair<double, double>, double> counts;
+  for (const auto& [number, sum] : sums) ++counts[sum];
+  std::vector<Group> all;
+  for (const auto& [sum, count] : counts) all.push_back({sum.first, sum.second, count});
+  return all;
+}
+
 double p_of(const std::vector<double>& differences, const std::vector<int>& groups) {
-  return std::erfc(std::abs(score_of(sums_of(differences, groups), difference_scale, 0)) / std::numbers::sqrt2);
+  return std::erfc(std::abs(score_of(groups_of(differences, groups), difference_scale, 0)) / std::numbers::sqrt2);
 }
 
 double score_of(const std::vector<Group>& groups, Scale scale, double mean) { return Mean(groups, scale).score(mean); }
 
-Interval interval_of(const std::vector<double>& values, const std::vector<int>& groups, Scale scale, double error) {
-  if (values.empty()) return {no_figure, no_figure, no_figure};
-  const std::vector<Group> sums = sums_of(values, groups);
-  const Mean mean(sums, scale);
+Interval interval_of(const std::vector<Group>& groups, Scale scale, double error) {
+  if (groups.empty()) return {no_figure, no_figure, no_figure};
+  const Mean mean(groups, scale);
   const double z = z_of(error);
   return {mean.mean(), end_of(mean, mean.mean(), scale.low, z), end_of(mean, mean.mean(), scale.high, z)};
+}
+
+Interval interval_of(const std::vector<double>& values, const std::vector<int>& groups, Scale scale, double error) {
+  return interval_of(groups_of(values, groups), scale, error);
 }
 
 Interval share_of(const std::vector<bool>& right, const std::vector<int>& groups) {

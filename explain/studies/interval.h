@@ -28,17 +28,22 @@ struct Group {
   double sum = 0, values = 1, count = 1;
 };
 
+/// Returns how often groups with the same sum and number of values occur. Equal numbers in `groups` make a group; without numbers
+/// each value is its own.
+std::vector<Group> groups_of(const std::vector<double>& values, const std::vector<int>& groups);
+
 /// Returns the score of the hypothesis that the mean of all values is `mean`: the distance between both, less half of a
 /// group's step, in standard errors. The standard error is that of the distribution on the scale which has this mean and
 /// makes the groups most probable. For independent right or wrong answers, it is that of Wilson's interval (1927); for the
 /// differences of two answers, that of Tango's (1998).
 double score_of(const std::vector<Group>& groups, Scale scale, double mean);
 
-/// Returns the mean of `values` and the interval of all means with a score between -z and z, where z leaves `error` of a
-/// normal distribution outside. Equal numbers in `groups` make a group; without numbers each value is its own. Divide
-/// `error` by the number of intervals when the largest of them is picked. Returns NaN without values.
+/// Return the mean of the values and the interval of all means with a score between -z and z, where z leaves `error` of a
+/// normal distribution outside. Divide `error` by the number of intervals when the largest of them is picked. Return NaN
+/// without values.
+Interval interval_of(const std::vector<Group>& groups, Scale scale, double error = 0.05);
 Interval interval_of(const std::vector<double>& values, const std::vector<int>& groups, Scale scale,
-                     double error = 0.05);
+                     double error = 0.05);  ///< of groups_of() these
 
 /// Returns the share of true values and its interval: interval_of() with `share_scale`.
 Interval share_of(const std::vector<bool>& right, const std::vector<int>& groups = {});

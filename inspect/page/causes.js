@@ -73,16 +73,16 @@ function headline({verdict, left_out}) {
   ];
 }
 
-const method = ({step, sentences, held_out, accuracy, accuracy_error, probability, left_out}) => [
+const method = ({step, sentences, held_out, probability, left_out, ...figures}) => [
   el('p', {},
      `Measured with the model of step ${step} on ${grouped(sentences)} of ${grouped(held_out)} held-out sentences: ${
-         percent(accuracy, accuracy_error)} of them are answered right; the answer has a mean probability of ${fixed(probability)}.`),
+         accuracyText(figures)} of them are answered right; the answer has a mean probability of ${fixed(probability)}.`),
   el('p', {class: 'muted'},
      (kindOf() === 'induction' ? 'Query: the token asked about. Copied token: the one after its earlier copy. ' :
          isQuestion()          ? 'Query: the word asked about. Answer: the word of the story that is right. ' :
          'Query: the word asked about. Antecedent: what it refers to; distractor: the other candidate; cue word: the word that decides between them. ' +
          'Minimal pair: two sentences that differ in the cue word and in the answer. ') +
-         'An edge is the attention of one token to another in one head. ± is half of a 95 % interval.'),
+         'An edge is the attention of one token to another in one head. An accuracy has its 95 % interval: half of it after ±, or both ends.'),
   ...left_out.map((text) => el('p', {class: 'muted'}, inWords(text)))
 ];
 
@@ -116,9 +116,9 @@ function causeName({layer, head, from, to}) {
 }
 
 function causeRows({rows}) {
-  const columns = ['weight', 'probability', 'spread', 'before', 'accuracy', 'accuracy_error', 'flipped'];
+  const columns = ['weight', 'probability', 'spread', 'before', 'accuracy', 'accuracy_low', 'accuracy_high', 'flipped'];
   return [
-    ['what', 'layer', 'head', 'from', 'to', 'sentences', 'weight', 'change of probability', 'spread', 'accuracy before', 'accuracy after', '±', 'flip rate'],
+    ['what', 'layer', 'head', 'from', 'to', 'sentences', 'weight', 'change of probability', 'spread', 'accuracy before', 'accuracy after', 'at least', 'at most', 'flip rate'],
     ...rows.map(
         (one) => [one.what, one.layer === null ? 'all' : one.layer + 1, one.head === null ? 'all' : one.head + 1, one.from ?? '', one.to ?? '',
                   one.sentences, ...columns.map((name) => one[name] ?? '')])
@@ -142,7 +142,7 @@ function groupTables({rows}) {
   const cells = (one) => [
     causeName(one), Number.isFinite(one.weight) ? fixed(one.weight, 2) : '',
     bar(one.probability, `${signed(one.probability, 2)} ± ${fixed(one.spread, 2)}`, one.probability < 0 ? 'negative' : ''),
-    percent(one.accuracy, one.accuracy_error), percent(one.before), grouped(one.sentences), Number.isFinite(one.flipped) ? percent(one.flipped) : ''
+    accuracyText(one), percent(one.before), grouped(one.sentences), Number.isFinite(one.flipped) ? percent(one.flipped) : ''
   ];
   return causeGroups.map(([what, title]) => ({title, found: byEffect(rows.filter((one) => one.what === what))}))
       .filter(({found}) => found.length > 0)

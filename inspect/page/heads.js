@@ -156,7 +156,7 @@ const groupSize = ({kv_heads, heads} = runNow()) => kv_heads > 0 ? heads[0] / kv
 const isRemovedEdge = ({what, from, to}) => what === 'edge' && from === 'query' && to === 'antecedent';
 
 // Returns what removing the edge from the query to the antecedent in a head does to held-out sentences: {step, before, accuracy,
-// accuracy_error, sentences}. The step is that of `now`, if its model was measured, else the last; undefined if none was.
+// accuracy_low, accuracy_high, sentences}. The step is that of `now`, if its model was measured, else the last; undefined if none was.
 function cutOf(now, layer, head) {
   const {causes, history} = runNow(), then = causes?.step !== now.step && history?.steps.find(({step}) => step === now.step);
   if (then) return {...then.heads[layer][head], step: then.step, before: then.accuracy, sentences: history.sentences};
@@ -241,7 +241,7 @@ function headsSay(now) {
   }
   return [
     `${where}puts the most attention from `, from, ' on ', el('b', {}, spanText(now, antecedentSpan(now))), `: ${rounded(best.weight)}.`,
-    cut ? ` ${other ? `At step ${other}, after` : 'After'} that edge is removed in it, ${percent(cut.accuracy, cut.accuracy_error)} of ${grouped(cut.sentences)} held-out sentences are answered right (before ${percent(cut.before)}).` : ''
+    cut ? ` ${other ? `At step ${other}, after` : 'After'} that edge is removed in it, ${accuracyText(cut)} of ${grouped(cut.sentences)} held-out sentences are answered right (before ${percent(cut.before)}).` : ''
   ];
 }
 

@@ -37,9 +37,17 @@ const signed = (x, decimals = 3) => {
   const zero = Number(x.toFixed(decimals)) === 0;
   return zero ? fixed(0, decimals) : (x > 0 ? '+' : '') + fixed(x, decimals);
 };
-// Returns "28.0 % ± 6.3", or "28.0 %" if the error is unknown.
-const percent = (x, error) =>
-    !Number.isFinite(x) ? '–' : `${fixed(100 * x, 1)} %${Number.isFinite(error) ? ` ± ${fixed(100 * error, 1)}` : ''}`;
+const percent = (x) => Number.isFinite(x) ? `${fixed(100 * x, 1)} %` : '–';
+
+// Returns the accuracy of {accuracy, accuracy_low, accuracy_high} as percent() of views/terminal.h does: "28.0 % ± 6.3", or
+// "28.0 % (22.0 to 34.9)" where ± would misplace an end.
+function accuracyText({accuracy, accuracy_low: low, accuracy_high: high}) {
+  const error = (high - low) / 2;
+  if (!Number.isFinite(accuracy) || !(error < 1)) return percent(accuracy);
+  const fits = accuracy - error >= -0.0005 && accuracy + error <= 1.0005 && Math.abs(accuracy - error - low) <= 0.0025;
+  return percent(accuracy) +
+      (fits ? ` ± ${fixed(100 * error, 1)}` : ` (${fixed(100 * Math.max(low, 0), 1)} to ${fixed(100 * Math.min(high, 1), 1)})`);
+}
 const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ',');  // 39,744; toLocaleString() first loads its data for 15 ms
 const rounded = (x) => `${fixed(100 * x, 0)} %`;
 const headName = (layer, head) => `layer ${layer + 1} head ${head + 1}`;

@@ -230,6 +230,16 @@ TEST_CASE(
   CHECK((tested.sentences == 20 && tested.runs[0].held_out == 20 && tested.runs[1].held_out == 20));
   CHECK(matched_heads_view(tested, {.terminal = {.width = 500}, .layer = {}, .head = {}})
             .starts_with("2 runs answer the same 20 sentences, of " + test));
+
+  // The second run was trained on some of them: it held out 20 to 114, of a file with 0 to 114.
+  const std::string own = (runs.paths[1] / "own.jsonl").string();
+  write_jsonl(own, numbered(0, 115));
+  write_file(runs.paths[1] / "config.yaml", "seed: 1\ndata:\n  train: \"missing.jsonl," + own + "\"\n");
+  CHECK(match_heads(runs.paths, {}, test).sentences == 20);
+  write_jsonl(test, numbered(15, 60));
+  CHECK(message([&] { match_heads(runs.paths, {}, test); }) == test + ": " + runs.paths[1].string() +
+                                                                   " was trained on 5 of its 45 sentences, those of " +
+                                                                   own + "; name a file on which no run was trained");
 }
 
 TEST_CASE("match_heads gives the pointing head and its knockout effects as causes() does") {
