@@ -224,8 +224,17 @@ Tensor swiglu(const Tensor& gate, const Tensor& value) {
     fail("swiglu: gate and value must have one shape, got {} and {}", to_string(gate.shape()),
          to_string(value.shape()));
   }
-  const Tensor y = cpu::map("swiglu", gate, value, [](auto u, auto v) { return u * cpu::sigmoid(u) * v; });
+  const Tensor y =
+      cpu::map("swiglu", gate, value, on_lanes<double>([](auto u, auto v) { return u * cpu::sigmoid(u) * v; }));
   return record(swiglu_operation, {&gate, &value}, y, Saved(gate, value), [](const Tensor& dy, auto& U, auto& V) {
+    if (U.dtype() == DType::float64) {
+      return std::vector{
+          cpu::map("swiglu", dy, U, V, on_lanes<double>([](auto g, auto u, auto v) {
+                     const auto s = cpu::sigmoid(u);
+                     return g * v * s * (1 + u * (1 - s));
+                   })),
+          cpu::map("swiglu", dy, U, on_lanes<double>([](auto g, auto u) { return g * u * cpu::sigmoid(u); }))};
+    }
     Tensor dgate(U.shape(), U.dtype()), dvalue(U.shape(), U.dtype());
     const Tensor dense_dy = contiguous(dy), u_all = contiguous(U.detach()), v_all = contiguous(V.detach());
     dispatch(U.dtype(), [&]<class T>() {

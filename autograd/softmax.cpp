@@ -134,7 +134,8 @@ Tensor log_softmax(const Tensor& x, int axis) {
       const T* out = Y.data<T>() + begin;
       const T total = static_cast<T>(cpu::sum_row(g, n));
       const bool masked = is_masked(out, n);
-      for (std::int64_t j = 0; j < n; ++j) to[j] = masked ? T{0} : g[j] - cpu::exp_nonpositive(out[j]) * total;
+      cpu::exp_row(out, to, n, T{0});
+      for (std::int64_t j = 0; j < n; ++j) to[j] = masked ? T{0} : g[j] - to[j] * total;
     })};
   });
 }
