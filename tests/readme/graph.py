@@ -94,6 +94,13 @@ for name, (directories, _) in GRAPH.items():
             print(f"{owner} -> {other}: {edges[owner, other]} includes")
 
 
+hour = re.search(r"^## A first hour\n(.*?)^## ", read(PAGE), re.M | re.S)[1]
+first = [path for row in re.findall(r"^\| (`.*?) \|", hour, re.M) for path in re.findall(r"`([\w/.]+)`", row)]
+print(f"a first hour: {lines(first)} lines in {len(first)} files")
+if lines(first) > 3000:
+    wrong(PAGE, f"the first hour has {lines(first)} lines, more than 3000")
+
+
 def circle(start):
     """Returns the directories of a cycle through `start`, or nothing."""
     paths, done = [[start]], set()
