@@ -63,7 +63,8 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
       (std::make_index_sequence<inputs_of<F>>{});
     };
     const std::size_t colon = name.find(": ");
-    const std::size_t end = colon == name.npos ? name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") : colon;
+    const std::size_t end =
+        colon == name.npos ? name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") : colon;
     Call& added = all.emplace_back(Call{name.substr(0, end), colon == name.npos ? name : name.substr(colon + 2),
                                         inputs.empty() ? std::vector<Shape>(inputs_of<F>, x) : inputs});
     if constexpr (inputs_of<F> != 0 && std::is_same_v<decltype(call(std::declval<Tensors&>())), Tensor>) {
