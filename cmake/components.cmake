@@ -130,11 +130,11 @@ set_source_files_properties(distributed/communicator.cpp PROPERTIES SKIP_UNITY_B
 heed_component(distributed DIRECTORIES distributed distributed/internal LINKS core LIBRARIES ${mpi})
 
 # explain: the trace of a model, interventions, attributions, and studies of data sets.
-foreach(name cause_rows causes interval rank_correlation)  # their figures are the same on processors with and without FMA
+foreach(name internal/cause_rows causes interval rank_correlation)  # their figures are the same on processors with and without FMA
   set_source_files_properties(explain/studies/${name}.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off
                               SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
 endforeach()
-heed_component(explain DIRECTORIES explain explain/studies LINKS models distributed LIBRARIES ${json} OPTIONS ${light})
+heed_component(explain DIRECTORIES explain explain/studies explain/studies/internal LINKS models distributed LIBRARIES ${json} OPTIONS ${light})
 
 # run: the files of a run, which a training loop writes.
 heed_component(run DIRECTORIES run run/internal LINKS explain LIBRARIES ${json} OPTIONS ${light})

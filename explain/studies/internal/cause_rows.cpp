@@ -1,4 +1,4 @@
-#include "explain/studies/cause_rows.h"
+#include "explain/studies/internal/cause_rows.h"
 
 #include <heed/explain/studies/baseline.h>
 
