@@ -18,20 +18,20 @@ struct Sizes {
 
 Point measure_model(double size, const Sizes& s) {
   Parameters parameters;
-  const LanguageModel model(
+  const Model model(
       Scope(parameters, 1),
-      {.transformer = {.vocabulary = 64,
-                       .max_length = s.T,
-                       .layers = s.layers,
-                       .causal = true,
-                       .block = {.attention = {.d_model = s.d_model, .heads = 4}, .mlp = {.width = 4 * s.d_model}}}});
+      language_model({.vocabulary = 64,
+                      .max_length = s.T,
+                      .layers = s.layers,
+                      .causal = true,
+                      .block = {.attention = {.d_model = s.d_model, .heads = 4}, .mlp = {.width = 4 * s.d_model}}}));
   Optimizer adam(parameters, {});
   std::vector<std::int32_t> ids(static_cast<std::size_t>(s.T * s.batch));
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * 7 % 64);
-  const Ids tokens({s.batch, s.T}, ids), next({s.batch * s.T}, ids);
+  const Batch batch{.tokens = Ids({s.batch, s.T}, ids), .targets = Ids({s.batch * s.T}, ids)};
   return measure_point(size, [&] {
     const Recording recording;
-    const Gradients gradients = backward(model.loss(tokens, next));
+    const Gradients gradients = backward(model.loss(batch));
     adam.step(gradients, 1e-3, clip_factor(global_norm(gradients), 1));
   });
 }

@@ -65,10 +65,10 @@ Row language_row(const std::string& name, int layers, int heads, int d_model, in
   const std::filesystem::path file = scratch / (name + ".safetensors");
   const auto make = [=] {
     auto trained = std::make_unique<Trained>();
-    LanguageModelConfig config{.transformer = gpt2(layers, heads, d_model)};
+    ModelConfig config = language_model(gpt2(layers, heads, d_model));
     config.transformer.vocabulary = vocabulary, config.transformer.max_length = T;
     config.transformer.block.mlp.activation = Activation::gelu;
-    const auto model = std::make_shared<LanguageModel>(Scope(trained->parameters, 1), config);
+    const auto model = std::make_shared<Model>(Scope(trained->parameters, 1), config);
     if (!std::filesystem::exists(file)) {
       SafeTensors content{{trained->parameters.begin(), trained->parameters.end()}, {}};
       for (int step = 0; step < steps_with_data; ++step) {
@@ -76,7 +76,7 @@ Row language_row(const std::string& name, int layers, int heads, int d_model, in
       }
       write_safetensors(file, content);
     }
-    std::vector<std::pair<Ids, Ids>> batches;  // tokens, and the next tokens
+    std::vector<Batch> batches;
     for (int step = 0; step < steps_with_data; ++step) {
       const Ids all = text(step, B, T + 1, vocabulary);
       std::vector<std::int32_t> read, next;
@@ -84,12 +84,9 @@ Row language_row(const std::string& name, int layers, int heads, int d_model, in
         if (i % (T + 1) < T) read.push_back(all[i]);
         if (i % (T + 1) > 0) next.push_back(all[i]);
       }
-      batches.emplace_back(Ids({B, T}, read), Ids({B * T}, next));
+      batches.push_back({.tokens = Ids({B, T}, read), .targets = Ids({B * T}, next)});
     }
-    trained->loss = [=](int step) {
-      const auto& [read, next] = batches[static_cast<std::size_t>(step)];
-      return model->loss(read, next);
-    };
+    trained->loss = [=](int step) { return model->loss(batches[static_cast<std::size_t>(step)]); };
     trained->optimizer = std::make_unique<Optimizer>(trained->parameters, adamw());
     trained->model = model;
     return trained;
@@ -118,7 +115,7 @@ Row toy_row(const std::filesystem::path& scratch) {
                              .embedding_scale = std::sqrt(d_model),
                              .block = {.attention = {.d_model = d_model, .heads = heads, .d_k = d, .d_v = d}},
                              .last_residual = Residual::no};
-    const auto model = std::make_shared<WordAnswerer>(Scope(trained->parameters, 1), WordAnswererConfig{config});
+    const auto model = std::make_shared<Model>(Scope(trained->parameters, 1), word_answerer(config));
     if (!std::filesystem::exists(file)) {
       SafeTensors content{{trained->parameters.begin(), trained->parameters.end()}, {}};
       for (int step = 0; step < steps_with_data; ++step) {
@@ -126,10 +123,7 @@ Row toy_row(const std::filesystem::path& scratch) {
       }
       write_safetensors(file, content);
     }
-    trained->loss = [model, batches](int step) {
-      const Batch& batch = batches[static_cast<std::size_t>(step)];
-      return cross_entropy(model->answer(questions(batch), Compute::query).logits, batch.answer);
-    };
+    trained->loss = [model, batches](int step) { return model->loss(batches[static_cast<std::size_t>(step)]); };
     trained->optimizer = std::make_unique<Optimizer>(trained->parameters, adamw());
     trained->model = model;
     return trained;

@@ -108,16 +108,15 @@ class Pretrained {
   double step() {
     const NoRecording unrecorded;
     constexpr std::int64_t context = 60;  // before it starts anew
-    const auto* decoder = std::get_if<LanguageModel>(&*model_.network);
-    if (!decoder) return max(model_.transformer()({tokens_}).output).item();
+    if (!model_.head().generates()) return max(model_.transformer()({.tokens = tokens_}).output).item();
     if (tokens_.numel() > 1 || length(cache_) >= context) cache_.clear();
-    const Tensor logits = decoder->append(tokens_, cache_);
+    const Tensor logits = model_.append(tokens_, cache_);
     if (tokens_.numel() == 1) tokens_ = reshape(argmax(logits), {1, 1});
     return max(logits).item();
   }
 
  private:
-  SavedModel model_;
+  Model model_;
   Ids tokens_;
   Cache cache_;
 };

@@ -3,7 +3,7 @@
 
 #include <heed/autograd/error.h>
 #include <heed/formats/datasets/tasks.h>
-#include <heed/models/language_model.h>
+#include <heed/models/model.h>
 
 #include <fmt/format.h>
 
@@ -50,20 +50,19 @@ SafeTensors text_data(const std::filesystem::path& text) {
       make_task({.kind = TaskKind::text, .train = text.string(), .split = Split::characters, .context = T},
                 random.stream("data"));
   Parameters parameters;
-  const LanguageModel model(
-      Scope(parameters, 1),
-      {.transformer = {.vocabulary = task.vocabulary.size(),
-                       .max_length = T,
-                       .layers = 4,
-                       .causal = true,
-                       .block = {.attention = {.d_model = 128, .heads = 4}, .mlp = {.width = 512}}}});
+  const Model model(Scope(parameters, 1),
+                    language_model({.vocabulary = task.vocabulary.size(),
+                                    .max_length = T,
+                                    .layers = 4,
+                                    .causal = true,
+                                    .block = {.attention = {.d_model = 128, .heads = 4}, .mlp = {.width = 512}}}));
   SafeTensors content{{parameters.begin(), parameters.end()}, {}};
   std::vector<double> batches, held_out;
   for (int step = 0; step < steps; ++step) {
-    const Windows windows = training_windows(*task.corpus, B, step, random.stream("batches"));
+    const Batch windows = training_windows(*task.corpus, B, step, random.stream("batches"));
     for (std::int64_t b = 0; b < B; ++b) {
       for (std::int64_t t = 0; t < T; ++t) batches.push_back(windows.tokens[b * T + t]);
-      batches.push_back(windows.next[b * T + T - 1]);
+      batches.push_back(windows.targets[b * T + T - 1]);
     }
   }
   for (std::int64_t i = 0; i < task.corpus->held_out.size(); ++i) held_out.push_back(task.corpus->held_out[i]);

@@ -9,8 +9,8 @@ namespace {
 
 struct Decoder {
   Parameters parameters;
-  LanguageModel model;
-  explicit Decoder(const TransformerConfig& config) : model(Scope(parameters, 1), {.transformer = config}) {}
+  Model model;
+  explicit Decoder(const TransformerConfig& config) : model(Scope(parameters, 1), language_model(config)) {}
 };
 
 // A language model that generates the most probable tokens.
@@ -23,8 +23,8 @@ class Writer {
     const NoRecording no_recording;
     std::vector<double> logits;
     for (int i = 0; i < tokens; ++i) {
-      const LanguageModel& model = decoder_->model;
-      const std::int64_t context = model.transformer.config.max_length;
+      const Model& model = decoder_->model;
+      const std::int64_t context = model.transformer().config.max_length;
       std::int64_t unread = 1;
       if (length(cache_) + unread > context) {  // as in inspect generate
         cache_.clear();

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int32_t not_counted = -1;
 
 // One window from each of `begins`.
-Windows windows_at(const TokenNumbers& text, const Corpus& corpus, const std::vector<std::int64_t>& begins) {
+Batch windows_at(const TokenNumbers& text, const Corpus& corpus, const std::vector<std::int64_t>& begins) {
   std::vector<std::int32_t> tokens, next;
   for (const std::int64_t begin : begins) {
     const std::int64_t end = std::min(begin + corpus.text_context(), text.size());
@@ -30,19 +30,19 @@ Windows windows_at(const TokenNumbers& text, const Corpus& corpus, const std::ve
     next.resize(tokens.size(), not_counted);
   }
   const std::int64_t B = std::ssize(begins);
-  return {Ids({B, corpus.context}, std::move(tokens)), Ids({B * corpus.context}, std::move(next))};
+  return {.tokens = Ids({B, corpus.context}, std::move(tokens)), .targets = Ids({B * corpus.context}, std::move(next))};
 }
 
 // Whether masked() hides a token of the first window where it would hide none.
 enum class AtLeastOne { no, yes };
 
-bool hides_none(const Windows& windows) {
-  return std::count(windows.next.data(), windows.next.data() + windows.next.numel(), not_counted) ==
-         windows.next.numel();
+bool hides_none(const Batch& windows) {
+  return std::count(windows.targets.data(), windows.targets.data() + windows.targets.numel(), not_counted) ==
+         windows.targets.numel();
 }
 
 // Hides tokens in the windows. The choice depends only on (random, window).
-Windows masked(Windows windows, const Corpus& corpus, const Random& random, AtLeastOne at_least_one) {
+Batch masked(Batch windows, const Corpus& corpus, const Random& random, AtLeastOne at_least_one) {
   const std::int64_t first = std::ssize(corpus.before), end = first + corpus.text_context();
   const std::int64_t B = windows.tokens.shape()[0], T = windows.tokens.shape()[1];
   std::vector<std::int32_t> tokens, hidden;
@@ -51,7 +51,7 @@ Windows masked(Windows windows, const Corpus& corpus, const Random& random, AtLe
     Random of_window = random.stream(static_cast<std::uint64_t>(b));
     for (std::int64_t t = 0; t < T; ++t) {
       const std::int32_t token = windows.tokens[b * T + t];
-      const bool is_there = t == first || (t > first && t < end && windows.next[b * T + t - 1] != not_counted);
+      const bool is_there = t == first || (t > first && t < end && windows.targets[b * T + t - 1] != not_counted);
       in_first += b == 0 && is_there;
       const double chosen = of_window.uniform(), how = of_window.uniform();
       const auto other = static_cast<std::int32_t>(of_window.below(corpus.replacements));
@@ -64,7 +64,7 @@ Windows masked(Windows windows, const Corpus& corpus, const Random& random, AtLe
     const auto t = static_cast<std::size_t>(first + random.stream("one").below(in_first));
     hidden[t] = std::exchange(tokens[t], corpus.mask);
   }
-  return {Ids({B, T}, std::move(tokens)), Ids({B * T}, std::move(hidden))};
+  return {.tokens = Ids({B, T}, std::move(tokens)), .targets = Ids({B * T}, std::move(hidden))};
 }
 
 std::int64_t stride_of(const Corpus& corpus) {
@@ -105,7 +105,7 @@ std::int64_t TokenNumbers::bytes() const {
       numbers_);
 }
 
-Windows training_windows(const Corpus& corpus, int B, std::int64_t step, const Random& random) {
+Batch training_windows(const Corpus& corpus, int B, std::int64_t step, const Random& random) {
   Random of_step = random.stream(static_cast<std::uint64_t>(step));
   const std::int64_t N = corpus.train.size(), T = corpus.text_context();
   if (B < 1 || T < 1 || N <= T) {
@@ -118,7 +118,7 @@ Windows training_windows(const Corpus& corpus, int B, std::int64_t step, const R
   for (int b = 0; b < B; ++b) {
     begins.push_back(corpus.is_sequences ? (T + 1) * of_step.below(N / (T + 1)) : of_step.below(N - T));
   }
-  Windows windows = windows_at(corpus.train, corpus, begins);
+  Batch windows = windows_at(corpus.train, corpus, begins);
   return corpus.mask < 0 ? windows : masked(std::move(windows), corpus, of_step.stream("masks"), AtLeastOne::yes);
 }
 
@@ -127,7 +127,7 @@ std::int64_t held_out_windows(const Corpus& corpus) {
   return corpus.is_sequences ? N / stride : N < 2 ? 0 : (N - 2) / stride + 1;
 }
 
-Windows held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t end) {
+Batch held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t end) {
   const std::int64_t all = held_out_windows(corpus);
   if (first < 0 || first > end || end > all) {
     fail("held_out_windows: [{}, {}) does not lie in the {} windows", first, end, all);
@@ -144,11 +144,12 @@ Windows held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t 
   while (first == 0 && empty < all && hides_none(window(empty, AtLeastOne::no))) ++empty;
   std::vector<std::int32_t> tokens, hidden;
   for (std::int64_t i = first; i < end; ++i) {
-    const Windows one = window(i, i == 0 && empty == all ? AtLeastOne::yes : AtLeastOne::no);
+    const Batch one = window(i, i == 0 && empty == all ? AtLeastOne::yes : AtLeastOne::no);
     tokens.insert(tokens.end(), one.tokens.data(), one.tokens.data() + one.tokens.numel());
-    hidden.insert(hidden.end(), one.next.data(), one.next.data() + one.next.numel());
+    hidden.insert(hidden.end(), one.targets.data(), one.targets.data() + one.targets.numel());
   }
-  return {Ids({B, corpus.context}, std::move(tokens)), Ids({B * corpus.context}, std::move(hidden))};
+  return {.tokens = Ids({B, corpus.context}, std::move(tokens)),
+          .targets = Ids({B * corpus.context}, std::move(hidden))};
 }
 
 }  // namespace heed

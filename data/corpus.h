@@ -1,6 +1,7 @@
 #pragma once
 #include <heed/autograd/array.h>
 #include <heed/autograd/random.h>
+#include <heed/data/batch.h>
 
 #include <cstdint>
 #include <variant>
@@ -39,23 +40,17 @@ struct Corpus {
   std::int64_t text_context() const { return context - std::ssize(before) - std::ssize(behind); }
 };
 
-/// Windows of T tokens, and the token to predict at each position: the next token or, with a mask, the hidden one.
-struct Windows {
-  Ids tokens;  ///< (B, T)
-  Ids next;    ///< (B T), window by window; -1 for positions without a prediction
-};
-
 /// Share of tokens to predict in masked text. 80 % of them become the mask, 10 % a random token, and 10 % stay
 /// unchanged (Devlin et al. 2018, arXiv:1810.04805, section 3.1).
 inline constexpr double masked_share = 0.15;
 
 /// Returns the B windows of training step `step`. Their positions depend only on (random, step). With a mask, at least one
 /// token is hidden. Throws Error when `train` has no more tokens than a window takes of it.
-Windows training_windows(const Corpus& corpus, int B, std::int64_t step, const Random& random);
+Batch training_windows(const Corpus& corpus, int B, std::int64_t step, const Random& random);
 
 /// Return the number of windows of `held_out`, and the windows [first, end). Together they predict each token except the
 /// first once. The last window may be padded. With a mask, they hide at least one token in all.
 std::int64_t held_out_windows(const Corpus& corpus);
-Windows held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t end);  ///< the windows [first, end)
+Batch held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t end);  ///< the windows [first, end)
 
 }  // namespace heed

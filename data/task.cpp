@@ -130,7 +130,7 @@ Batch NumberedExamples::batch(const std::vector<int>& chosen) const {
   batch.tokens = padded(tokens_);
   batch.query = Ids(size, std::move(query));
   batch.answer = Ids(size, std::move(answer));
-  if (!sentences_.empty()) batch.sentences = padded(sentences_);
+  if (!sentences_.empty()) batch.segments = padded(sentences_);
   if (candidates_.empty()) return batch;
   std::size_t C = 0;
   for (const int i : chosen) C = std::max(C, candidates_[static_cast<std::size_t>(i)].size());
@@ -159,27 +159,6 @@ std::vector<Batch> NumberedExamples::batches(std::int64_t most) const {
   for (std::int64_t first = 0; first < size(); first += most)
     all.push_back(batch(first, std::min(first + most, size())));
   return all;
-}
-
-TrainingBatch part_of(const TrainingBatch& batch, int part, int parts) {
-  const std::int64_t B = std::visit([](const auto& whole) { return whole.tokens.shape()[0]; }, batch);
-  if (B % parts != 0) fail("part_of: {} parts do not divide a batch of {}", parts, B);
-  const auto rows = [&](const Ids& ids) {  // splits B rows of any length
-    const std::int64_t size = ids.numel() / parts;
-    Shape shape = ids.shape();
-    shape[0] /= parts;
-    return ids.numel() == 0 ? ids : Ids(shape, {ids.data() + part * size, ids.data() + (part + 1) * size});
-  };
-  if (const auto* windows = std::get_if<Windows>(&batch)) return Windows{rows(windows->tokens), rows(windows->next)};
-  const auto& examples = std::get<Batch>(batch);
-  const auto first = examples.lengths.begin() + part * (B / parts);
-  return Batch{.tokens = rows(examples.tokens),
-               .lengths = {first, first + B / parts},
-               .query = rows(examples.query),
-               .answer = rows(examples.answer),
-               .sentences = rows(examples.sentences),
-               .candidates = rows(examples.candidates),
-               .chosen = rows(examples.chosen)};
 }
 
 std::vector<int> batch_order(std::int64_t count, int batch_size, std::int64_t step, const Random& random) {

@@ -1,6 +1,6 @@
 #pragma once
-#include <heed/autograd/array.h>
 #include <heed/autograd/random.h>
+#include <heed/data/batch.h>
 #include <heed/data/corpus.h>
 #include <heed/data/vocabulary.h>
 #include <heed/files/text_file.h>
@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 namespace heed {
@@ -65,22 +64,6 @@ struct Task {
   std::size_t alike_left_out = 0;  ///< sentences that were removed because two candidates have the same tokens
 };
 
-/// B examples, padded to the longest (T).
-struct Batch {
-  Ids tokens;                ///< (B, T)
-  std::vector<int> lengths;  ///< (B)
-  Ids query;                 ///< (B)
-  Ids answer;                ///< (B), word numbers; -1 for words outside the vocabulary
-  Ids sentences;             ///< (B, T), or (0) without sentence numbers
-  /// For examples with candidates, else (0): begin and end of each candidate, -1 for padding; and the index of the
-  /// correct one, -1 for none of them.
-  Ids candidates{};  ///< (B, C, 2)
-  Ids chosen{};      ///< (B)
-};
-
-/// The data of one training step: examples with questions, or windows of a text.
-using TrainingBatch = std::variant<Batch, Windows>;
-
 /// Examples as numbers, ready for batches. antecedent and twin have the meaning of Example.
 ///
 ///     const NumberedExamples examples(task.train, task.vocabulary);
@@ -109,10 +92,6 @@ class NumberedExamples {
   std::vector<std::vector<Span>> candidates_;  // empty, or one list per example
   std::vector<std::int32_t> chosen_;
 };
-
-/// Returns the rows of part `part` of `parts` equal parts, padded like the whole batch. Throws Error when the parts are
-/// unequal.
-TrainingBatch part_of(const TrainingBatch& batch, int part, int parts);
 
 /// Returns the indices of the examples in batch `step` (0, 1, ...) of an endless sequence of shuffled passes over
 /// `count` examples. It depends only on (random, step), so a resumed run sees the same data.

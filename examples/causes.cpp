@@ -11,12 +11,11 @@ using namespace heed;
 
 int main() {
   const Task task = coreference_task(4000, 100, Random(1));
-  SavedModel model;
-  model.vocabulary = task.vocabulary;
   TransformerConfig shape{.vocabulary = task.vocabulary.size(), .max_length = task.max_length};
   shape.embedding_scale = 8, shape.last_residual = Residual::no;
   shape.block.attention = {.d_model = 64, .heads = 2, .d_k = 16, .d_v = 16};
-  model.network = make_model(Scope(model.parameters, 11), WordAnswererConfig{.transformer = shape});
+  Model model(word_answerer(shape), 11);
+  model.vocabulary = task.vocabulary;
 
   const NumberedExamples examples(task.train, task.vocabulary);
   Optimizer adam(model.parameters, {});
@@ -26,20 +25,20 @@ int main() {
     std::vector<int> chosen;
     for (int i = 0; i < 64; ++i) chosen.push_back(static_cast<int>(random.below(examples.size())));
     const Recording recording;
-    const Tensor loss = heed::loss(*model.network, examples.batch(chosen), {.p = 0.5, .random = &random});
+    const Tensor loss = model.loss(examples.batch(chosen), {.p = 0.5, .random = &random});
     adam.step(backward(loss), learning_rate(schedule, step));
     if (step % 100 == 0) fmt::print("step {:3}  loss {:.3f}\n", step, loss.item());
   }
 
   // One sentence: without the edge from "it" to its noun, in the last layer, the answer's logit falls.
   const Example& sentence = task.held_out[0];
-  const Questions asked = questions(*model.network, model.vocabulary, sentence);
-  const int right = right_answer(*model.network, model.vocabulary, sentence);
+  const Batch asked = batch_of(model, sentence);
+  const int right = right_answer(model, sentence);
   const Edge edge{sentence.query, {sentence.antecedent, sentence.antecedent + 1}};
   fmt::print("\n{}\n", fmt::join(sentence.tokens, " "));
-  fmt::print("logit of {}: {:.2f}\n", sentence.answer, answer(*model.network, asked).logits.at({0, right}));
+  fmt::print("logit of {}: {:.2f}\n", sentence.answer, model.logits(asked).at({0, right}));
   fmt::print("without the edge it -> {}: {:.2f}\n", sentence.answer,
-             answer(*model.network, asked, {cut({1, -1}, edge)}).logits.at({0, right}));
+             logits_under({cut({1, -1}, edge)}, model, asked).at({0, right}));
 
   // A hundred sentences: every intervention on every head.
   const Causes found = causes(model, task.held_out);

@@ -42,28 +42,27 @@ Task make_task() {
 
 int main(int argc, char** argv) {
   const Task task = make_task();
-  SavedModel saved{.vocabulary = task.vocabulary};
-  WordAnswererConfig config{.transformer = bert(2, 2, 32)};
+  ModelConfig config = word_answerer(bert(2, 2, 32));
   config.transformer.vocabulary = task.vocabulary.size(), config.transformer.max_length = task.max_length;
   config.transformer.segments = 0;
-  saved.network = WordAnswerer(Scope(saved.parameters, 1), config);
+  Model model(config);
+  model.vocabulary = task.vocabulary;
 
   const NumberedExamples train(task.train, task.vocabulary), held_out(task.held_out, task.vocabulary);
   const Batch test = held_out.batch(0, held_out.size());
   std::optional<RunWriter> run;
   if (argc > 1)
-    run.emplace(argv[1], saved, std::vector{task.held_out[0], task.held_out[1]}, task.held_out, KeepModels::yes);
-  Optimizer adam(saved.parameters, {});
+    run.emplace(argv[1], model, std::vector{task.held_out[0], task.held_out[1]}, task.held_out, KeepModels::yes);
+  Optimizer adam(model.parameters, {});
   for (int step = 0; step <= 300; ++step) {
     if (step % 100 == 0) {
-      const double right =
-          accuracy(answer(*saved.network, questions(test)).logits, right_answers(*saved.network, test));
+      const double right = accuracy(model.logits(test), model.labels(test));
       fmt::print("step {:3}  {:.0f} % of {} held-out sentences are answered right\n", step, 100 * right,
                  held_out.size());
       if (run) run->write({.step = step, .held_out = {.accuracy = right}});
     }
     const Recording recording;
-    Gradients gradients = backward(loss(*saved.network, train.batch(batch_order(train.size(), 32, step, Random(2)))));
+    Gradients gradients = backward(model.loss(train.batch(batch_order(train.size(), 32, step, Random(2)))));
     clip_by_global_norm(gradients, 1);
     adam.step(gradients, 3e-3);
   }

@@ -12,35 +12,33 @@ using namespace heed;
 
 int main(int argc, char** argv) {
   const std::string rhyme = "Peter Piper picked a peck of pickled peppers.";
-  SavedModel saved{.tokenizer = Tokenizer::of_text(Split::characters)};
+  const Tokenizer tokenizer = Tokenizer::of_text(Split::characters);
+  Vocabulary letters;
   std::vector<std::int32_t> codes;
-  for (const std::string& letter : saved.tokenizer(rhyme)) codes.push_back(saved.vocabulary.add(letter));
-  const Ids text({1, std::ssize(codes)}, codes), input = slice(text, 1, 0, -1), next = slice(text, 1, 1);
+  for (const std::string& letter : tokenizer(rhyme)) codes.push_back(letters.add(letter));
+  const Ids text({1, std::ssize(codes)}, codes);
+  const Batch batch{.tokens = slice(text, 1, 0, -1), .targets = slice(text, 1, 1)};
 
-  LanguageModelConfig config{.transformer = llama(2, 4, 2, 48, 96)};
-  config.transformer.vocabulary = saved.vocabulary.size(), config.transformer.max_length = 64;
-  const LanguageModel model(Scope(saved.parameters, 1), config);
-  saved.network = model;  // shares the parameters
+  ModelConfig config = language_model(llama(2, 4, 2, 48, 96));
+  config.transformer.vocabulary = letters.size(), config.transformer.max_length = 64;
+  Model model(config);
+  model.vocabulary = letters, model.tokenizer = tokenizer;
 
   std::optional<RunWriter> run;
-  if (argc > 1) run.emplace(argv[1], saved, std::vector{question(saved, "Peter Piper picked a peck of p")});
-  Optimizer adam(saved.parameters,
+  if (argc > 1) run.emplace(argv[1], model, std::vector{question(model, "Peter Piper picked a peck of p")});
+  Optimizer adam(model.parameters,
                  {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.01, .decay_matrices_only = true});
   const Schedule schedule{.kind = Schedule::Kind::cosine, .lr = 3e-3, .warmup = 10, .steps = 100, .least = 3e-4};
   for (int step = 0; step < 100; ++step) {
     const Recording recording;
-    const Tensor loss = model.loss(input, next);
+    const Tensor loss = model.loss(batch);
     if (step % 33 == 0) {
       fmt::print("step {:2}  loss {:.4f}\n", step, loss.item());
       if (run) run->write({.step = step, .train_loss = loss.item()});
     }
     adam.step(backward(loss), learning_rate(schedule, step));
   }
-  std::string said = "P";
-  Cache cache;
-  while (std::ssize(said) < std::ssize(rhyme)) {
-    const Ids last({1, 1}, {saved.vocabulary[said.substr(said.size() - 1)]});
-    said += saved.vocabulary.word(argmax(model.append(last, cache))[0]);
-  }
-  fmt::print("{}\n", said);
+  const Generation wanted{.prompt = "P", .tokens = static_cast<int>(rhyme.size()) - 1, .sampling = {.temperature = 0}};
+  generate(model, wanted, [](std::string_view piece) { return fmt::print("{}", piece), true; });
+  fmt::print("\n");
 }

@@ -1,10 +1,10 @@
 // Why three matrices? A token asks with its query x W_Q, is found by its key x W_K and contributes its value x W_V.
 // This program learns one task with three matrices and with two of them tied to one, from five seeds each, and counts
 // the correct answers.
-#include "train/evaluation.h"
 #include "train/experiment.h"
 
 #include <heed/autograd/record.h>
+#include <heed/explain/evaluation.h>
 #include <heed/optim/clip.h>
 
 #include <algorithm>
@@ -35,11 +35,11 @@ double accuracy_after_training(const Config& config) {
   Optimizer optimizer(e.model.parameters, config.optim.optimizer);
   for (int step = 0; step < config.optim.schedule.steps; ++step) {
     const Recording recording;
-    Gradients gradients = backward(loss(*e.model.network, training_batch(e, step)));
+    Gradients gradients = backward(e.model.loss(training_batch(e, step)));
     clip_by_global_norm(gradients, config.optim.clip);
     optimizer.step(gradients, learning_rate(config.optim.schedule, step));
   }
-  return evaluate(*e.model.network, e.held_out).accuracy;
+  return evaluate(e.model, e.held_out).accuracy;
 }
 
 }  // namespace

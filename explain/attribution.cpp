@@ -14,12 +14,12 @@ double Attribution::sum() const {
   return total;
 }
 
-Attribution attribute(const SavedModel& model, const Example& example) {
-  check_has_answers(*model.network);
-  const SavedModel exact = in_float64(model);
+Attribution attribute(const Model& model, const Example& example) {
+  check_has_head(model);
+  const Model exact = in_float64(model);
   const Transformer& transformer = exact.transformer();
-  const Questions asked = questions(*exact.network, exact.vocabulary, example);
-  const Trace seen = trace(*exact.network, asked);
+  const Batch asked = batch_of(exact, example);
+  const Trace seen = trace(exact, asked);
   const std::vector<double> logits = seen.logits.to_vector();
   const auto answer = std::max_element(logits.begin(), logits.end()) - logits.begin();
   const int last = exact.layers() - 1;
@@ -28,12 +28,12 @@ Attribution attribute(const SavedModel& model, const Example& example) {
   result.tokens = example.tokens;
   result.query = example.query;
   result.antecedent = example.antecedent;
-  result.answer = answer_text(*exact.network, exact.vocabulary, example, static_cast<int>(answer));
+  result.answer = answer_text(exact, example, static_cast<int>(answer));
   result.layer = last;
   const ResidualParts residual(transformer, asked, seen, exact.layers());
   const Tensor parts = residual.of(example.query);  // (P, d_model)
-  const AnswerPoint point{reshape(seen.state, {-1}), seen.layers.back().residual_in, asked};
-  const Linearised to_logit = logit_linearised(*exact.network, point, static_cast<int>(answer));
+  const AnswerPoint point{reshape(seen.state, {-1}), seen.layers.back().residual_in, asked.candidates};
+  const Linearised to_logit = exact.head().linearised(point, static_cast<int>(answer));
   const Linearised whole =
       transformer.final_norm ? transformer.final_norm->linearised(sum(parts, {0})).then(to_logit) : to_logit;
   result.logit = heed::sum(to_logit.linear(reshape(seen.state, {1, -1}))).item();

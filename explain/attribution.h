@@ -34,6 +34,6 @@ struct Attribution {
 
 /// Computes the attribution in float64. Throws `Error` when the sum differs from the logit by more than 1e-6 of it
 /// (absolutely below 1).
-Attribution attribute(const SavedModel& model, const Example& example);
+Attribution attribute(const Model& model, const Example& example);
 
 }  // namespace heed

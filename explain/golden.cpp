@@ -67,7 +67,7 @@ Tensor row_at(const Tensor& x, std::int64_t index) { return slice(x, 0, index, i
 
 }  // namespace
 
-std::vector<GoldenDifference> golden_differences(const SavedModel& model, const std::filesystem::path& path) {
+std::vector<GoldenDifference> golden_differences(const Model& model, const std::filesystem::path& path) {
   const NoRecording unrecorded;
   const std::string file = path.string();
   const SafeTensors golden = read_safetensors(path);
@@ -79,11 +79,12 @@ std::vector<GoldenDifference> golden_differences(const SavedModel& model, const 
   }
   const Tensor hidden = golden_tensor(golden, file, "hidden", {layers + 1, T, transformer.config.d_model()});
   const Tensor weights = golden_tensor(golden, file, "weights", {layers, heads, T, T});
-  const Questions asked{
-      .texts = {.tokens = ids, .lengths = {static_cast<int>(T)}},
+  const Batch asked{
+      .tokens = ids,
+      .lengths = {static_cast<int>(T)},
       .query = Ids({1}, {static_cast<std::int32_t>(T - 1)}),
-      .candidates = Ids({1, 1, 2}, {0, 1})};  // which a CandidateChooser needs; its logits are not compared
-  const Trace seen = trace(*model.network, asked);
+      .candidates = Ids({1, 1, 2}, {0, 1})};  // which a head for candidates needs; its logits are not compared
+  const Trace seen = trace(model, asked);
   std::vector<GoldenDifference> rows;
   const auto text = golden.metadata.find("text");
   if (text != golden.metadata.end() && model.tokenizer.pretrained()) {
@@ -95,9 +96,9 @@ std::vector<GoldenDifference> golden_differences(const SavedModel& model, const 
     rows.push_back(difference(what, layer.residual_in, row_at(hidden, l)));
     rows.push_back(difference(fmt::format("layer {} weights", l + 1), layer.weights, row_at(weights, l)));
   }
-  rows.push_back(difference("final state", transformer(asked.texts).output, row_at(hidden, layers)));
-  if (predicts_tokens(*model.network) && find_tensor(golden, "logits")) {
-    const Tensor logits = token_logits(*model.network, ids);
+  rows.push_back(difference("final state", transformer(asked).output, row_at(hidden, layers)));
+  if (model.head().has_token_logits() && find_tensor(golden, "logits")) {
+    const Tensor logits = model.logits({.tokens = ids});
     rows.push_back(
         difference("logits", logits, unsqueeze(golden_tensor(golden, file, "logits", {T, logits.size(2)}), 0)));
   }

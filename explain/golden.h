@@ -23,6 +23,6 @@ struct GoldenDifference {
 ///
 ///     for (const GoldenDifference& row : golden_differences(in_float64(model), "golden.safetensors"))
 ///       fmt::print("{} {}\n", row.what, row.largest);
-std::vector<GoldenDifference> golden_differences(const SavedModel& model, const std::filesystem::path& file);
+std::vector<GoldenDifference> golden_differences(const Model& model, const std::filesystem::path& file);
 
 }  // namespace heed

@@ -175,7 +175,7 @@ namespace {
 // Runs `read` while the interventions hold.
 template <class Read>
 auto with_interventions(const Model& model, const std::vector<Intervention>& interventions, const Read& read) {
-  const Transformer& transformer = transformer_of(model);
+  const Transformer& transformer = model.transformer();
   const int layers = static_cast<int>(transformer.blocks.size()), heads = transformer.config.heads();
   struct Place {
     std::string name;
@@ -205,16 +205,17 @@ auto with_interventions(const Model& model, const std::vector<Intervention>& int
 
 }  // namespace
 
-Answers answer(const Model& model, const Questions& questions, const std::vector<Intervention>& interventions) {
-  return with_interventions(model, interventions, [&] { return answer(model, questions); });
+Tensor logits_under(const std::vector<Intervention>& interventions, const Model& model, const Batch& batch,
+                    const std::optional<LayerInput>& from) {
+  return with_interventions(model, interventions, [&] {
+    if (!from) return model.logits(batch);
+    check_has_head(model);
+    return model.run(batch, {.from = from}).logits;
+  });
 }
 
-Trace trace(const Model& model, const Questions& questions, const std::vector<Intervention>& interventions) {
-  return with_interventions(model, interventions, [&] { return trace(model, questions); });
-}
-
-Tensor token_logits(const Model& model, const Ids& tokens, const std::vector<Intervention>& interventions) {
-  return with_interventions(model, interventions, [&] { return token_logits(model, tokens); });
+Trace trace(const Model& model, const Batch& batch, const std::vector<Intervention>& interventions) {
+  return with_interventions(model, interventions, [&] { return trace(model, batch); });
 }
 
 }  // namespace heed

@@ -32,10 +32,10 @@ struct MeanOutput {
 /// A change of a model's attention while it answers. Everything behind the change is computed from it.
 ///
 ///     const Edge edge{example.query, {1, 2}};
-///     const Tensor before = answer(model, asked).logits;                          // (1, answers)
-///     const Tensor after = answer(model, asked, {cut({1, 0}, edge)}).logits;      // layer 2 head 1 cannot see token 1
+///     const Tensor before = model.logits(asked);                                  // (1, answers)
+///     const Tensor after = logits_under({cut({1, 0}, edge)}, model, asked);       // layer 2 head 1 cannot see token 1
 ///     const Trace zeroed = trace(model, asked, {ablate({1, 0})});
-///     const Tensor patched = answer(model, asked, {patch({1, 0}, trace(model, other))}).logits;
+///     const Tensor patched = logits_under({patch({1, 0}, trace(model, other))}, model, asked);
 class Intervention {
  public:
   /// Replaces a value (B, heads, T, n) of one layer.
@@ -89,12 +89,11 @@ Intervention patch(Heads heads, const std::vector<int>& from);
 /// Makes the intervention in one text of a batch only: a batch of copies of a text answers under many interventions at once.
 Intervention in_text(int text, const Intervention& intervention);
 
-/// Answers the questions, and keeps every intermediate value, while the interventions hold. Each sees the result of those
-/// before it.
-Answers answer(const Model& model, const Questions& questions, const std::vector<Intervention>& interventions);
-/// Keeps every intermediate value.
-Trace trace(const Model& model, const Questions& questions, const std::vector<Intervention>& interventions);
-/// Returns the logits at every token of one text as token_logits() does: (1, T) -> (1, T, vocabulary).
-Tensor token_logits(const Model& model, const Ids& tokens, const std::vector<Intervention>& interventions);
+/// Returns Model::logits() while the interventions hold. Each sees the result of those before it. With `from`, begins with that
+/// layer.
+Tensor logits_under(const std::vector<Intervention>& interventions, const Model& model, const Batch& batch,
+                    const std::optional<LayerInput>& from = {});
+/// Keeps every intermediate value, as trace() does, while the interventions hold.
+Trace trace(const Model& model, const Batch& batch, const std::vector<Intervention>& interventions);
 
 }  // namespace heed

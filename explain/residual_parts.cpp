@@ -17,17 +17,17 @@ Tensor normalised(const Norm& norm, const Tensor& parts) { return behind(norm.li
 
 }  // namespace
 
-ResidualParts::ResidualParts(const Transformer& transformer, const Questions& questions, const Trace& seen, int layer,
+ResidualParts::ResidualParts(const Transformer& transformer, const Batch& texts, const Trace& seen, int layer,
                              Sources sources)
     : transformer_(transformer),
-      questions_(questions),
+      texts_(texts),
       seen_(seen),
       layer_(static_cast<std::size_t>(layer)),
       sources_(sources),
-      T_(questions.texts.tokens.shape()[1]) {
-  if (layer < 0 || layer_ > transformer.blocks.size() || questions.size() != 1) {
+      T_(texts.tokens.shape()[1]) {
+  if (layer < 0 || layer_ > transformer.blocks.size() || texts.size() != 1) {
     fail("ResidualParts: expected one text and a layer from 0 to {}, got {} and layer {}", transformer.blocks.size(),
-         counted(questions.size(), "text"), layer);
+         counted(texts.size(), "text"), layer);
   }
   for (std::size_t l = 0; l < layer_ && sources == Sources::each; ++l) {
     const MultiHeadAttention& attention = transformer.blocks[l].attention;
@@ -73,8 +73,7 @@ void ResidualParts::name_parts() {
 
 Tensor ResidualParts::embedded_parts(std::int64_t token) const {
   const TransformerConfig& config = transformer_.config;
-  const TextBatch& texts = questions_.texts;
-  std::vector<Tensor> rows{row_of((*transformer_.token_embedding)(texts.tokens), token) * config.embedding_scale};
+  std::vector<Tensor> rows{row_of((*transformer_.token_embedding)(texts_.tokens), token) * config.embedding_scale};
   if (transformer_.token_projection) rows[0] = (*transformer_.token_projection)(rows[0]);
   if (const auto& learned = transformer_.learned_positions) {
     rows.push_back(slice(learned->weight, 0, token + learned->offset, token + learned->offset + 1));
@@ -83,7 +82,7 @@ Tensor ResidualParts::embedded_parts(std::int64_t token) const {
     rows.push_back(sinusoidal_positions(1, config.summed(), rows[0].dtype(), static_cast<int>(token)));
   }
   if (transformer_.segment_embedding)
-    rows.push_back(row_of((*transformer_.segment_embedding)(texts.segments_or_zero()), token));
+    rows.push_back(row_of((*transformer_.segment_embedding)(texts_.segments_or_zero()), token));
   Tensor parts = concat(rows, 0);
   if (transformer_.embedding_norm) parts = normalised(*transformer_.embedding_norm, parts);
   if (transformer_.embedding_projection) parts = behind(transformer_.embedding_projection->linearised(), parts);

@@ -26,7 +26,7 @@ class ResidualParts {
  public:
   /// Decomposes the input of `layer`; the number of layers stands for the input of the final norm. Needs questions
   /// about one text, and `seen` from the same model and questions. All three must outlive this object.
-  ResidualParts(const Transformer& transformer, const Questions& questions, const Trace& seen, int layer,
+  ResidualParts(const Transformer& transformer, const Batch& texts, const Trace& seen, int layer,
                 Sources sources = Sources::each);
 
   const std::vector<ResidualPart>& names() const { return names_; }  ///< P
@@ -39,7 +39,7 @@ class ResidualParts {
   Tensor head_parts(std::size_t layer, std::int64_t token) const;
 
   const Transformer& transformer_;
-  const Questions& questions_;
+  const Batch& texts_;
   const Trace& seen_;
   std::size_t layer_;
   Sources sources_;

@@ -44,10 +44,10 @@ struct Read {
 
 // Returns the weight of one edge, and the probability of `word`, after subtracting `part` (d_model) from the input of
 // `layer` at `token`.
-Read read_without(const Model& model, const Questions& asked, const ScoreParts& edge, std::int64_t word,
-                  const Tensor& part, int token) {
-  const std::string before = residual_name(transformer_of(model), edge.layer);
-  const std::string weights = hook_name(transformer_of(model), edge.layer, "weights");
+Read read_without(const Model& model, const Batch& asked, const ScoreParts& edge, std::int64_t word, const Tensor& part,
+                  int token) {
+  const std::string before = residual_name(model.transformer(), edge.layer);
+  const std::string weights = hook_name(model.transformer(), edge.layer, "weights");
   Read result;
   const Hook hook([&](const std::string& name, Tensor& value) {
     if (name == before) {
@@ -59,8 +59,8 @@ Read read_without(const Model& model, const Questions& asked, const ScoreParts& 
       result.weight = value.at({0, edge.head, edge.from, edge.to});
     }
   });
-  const Tensor logits = run(model, asked).logits;
-  if (has_answers(model)) result.probability = softmax(logits).at({0, word});
+  const Tensor logits = model.run(asked).logits;
+  if (model.head().exists()) result.probability = softmax(logits).at({0, word});
   return result;
 }
 
@@ -110,16 +110,15 @@ void add_products(ScoreParts& result, const Tensor& q, const Tensor& k, const Te
 
 }  // namespace
 
-ScoreParts score_parts(const SavedModel& model, const Example& example, int layer, int head, int from, int to,
+ScoreParts score_parts(const Model& model, const Example& example, int layer, int head, int from, int to,
                        std::optional<int> rather, Exact exact) {
-  const std::optional<SavedModel> copy = exact == Exact::yes ? std::optional(in_float64(model)) : std::nullopt;
-  const SavedModel& used = copy ? *copy : model;
-  const Model& network = *used.network;
+  const std::optional<Model> copy = exact == Exact::yes ? std::optional(in_float64(model)) : std::nullopt;
+  const Model& used = copy ? *copy : model;
   const auto T = static_cast<int>(example.tokens.size());
   check_range("layer", layer, used.layers());
   check_range("head", head, used.heads());
-  const Questions asked = questions(network, used.vocabulary, example);
-  const Trace seen = trace(network, asked);
+  const Batch asked = batch_of(used, example);
+  const Trace seen = trace(used, asked);
   const LayerTrace& in_layer = seen.layers[static_cast<std::size_t>(layer)];
   const TransformerBlock& block = used.transformer().blocks[static_cast<std::size_t>(layer)];
 
@@ -138,10 +137,10 @@ ScoreParts score_parts(const SavedModel& model, const Example& example, int laye
   result.weight = row[static_cast<std::size_t>(result.to)];
   result.score = in_layer.scores.at({0, head, result.from, result.to});
   std::int64_t word = -1;
-  if (has_answers(network)) {
+  if (used.head().exists()) {
     const std::vector<double> probabilities = softmax(seen.logits).to_vector();
     word = std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin();
-    result.answer = answer_text(network, used.vocabulary, example, static_cast<int>(word));
+    result.answer = answer_text(used, example, static_cast<int>(word));
     result.probability = probabilities[static_cast<std::size_t>(word)];
   }
 
@@ -178,7 +177,7 @@ ScoreParts score_parts(const SavedModel& model, const Example& example, int laye
   for (const bool of_query : {true, false}) {
     const int part = first_of(of_query ? result.query : result.key), token = of_query ? result.from : result.to;
     const Tensor taken = slice(residual.of(token), 0, part, part + 1);
-    const Read read = read_without(network, asked, result, word, taken, token);
+    const Read read = read_without(used, asked, result, word, taken, token);
     result.cuts.push_back({of_query, part, read.weight, read.probability});
   }
   return result;

@@ -64,7 +64,7 @@ enum class Exact { yes, no };
 /// mean over all keys; by default that is example.distractor for the antecedent, and the mean otherwise. Computes in float64,
 /// or in the model's own type with Exact::no. Throws `Error` when the sum differs from the score by more than 1e-6 of it
 /// (absolutely below 1), or 1e-2 with Exact::no.
-ScoreParts score_parts(const SavedModel& model, const Example& example, int layer, int head, int from = -1, int to = -1,
+ScoreParts score_parts(const Model& model, const Example& example, int layer, int head, int from = -1, int to = -1,
                        std::optional<int> rather = {}, Exact exact = Exact::yes);
 
 /// Returns the antecedent's tokens: the candidate that contains it, or it alone. Empty if it is unknown (-1).

@@ -7,8 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <numeric>
 
 namespace heed {
 namespace {
@@ -24,27 +22,21 @@ bool begins_word(const std::string& piece, const std::string& before) {
 // Names a candidate as answer_text() does.
 std::string told(const std::vector<std::string>& tokens, Span span) { return text_of(Example{.tokens = tokens}, span); }
 
-std::vector<Prediction> likeliest(const Model& model, const Vocabulary& vocabulary, const Example& example,
+std::vector<Prediction> likeliest(const Model& model, const Example& example,
                                   const std::vector<double>& probabilities) {
-  std::vector<int> order(probabilities.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto count = std::min<std::ptrdiff_t>(5, std::ssize(order));
-  std::ranges::partial_sort(order, order.begin() + count, std::greater(),
-                            [&](int i) { return probabilities[static_cast<std::size_t>(i)]; });
   std::vector<Prediction> result;
-  for (std::ptrdiff_t i = 0; i < count; ++i) {
-    const int word = order[static_cast<std::size_t>(i)];
-    result.push_back({answer_text(model, vocabulary, example, word), probabilities[static_cast<std::size_t>(word)]});
+  for (const std::size_t word : largest_of<double>(probabilities, 5)) {
+    result.push_back({answer_text(model, example, static_cast<int>(word)), probabilities[word]});
   }
   return result;
 }
 
 }  // namespace
 
-SentenceAttention attend(const Model& model, const Vocabulary& vocabulary, const Example& example) {
-  const Questions input = questions(model, vocabulary, example);
-  check_weights_fit(transformer_of(model), input.texts.tokens);
-  const Answers output = run(model, input, Compute::all, Weights::yes);
+SentenceAttention attend(const Model& model, const Example& example) {
+  const Batch input = batch_of(model, example);
+  check_weights_fit(model.transformer(), input.tokens);
+  const ModelOutput output = model.run(input, {.weights = Weights::yes});
   SentenceAttention result{.tokens = example.tokens,
                            .query = example.query,
                            .antecedent = example.antecedent,
@@ -53,13 +45,13 @@ SentenceAttention attend(const Model& model, const Vocabulary& vocabulary, const
                            .layers = {},
                            .candidates = example.candidates,
                            .answer = example.answer};
-  if (has_answers(model)) {
+  if (model.head().exists()) {
     const std::vector<double> probabilities = softmax(output.logits.to(DType::float64)).to_vector();
     if (!std::isfinite(probabilities[0])) fail_not_finite(model, input);  // softmax makes NaN of all when one is not
     const auto best = std::max_element(probabilities.begin(), probabilities.end());
-    result.predicted = answer_text(model, vocabulary, example, static_cast<int>(best - probabilities.begin()));
+    result.predicted = answer_text(model, example, static_cast<int>(best - probabilities.begin()));
     result.probability = *best;
-    if (predicts_tokens(model)) result.likeliest = likeliest(model, vocabulary, example, probabilities);
+    if (model.head().has_token_logits()) result.likeliest = likeliest(model, example, probabilities);
   } else if (!is_finite(output.weights.back())) {
     fail_not_finite(model, input);
   }
@@ -119,7 +111,7 @@ SentenceAttention of_whole_words(const SentenceAttention& pieces) {
   return result;
 }
 
-void fail_not_finite(const Model& model, const Questions& input) {
+void fail_not_finite(const Model& model, const Batch& input) {
   std::string first = "logits";
   {
     bool found = false;
@@ -128,7 +120,7 @@ void fail_not_finite(const Model& model, const Questions& input) {
       found = true;
       first = fmt::format("{} {}", name, to_string(value.shape()));
     });
-    run(model, input);
+    model.run(input);
   }
   throw NotFinite(
       fmt::format("the model computes values that are not finite, the first of them in {}: its weights are too "

@@ -1,10 +1,25 @@
 #pragma once
 #include <heed/models/reading.h>
 
+#include <algorithm>
+#include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace heed {
+
+/// Returns the indices of the `most` largest values, the largest first.
+template <class T>
+std::vector<std::size_t> largest_of(std::span<const T> values, std::size_t most) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const std::size_t count = std::min(most, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
+  order.resize(count);
+  return order;
+}
 
 /// A possible answer.
 struct Prediction {
@@ -27,7 +42,7 @@ struct SentenceAttention {
 
 /// Runs the model on an example, unrecorded. Throws `NotFinite` when the answer is infinite or NaN, or the
 /// weights of a model without answers.
-SentenceAttention attend(const Model& model, const Vocabulary& vocabulary, const Example& example);
+SentenceAttention attend(const Model& model, const Example& example);
 
 /// Returns the question of a sentence; its correct answer is unknown.
 Example question(const SentenceAttention& sentence);
@@ -37,6 +52,6 @@ Example question(const SentenceAttention& sentence);
 SentenceAttention of_whole_words(const SentenceAttention& pieces);
 
 /// Throws `NotFinite` that names the first infinite or NaN value inside the model for `input`.
-[[noreturn]] void fail_not_finite(const Model& model, const Questions& input);
+[[noreturn]] void fail_not_finite(const Model& model, const Batch& input);
 
 }  // namespace heed

@@ -12,16 +12,9 @@ Tensor exactly(const Linearised& map, const Tensor& x) {
 
 Tensor without_mean(const Tensor& x) { return x - mean(x, {-1}, true); }
 
-// Returns the unembedding of a model whose logits are linear in the final state, or null.
-const Unembedding* unembedding_of(const Model& model) {
-  if (const auto* decoder = std::get_if<LanguageModel>(&model)) return &decoder->unembedding;
-  if (const auto* answerer = std::get_if<WordAnswerer>(&model)) return &answerer->unembedding;
-  return nullptr;
-}
-
 }  // namespace
 
-TokenCircuits token_circuits(const SavedModel& model, const Ids& tokens, int layer, int head) {
+TokenCircuits token_circuits(const Model& model, const Ids& tokens, int layer, int head) {
   if (layer < 0 || layer >= model.layers() || head < 0 || head >= model.heads()) {
     no_such_head("token_circuits", layer, head, model.layers(), model.heads());
   }
@@ -43,8 +36,8 @@ TokenCircuits token_circuits(const SavedModel& model, const Ids& tokens, int lay
   const Tensor scores = matmul(concat(queries, 0), transpose(concat(keys, 0))) * block.attention.score_scale();
   result.attends = without_mean(scores);
 
-  const Unembedding* unembedding = unembedding_of(*model.network);
-  if (!unembedding) return result;
+  if (!model.head().is_linear()) return result;
+  const Unembedding& unembedding = *model.head().unembedding;
   Tensor written = exactly(block.attention.value_linearised(head).then(block.added_linearised()), x);
   if (const auto& norm = transformer.final_norm) {
     // The norm without its division: linearised where the deviation is 1.
@@ -52,7 +45,7 @@ TokenCircuits token_circuits(const SavedModel& model, const Ids& tokens, int lay
     for (std::size_t c = 0; c + 1 < at.size(); c += 2) at[c] = -1;
     written = norm->linearised(tensor({x.size(1)}, at, x.dtype())).linear(written);
   }
-  result.raises = without_mean(matmul(unembedding->compared(written), transpose(unembedding->weight)));
+  result.raises = without_mean(matmul(unembedding.compared(written), transpose(unembedding.weight)));
   return result;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-#include <heed/formats/saved_model.h>
+#include <heed/models/model.h>
 
 namespace heed {
 
@@ -17,6 +17,6 @@ struct TokenCircuits {
 };
 
 /// Computes both in the model's own type. Throws `Error` for a head or layer that the model lacks.
-TokenCircuits token_circuits(const SavedModel& model, const Ids& tokens, int layer, int head);
+TokenCircuits token_circuits(const Model& model, const Ids& tokens, int layer, int head);
 
 }  // namespace heed

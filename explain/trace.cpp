@@ -36,10 +36,10 @@ void check_weights_fit(const Transformer& transformer, const Ids& texts) {
       T, layers, heads, needed / gigabyte, memory / gigabyte);
 }
 
-Trace trace(const Model& model, const Questions& questions) {
+Trace trace(const Model& model, const Batch& batch) {
   const NoRecording unrecorded;
-  const Transformer& transformer = transformer_of(model);
-  check_weights_fit(transformer, questions.texts.tokens);
+  const Transformer& transformer = model.transformer();
+  check_weights_fit(transformer, batch.tokens);
   Trace result;
   result.layers.resize(transformer.blocks.size());
   const std::string scope = transformer.name.empty() ? "" : transformer.name + ".";
@@ -68,7 +68,7 @@ Trace trace(const Model& model, const Questions& questions) {
     const Hook hook([&](const std::string& name, const Tensor& value) {
       if (const auto place = places.find(name); place != places.end()) *place->second = value;
     });
-    result.logits = run(model, questions).logits;
+    result.logits = model.run(batch).logits;
   }
   for (std::size_t l = 0; l < result.layers.size(); ++l) {
     LayerTrace& layer = result.layers[l];

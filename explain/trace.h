@@ -36,7 +36,7 @@ struct Trace {
 void check_weights_fit(const Transformer& transformer, const Ids& texts);
 
 /// Runs the model on the questions and keeps all intermediate values. Throws `Error` as check_weights_fit() does.
-Trace trace(const Model& model, const Questions& questions);
+Trace trace(const Model& model, const Batch& batch);
 
 /// Returns the name by which hooks see a value of a layer's attention: Q, K, V, scores, weights, heads or output.
 std::string hook_name(const Transformer& transformer, int layer, const char* value);

@@ -44,9 +44,9 @@ bool is_gguf(const std::filesystem::path& path) {
   return std::string_view(first, sizeof first) == "GGUF";
 }
 
-SavedModel load_gguf(const std::filesystem::path& path, const Loading& loading) { return read_gguf(path, &loading); }
+Model load_gguf(const std::filesystem::path& path, const Loading& loading) { return read_gguf(path, &loading); }
 
-SavedModel read_gguf(const std::filesystem::path& path, const Loading* loading) {
+Model read_gguf(const std::filesystem::path& path, const Loading* loading) {
   GgufFile file(path);
   const Json config = config_of_gguf(file);
   const std::vector<GgufTensor> tensors = tensors_of_gguf(file, config);
@@ -68,7 +68,7 @@ SavedModel read_gguf(const std::filesystem::path& path, const Loading* loading) 
     return tensor.is_transposed ? transpose(values) : values;
   };
   ConfigReader json(config, file.path());
-  SavedModel model = load_pretrained(json, WeightFiles(entries, read), file.path(), loading);
+  Model model = load_pretrained(json, WeightFiles(entries, read), file.path(), loading);
   const std::string tokenizer = tokenizer_of_gguf(file);
   set_tokenizer(model, tokenizer.empty() ? std::nullopt : std::optional(tokenizer), file.path());
   model.pretrained_config = config.dump();

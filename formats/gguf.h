@@ -13,7 +13,7 @@ bool is_gguf(const std::filesystem::path& path);
 /// "gpt2" (byte-level BPE) and "llama" (SentencePiece's BPE). Throws `Error` that names every value and tensor that heed does not
 /// know. It allocates no more than the file's own tensors justify.
 ///
-///     const SavedModel model = load_gguf("SmolLM2-135M-Instruct.Q4_1.gguf");
-SavedModel load_gguf(const std::filesystem::path& path, const Loading& loading = {});
+///     const Model model = load_gguf("SmolLM2-135M-Instruct.Q4_1.gguf");
+Model load_gguf(const std::filesystem::path& path, const Loading& loading = {});
 
 }  // namespace heed

@@ -194,25 +194,22 @@ bool has_tensor(const Family& family, const WeightFiles& files, const std::strin
 // Returns the kind of model that the tensors make.
 ModelConfig kind_of(const Family& family, const PretrainedConfig& config, const WeightFiles& files) {
   if (has_tensor(family, files, "candidates.pointer.weight")) {
-    return CandidateChooserConfig{.transformer = config.transformer,
-                                  .or_none = has_tensor(family, files, "candidates.none"),
-                                  .numbered_sentences = false};
+    return candidate_chooser(config.transformer, has_tensor(family, files, "candidates.none"), false);
   }
   const bool is_classifier = std::ranges::any_of(files.entries(), [&](const WeightFiles::Entry& entry) {
     return is_of_other_head(plain_name(family, entry.stored.name));
   });
   if (config.transformer.causal) {
     const bool has_head = (config.logits.tied && !is_classifier) || has_tensor(family, files, "unembedding");
-    if (has_head) return LanguageModelConfig{.transformer = config.transformer, .logits = config.logits};
+    if (has_head) return language_model(config.transformer, config.logits);
   } else if (has_tensor(family, files, "transform.dense.weight") &&
              (!is_classifier || has_tensor(family, files, "output_bias"))) {  // ModernBERT's classifiers have the layer
-    return MaskedLanguageModelConfig{.transformer = config.transformer,
-                                     .logits = config.logits,
-                                     .transform = true,
-                                     .activation = config.head_activation,
-                                     .transform_bias = config.head_bias};
+    ModelConfig masked = masked_language_model(config.transformer, config.logits);
+    masked.activation = config.head_activation;
+    masked.transform_bias = config.head_bias;
+    return masked;
   }
-  return BareTransformerConfig{.transformer = config.transformer};
+  return bare_transformer(config.transformer);
 }
 
 // Returns the configuration of the text model if `text` is that of Gemma 3 with an image encoder (from 4B on). It leaves out keys
@@ -274,27 +271,29 @@ PretrainedConfig read_pretrained_config(const std::string& text, const std::stri
   return read_all(family_of(json), json);
 }
 
-SavedModel load_pretrained(ConfigReader& json, WeightFiles files, const std::string& source, const Loading* loading) {
+Model load_pretrained(ConfigReader& json, WeightFiles files, const std::string& source, const Loading* loading) {
   const NoRecording unrecorded;
   const Family& family = family_of(json);
   const PretrainedConfig config = read_all(family, json);
   const ModelConfig kind = kind_of(family, config, files);
-  SavedModel model{.queries = config.queries};
+  Model model;
+  model.queries = config.queries;
   try {
     check_size(kind, files.elements());
-    model.network = make_model(Scope(model.parameters, 0, DType::float32, Values::none), kind);
+    model.build(Scope(model.parameters, 0, DType::float32, Values::none), kind);
   } catch (const Error& error) {
     fail("{}: {}", json.source(), error.what());
   }
   if (!loading) return model;
-  auto values = Loader(family, transformer_of(kind), model.parameters, *loading).load(files, source);
+  auto values = Loader(family, kind.transformer, model.parameters, *loading).load(files, source);
   const auto take = [&](const std::string& name, const Shape&) { return std::move(values.at(name)); };
-  SavedModel loaded{.queries = config.queries};
-  loaded.network = make_model(Scope(loaded.parameters, DType::float32, take), kind);
+  Model loaded;
+  loaded.queries = config.queries;
+  loaded.build(Scope(loaded.parameters, DType::float32, take), kind);
   return loaded;
 }
 
-void set_tokenizer(SavedModel& model, const std::optional<std::string>& json, const std::string& source) {
+void set_tokenizer(Model& model, const std::optional<std::string>& json, const std::string& source) {
   const int vocabulary = model.transformer().config.vocabulary;
   if (!json) {
     for (int id = 0; id < vocabulary; ++id) model.vocabulary.add(fmt::format("<{}>", id));
@@ -338,13 +337,13 @@ bool can_be_kept(std::string_view name, std::string_view text) {
   }
 }
 
-SavedModel read_hugging_face(const fs::path& directory, const Loading* loading) {
+Model read_hugging_face(const fs::path& directory, const Loading* loading) {
   const fs::path config_file = directory / "config.json", tokenizer_file = directory / "tokenizer.json";
   const std::string config_text = text_config_of(read_file(config_file), config_file.string());
   ConfigReader json(config_text, config_file.string());
   family_of(json);  // throws for an unknown family before weights are read
   const bool mapped = loading && loading->mapped;
-  SavedModel model = load_pretrained(json, WeightFiles(directory, mapped), directory.string(), loading);
+  Model model = load_pretrained(json, WeightFiles(directory, mapped), directory.string(), loading);
   const bool has_tokenizer = fs::exists(fs::symlink_status(tokenizer_file));  // even a link that leads nowhere
   set_tokenizer(model, has_tokenizer ? std::optional(read_file(tokenizer_file)) : std::nullopt,
                 tokenizer_file.string());
@@ -369,7 +368,7 @@ SavedModel read_hugging_face(const fs::path& directory, const Loading* loading) 
   return model;
 }
 
-SavedModel load_hugging_face(const fs::path& directory, const Loading& loading) {
+Model load_hugging_face(const fs::path& directory, const Loading& loading) {
   return read_hugging_face(directory, &loading);
 }
 

@@ -22,21 +22,21 @@ std::filesystem::path hugging_face_directory(const std::filesystem::path& path);
 /// ModernBERT, RoBERTa, GPT-2, GPT-Neo, GPT-NeoX (Pythia), OPT, StarCoder2, StableLM, LLaMA, Arcee, Granite, SmolLM3,
 /// Mistral, Qwen2, Qwen3, OLMo 2 and 3, Phi-1 to 3, Gemma 1 to 3. F16 and BF16 weights become float32 unless `loading` maps them.
 ///
-/// A model without a head becomes a BareTransformer. With rotary embeddings of the types dynamic and longrope, heed
+/// A model without a head has HeadKind::none. With rotary embeddings of the types dynamic and longrope, heed
 /// reads texts up to the length from which on all frequencies would change. Throws `Error` that names every key of
 /// config.json that heed does not know or cannot compute, and every tensor that is missing, unknown or of another
 /// shape. It allocates no more than the files' own tensors justify.
 ///
-///     const SavedModel model = load_hugging_face("all-MiniLM-L6-v2");
-SavedModel load_hugging_face(const std::filesystem::path& directory, const Loading& loading = {});
+///     const Model model = load_hugging_face("all-MiniLM-L6-v2");
+Model load_hugging_face(const std::filesystem::path& directory, const Loading& loading = {});
 
 /// Writes config.json, model.safetensors and, when the model came with a tokenizer, tokenizer.json and
 /// tokenizer_config.json, so that `transformers` loads the model with equal logits. Returns the names of the files, sorted. A
-/// model of a Hugging Face directory gets its SavedModel::kept_files back. A pretrained model keeps its
+/// model of a Hugging Face directory gets its Model::kept_files back. A pretrained model keeps its
 /// configuration, except for the class of its head, and the type of its weights: what was not trained is bit-equal.
-/// Weights that were trained are float32. The head of a CandidateChooser is written as candidates.pointer.weight, (out,
+/// Weights that were trained are float32. The head for candidates is written as candidates.pointer.weight, (out,
 /// in), which load_hugging_face() reads and `transformers` leaves out. heed's own models are written as GPT-2, LLaMA,
 /// Qwen3 (normalised heads) or BERT (masked text), without a tokenizer; biases that they lack are 0. Throws `Error` when the model has another shape.
-std::vector<std::string> export_hugging_face(const SavedModel& model, const std::filesystem::path& directory);
+std::vector<std::string> export_hugging_face(const Model& model, const std::filesystem::path& directory);
 
 }  // namespace heed

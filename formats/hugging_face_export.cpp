@@ -40,10 +40,9 @@ Tensor stored_tensor(std::vector<Tensor> parameters, Layout layout, std::int64_t
 }
 
 // Returns all parameters under the names of the family. The first name of each parameter counts.
-NamedTensors named_by(const Family& family, const SavedModel& model) {
-  const auto* masked = std::get_if<MaskedLanguageModel>(&*model.network);
-  const bool is_untied = masked && !masked->config.logits.tied;
-  const std::string prefix = predicts_tokens(*model.network) ? family.prefixes[0] : "";
+NamedTensors named_by(const Family& family, const Model& model) {
+  const bool is_untied = model.head().fills_masks() && !model.config().logits.tied;
+  const std::string prefix = model.head().has_token_logits() ? family.prefixes[0] : "";
   NamedTensors tensors;
   std::unordered_set<std::string> done;
   for (const TensorName& names : family.tensors) {
@@ -91,8 +90,8 @@ bool is_exact(const NamedTensors& tensors, StoredAs type) {
 
 // Throws Error for a pretrained model that transformers lacks a class for: a decoder that was trained to see the tokens behind
 // each token, and OPT-350M without the layer before its logits.
-void check_class(const SavedModel& model, const Family& family) {
-  if (model.transformer().config.projected_tokens && !predicts_tokens(*model.network)) {
+void check_class(const Model& model, const Family& family) {
+  if (model.transformer().config.projected_tokens && !model.head().has_token_logits()) {
     fail("export: OPTModel of transformers needs project_out, which a model without logits lacks");
   }
   ConfigReader reader(parse_json(model.pretrained_config), "config.json");
@@ -103,29 +102,29 @@ void check_class(const SavedModel& model, const Family& family) {
 
 // Returns the class of transformers for a model with this head, or without one, given that of the pretrained model:
 // "BertModel" for "BertForMaskedLM".
-std::string architecture_of(const Model& network, const std::string& pretrained) {
+std::string architecture_of(const Model& model, const std::string& pretrained) {
   std::string family = pretrained;
   for (const char* head : {"For", "LMHead", "DoubleHeads"}) family = family.substr(0, family.find(head));
   if (family.ends_with("Model")) family.resize(family.size() - 5);
-  if (!predicts_tokens(network)) return family + (family == "Gemma3" ? "TextModel" : "Model");
-  if (std::holds_alternative<MaskedLanguageModel>(network)) return family + "ForMaskedLM";
+  if (!model.head().has_token_logits()) return family + (family == "Gemma3" ? "TextModel" : "Model");
+  if (model.head().fills_masks()) return family + "ForMaskedLM";
   if (family.ends_with("Text")) family.resize(family.size() - 4);  // Gemma3TextModel, Gemma3ForCausalLM
   return family + (family == "GPT2" ? "LMHeadModel" : "ForCausalLM");
 }
 
 // Names the class of the model's head in the configuration. Returns whether it was another one.
-bool set_architecture(Json& json, const Model& network) {
+bool set_architecture(Json& json, const Model& model) {
   const auto found = json.find("architectures");
   if (found == json.end() || !found->is_array() || found->empty() || !(*found)[0].is_string()) return false;
   const std::string before = (*found)[0];
-  const std::string after = architecture_of(network, before);
+  const std::string after = architecture_of(model, before);
   (*found)[0] = after;
   return after != before;
 }
 
 // Keeps the words asked about of a model that needs them. Returns whether the configuration had others.
-bool set_queries(Json& json, const SavedModel& model) {
-  const bool has_queries = std::holds_alternative<CandidateChooser>(*model.network) && !model.queries.empty();
+bool set_queries(Json& json, const Model& model) {
+  const bool has_queries = model.head().chooses_candidates() && !model.queries.empty();
   const Json before = json.value(queries_key, Json()), after = has_queries ? Json(model.queries) : Json();
   json.erase(queries_key);
   if (has_queries) json[queries_key] = after;
@@ -155,19 +154,19 @@ std::string tokenizer_config(const PretrainedTokenizer& tokenizer, const std::ve
 
 }  // namespace
 
-std::vector<std::string> export_hugging_face(const SavedModel& given, const fs::path& directory) {
+std::vector<std::string> export_hugging_face(const Model& given, const fs::path& directory) {
   const NoRecording unrecorded;
   const bool is_pretrained = !given.pretrained_config.empty();
-  SavedModel own;
+  Model own;
   if (!is_pretrained) own = with_parts_of_family(given);
-  const SavedModel& model = is_pretrained ? given : own;
+  const Model& model = is_pretrained ? given : own;
   Json json = is_pretrained ? parse_json(model.pretrained_config) : own_config(model);
   ConfigReader reader(json, "config.json");
   const Family& family = family_of(reader);
   if (is_pretrained) check_class(model, family);
   SafeTensors content{.tensors = named_by(family, model), .metadata = {{"format", "pt"}}};
   StoredAs type = is_pretrained ? stored_type(json) : StoredAs::as_it_is;
-  bool is_changed = !is_pretrained || set_architecture(json, *model.network);
+  bool is_changed = !is_pretrained || set_architecture(json, model);
   if (set_queries(json, model)) is_changed = true;
   if (!is_exact(content.tensors, type)) {  // it was trained in float32
     type = StoredAs::as_it_is;

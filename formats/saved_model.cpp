@@ -19,33 +19,15 @@
 
 namespace heed {
 
-bool can_be_narrower(const std::string& name, const Tensor& values) {
-  return values.rank() == 2 && values.dtype() != DType::float64 && name != "positions.weight";
-}
-
-SavedModel in_float64(const SavedModel& model) {
-  SavedModel exact = model;
-  exact.parameters = {};
-  const auto take = [&](const std::string& name, const Shape&) {
-    const Tensor& value = model.parameters[name];
-    if (can_be_narrower(name, value)) return value.alias();
-    Tensor copy(value.shape(), DType::float64);
-    copy.copy_from(value);
-    return copy;
-  };
-  exact.network = make_model(Scope(exact.parameters, DType::float64, take), config_of(*model.network));
-  return exact;
-}
-
-void check_saved(const SavedModel& model) {
-  if (!model.network) fail("saved model: expected a network, got none");
+void check_saved(const Model& model) {
+  if (!model.is_built()) fail("saved model: expected a network, got none");
   const std::int64_t words = model.transformer().config.vocabulary;
   if (words != model.vocabulary.size()) {
     fail("saved model: expected a vocabulary of {} words as in the network's configuration, got {}", words,
          model.vocabulary.size());
   }
   Parameters expected;
-  make_model(Scope(expected, 0, DType::float32, Values::none), config_of(*model.network));
+  Model(Scope(expected, 0, DType::float32, Values::none), model.config());
   std::vector<std::string> names, given;
   for (const auto& [name, value] : expected) names.push_back(fmt::format("{} {}", name, to_string(value.shape())));
   for (const auto& [name, value] : model.parameters)
@@ -59,8 +41,8 @@ void check_saved(const SavedModel& model) {
       first.in1 == names.end() ? "no more" : *first.in1, first.in2 == given.end() ? "no more" : *first.in2);
 }
 
-Description describe(const SavedModel& model) {
-  Description description{{"heed.model", format_json(to_json(config_of(*model.network)))},
+Description describe(const Model& model) {
+  Description description{{"heed.model", format_json(to_json(model.config()))},
                           {"heed.vocabulary", format_json(model.vocabulary.words())},
                           {"heed.queries", format_json(model.queries)},
                           {"heed.split", name_of(model.tokenizer.split())},
@@ -110,7 +92,7 @@ std::vector<std::string> models_in(const std::filesystem::path& directory) {
 
 bool is_pretrained(const std::filesystem::path& path) { return !hugging_face_directory(path).empty() || is_gguf(path); }
 
-void save_model(const std::filesystem::path& path, const SavedModel& model) {
+void save_model(const std::filesystem::path& path, const Model& model) {
   check_saved(model);
   write_safetensors(path, {.tensors = {model.parameters.begin(), model.parameters.end()}, .metadata = describe(model)});
 }
@@ -118,7 +100,7 @@ void save_model(const std::filesystem::path& path, const SavedModel& model) {
 namespace {
 
 // Reads a description. The network is made later, from `config`.
-SavedModel without_network(const Description& description, const std::string& source, ModelConfig& config) {
+Model without_network(const Description& description, const std::string& source, ModelConfig& config) {
   const auto metadata = [&](const char* name) -> const std::string& {
     const auto found = description.find(name);
     if (found == description.end()) {
@@ -142,7 +124,7 @@ SavedModel without_network(const Description& description, const std::string& so
   };
   const auto words = [](const std::string& text) { return parse_json(text).get<std::vector<std::string>>(); };
 
-  SavedModel model;
+  Model model;
   model.vocabulary = parsed("heed.vocabulary", [&](const std::string& text) { return Vocabulary(words(text)); });
   if (description.contains("heed.unknown")) {
     if (!model.vocabulary.contains(metadata("heed.unknown"))) {
@@ -226,14 +208,14 @@ void check_elements(const ModelConfig& config, double elements, const std::strin
 
 }  // namespace
 
-SavedModel described_model(const Description& description, const std::string& source) {
+Model described_model(const Description& description, const std::string& source) {
   ModelConfig config;
-  SavedModel model = without_network(description, source, config);
-  model.network = make_model(Scope(model.parameters, 0, DType::float32, Values::none), config);
+  Model model = without_network(description, source, config);
+  model.build(Scope(model.parameters, 0, DType::float32, Values::none), config);
   return model;
 }
 
-SavedModel read_description(const std::filesystem::path& path) {
+Model read_description(const std::filesystem::path& path) {
   if (const auto directory = hugging_face_directory(path); !directory.empty())
     return read_hugging_face(directory, nullptr);
   if (is_gguf(path)) return read_gguf(path, nullptr);
@@ -242,20 +224,15 @@ SavedModel read_description(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(named)) refuse_directory(named);
   const SafeTensorsFile content(named);
   ModelConfig config;
-  SavedModel model = without_network(content.metadata(), file, config);
+  Model model = without_network(content.metadata(), file, config);
   double elements = 0;
   for (const StoredTensor& stored : content.tensors()) elements += elements_of(stored.shape);
   check_elements(config, elements, file);
-  model.network = make_model(Scope(model.parameters, 0, DType::float32, Values::none), config);
+  model.build(Scope(model.parameters, 0, DType::float32, Values::none), config);
   return model;
 }
 
-const Transformer& SavedModel::transformer() const {
-  if (!network) fail("SavedModel: the network is missing");
-  return transformer_of(*network);
-}
-
-SavedModel load_model(const std::filesystem::path& path, const Loading& loading) {
+Model load_model(const std::filesystem::path& path, const Loading& loading) {
   if (const auto directory = hugging_face_directory(path); !directory.empty())
     return load_hugging_face(directory, loading);
   if (is_gguf(path)) return load_gguf(path, loading);
@@ -264,11 +241,11 @@ SavedModel load_model(const std::filesystem::path& path, const Loading& loading)
   if (std::filesystem::is_directory(named)) refuse_directory(named);
   const SafeTensors content = read_safetensors(named);
   ModelConfig config;
-  SavedModel model = without_network(content.metadata, file, config);
+  Model model = without_network(content.metadata, file, config);
   double elements = 0;
   for (const auto& [name, values] : content.tensors) elements += elements_of(values.shape());
   check_elements(config, elements, file);
-  model.network = make_model(Scope(model.parameters, 0, DType::float32, Values::zeros), config);
+  model.build(Scope(model.parameters, 0, DType::float32, Values::zeros), config);
   model.parameters.load(content.tensors, file);
   for (const auto& [name, parameter] : model.parameters) check_finite(name, parameter, file);
   return model;

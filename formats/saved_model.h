@@ -1,46 +1,16 @@
 #pragma once
-#include <heed/data/vocabulary.h>
 #include <heed/models/model.h>
-#include <heed/tokenizers/tokenize.h>
 
 #include <filesystem>
 #include <functional>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace heed {
 
-/// A model with all that it takes to read a text with it.
-struct SavedModel {
-  Parameters parameters{};
-  std::optional<Model> network{};  ///< of these parameters
-  Vocabulary vocabulary{};
-  Tokenizer tokenizer{};
-  std::vector<std::string> queries{};  ///< words asked about in training
-  std::int64_t step = 0;
-  std::string pretrained_config{};         ///< config.json of the pretrained model that it was; else empty
-  std::vector<std::int32_t> end_tokens{};  ///< ids of the tokens with which a generated text ends; empty: none
-  /// Texts of files beside a pretrained config.json that export_hugging_face() writes again, by name: tokenizer_config.json,
-  /// special_tokens_map.json, chat_template.jinja and generation_config.json.
-  std::map<std::string, std::string> kept_files{};
-
-  /// Returns the model's transformer. Throws `Error` without a network.
-  const Transformer& transformer() const;
-  /// Returns the number of layers.
-  int layers() const { return transformer().config.layers; }
-  /// Returns the number of query heads per layer.
-  int heads() const { return transformer().config.heads(); }
-};
-
-/// Returns the model in float64, for sums whose terms cancel. It shares the matrices of `model`, which products widen, and
-/// copies vectors and positions.
-SavedModel in_float64(const SavedModel& model);
-
 /// Throws `Error` when load_model() could not read what save_model() would write: the network is missing, or the vocabulary
 /// or the parameters are not those of its configuration.
-void check_saved(const SavedModel& model);
+void check_saved(const Model& model);
 
 /// Writes a model to a safetensors file that describes itself: all parameters, and in the metadata
 ///
@@ -55,10 +25,10 @@ void check_saved(const SavedModel& model);
 ///     heed.pretrained  config.json of a pretrained model
 ///     heed.end_tokens  JSON: ids of the tokens with which a generated text ends
 ///     heed.step        training step
-///     heed.NAME        text of the file NAME of `kept_files`, such as heed.tokenizer_config.json
+///     heed.NAME        text of the file NAME of Model::kept_files, such as heed.tokenizer_config.json
 ///
 /// The file appears whole or not at all. Throws as check_saved() does, and `FileError`.
-void save_model(const std::filesystem::path& path, const SavedModel& model);
+void save_model(const std::filesystem::path& path, const Model& model);
 
 /// How a model is loaded.
 struct Loading {
@@ -80,7 +50,7 @@ std::vector<std::string> models_in(const std::filesystem::path& directory);
 /// Reads a model that save_model() wrote, that of a run directory, or a pretrained one (load_hugging_face(), load_gguf()). Throws
 /// `Error` when the file is not one or holds a value that is not finite. It allocates no more than the file's own tensors
 /// justify.
-SavedModel load_model(const std::filesystem::path& path, const Loading& loading = {});
+Model load_model(const std::filesystem::path& path, const Loading& loading = {});
 
 /// Returns the training step of the model in a file without reading its parameters; 0 where load_model() would throw.
 std::int64_t saved_step(const std::filesystem::path& path);

@@ -1,10 +1,10 @@
 #pragma once
-#include "inspect/continuation.h"
 #include "inspect/progress.h"
 #include "run/internal/program.h"
 #include "views/view.h"
 
 #include <heed/distributed/communicator.h>
+#include <heed/models/generate.h>
 
 #include <cxxopts.hpp>
 #include <fmt/format.h>

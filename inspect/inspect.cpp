@@ -1,5 +1,6 @@
 #include "inspect/command.h"
 #include "run/internal/program.h"
+#include "views/terminal_text.h"
 
 #include <algorithm>
 #include <cerrno>

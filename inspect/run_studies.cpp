@@ -34,7 +34,7 @@ std::vector<fs::path> models_of(const fs::path& run) {
   return files;
 }
 
-SavedModel model_of_run(const fs::path& run) {
+Model model_of_run(const fs::path& run) {
   if (!fs::is_directory(run)) fail("{}: is a single file; inspect match needs run directories", run.string());
   if (!fs::exists(model_path(run))) fail("{}: is missing; has the run been saved?", model_path(run).string());
   return load_model(model_path(run));
@@ -80,7 +80,7 @@ std::vector<Example> read_held_out(const fs::path& run) {
   return read_jsonl(file);
 }
 
-Causes causes(const SavedModel& model, const fs::path& run, const StudyOptions& options, Heads among) {
+Causes causes(const Model& model, const fs::path& run, const StudyOptions& options, Heads among) {
   const std::vector<Example> held_out = read_held_out(run);
   const Dump dump = last_dump(run);
   check_same_model(dump, model, dump_path(run, dump.step).string());
@@ -90,7 +90,7 @@ Causes causes(const SavedModel& model, const fs::path& run, const StudyOptions& 
     if (takes_apart) watched.push_back(question(sentence));
   }
   Causes result = causes(model, held_out, watched, options, among);
-  if (!takes_apart && !std::holds_alternative<CandidateChooser>(*model.network)) {
+  if (!takes_apart && !model.head().chooses_candidates()) {
     result.left_out.emplace_back(
         "Watched sentences are kept as whole words, but the model reads pieces of words, so no logit is attributed.");
   }
@@ -123,7 +123,7 @@ MatchedHeads match_heads(const std::vector<fs::path>& runs, const StudyOptions& 
   return result;
 }
 
-std::vector<Example> report_sentences(const SavedModel& model, const fs::path& run, const std::string& file) {
+std::vector<Example> report_sentences(const Model& model, const fs::path& run, const std::string& file) {
   std::vector<Example> examples =
       file.empty() ? read_held_out(run) : cut_all(read_all_candidates(file), model.tokenizer);
   name_candidates(examples);

@@ -15,7 +15,7 @@ std::vector<Example> read_held_out(const std::filesystem::path& run);
 
 /// Measures the causes of the answers to the held-out sentences of the run of `model`, and attributes the answers to the
 /// watched sentences of its last snapshot. Throws Error if the sentences are missing or belong to another model.
-Causes causes(const SavedModel& model, const std::filesystem::path& run, const StudyOptions& options = {},
+Causes causes(const Model& model, const std::filesystem::path& run, const StudyOptions& options = {},
               Heads among = {-1, -1});
 
 /// Measures the history of a run that keeps its models (dump.weights). Throws Error if the run kept none.
@@ -27,7 +27,7 @@ MatchedHeads match_heads(const std::vector<std::filesystem::path>& runs, const S
 
 /// Reads the sentences of `file` (formats/datasets/candidates.h), tokenised for the model. Without a file, returns the held-out
 /// sentences of the run.
-std::vector<Example> report_sentences(const SavedModel& model, const std::filesystem::path& run,
+std::vector<Example> report_sentences(const Model& model, const std::filesystem::path& run,
                                       const std::string& file = "");
 
 }  // namespace heed

@@ -1,88 +1,145 @@
+#include <heed/autograd/ops.h>
 #include <heed/models/model.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace heed {
+namespace {
 
-Model make_model(Scope scope, const ModelConfig& config) {
-  struct Maker {
-    Scope scope;
-    Model operator()(const WordAnswererConfig& c) const { return WordAnswerer(scope, c); }
-    Model operator()(const CandidateChooserConfig& c) const { return CandidateChooser(scope, c); }
-    Model operator()(const LanguageModelConfig& c) const { return LanguageModel(scope, c); }
-    Model operator()(const MaskedLanguageModelConfig& c) const { return MaskedLanguageModel(scope, c); }
-    Model operator()(const BareTransformerConfig& c) const { return BareTransformer(scope, c); }
-  };
-  return std::visit(Maker{scope}, config);
+// Returns the deviations of the first embeddings: length 1 for models whose logits are products with them at that length.
+EmbeddingInit embedding_init(const ModelConfig& config) {
+  if (config.head != HeadKind::word && config.head != HeadKind::candidate) return {};
+  return {.tokens = 1 / std::sqrt(config.transformer.d_model()), .positions = 1, .segments = 1};
 }
 
-const Transformer& transformer_of(const Model& model) {
-  return std::visit([](const auto& m) -> const Transformer& { return m.transformer; }, model);
+// Returns the mean cross-entropy of `labels`, (B, T) or (B T): logits (B, T, vocabulary) -> ().
+Tensor token_loss(const Tensor& logits, const Ids& labels) {
+  return cross_entropy(labels.shape().rank() == 1 ? reshape(logits, {-1, logits.size(2)}) : logits, labels);
 }
 
-const TransformerConfig& transformer_of(const ModelConfig& config) {
-  return std::visit([](const auto& c) -> const TransformerConfig& { return c.transformer; }, config);
-}
-
-ModelConfig config_of(const Model& model) {
-  return std::visit([](const auto& m) -> ModelConfig { return m.config; }, model);
-}
-
-Answers answer(const Model& model, const Questions& questions, Compute compute, Weights weights, const Dropout& drop) {
-  check_has_answers(model);
-  return std::visit([&](const auto& m) { return m.answer(questions, compute, weights, drop); }, model);
-}
-
-Answers run(const Model& model, const Questions& questions, Compute compute, Weights weights) {
-  return std::visit([&](const auto& m) { return m.answer(questions, compute, weights); }, model);
-}
-
-Questions questions(const Batch& batch) {
-  return {.texts = {.tokens = batch.tokens, .lengths = batch.lengths, .segments = batch.sentences},
-          .query = batch.query,
-          .candidates = batch.candidates};
-}
-
-Tensor loss(const Model& model, const TrainingBatch& batch, const Dropout& drop) {
-  const auto* examples = std::get_if<Batch>(&batch);
-  const auto* windows = std::get_if<Windows>(&batch);
-  const auto* decoder = std::get_if<LanguageModel>(&model);
-  const auto* encoder = std::get_if<MaskedLanguageModel>(&model);
-  if (windows && decoder) return decoder->loss(windows->tokens, windows->next, drop);
-  if (windows && encoder) return encoder->loss({windows->tokens}, windows->next, drop);
-  if (windows || decoder || encoder) {
-    fail("loss: a {} learns from {}, got {}", std::visit([](const auto& m) { return m.config.kind; }, model),
-         windows ? "examples with questions" : "windows of a text",
-         windows ? "windows of a text" : "examples with questions");
+// Returns the same for hidden tokens. Logits of other tokens are not computed. states (B, T, d_model) -> ()
+Tensor masked_token_loss(const OutputHead& head, const Tensor& states, const Ids& masked) {
+  if (masked.numel() != states.numel() / states.size(2)) {
+    fail("MaskedLanguageModel: expected {} labels, got {}", states.numel() / states.size(2), masked.numel());
   }
-  const Answers answers = answer(model, questions(*examples), Compute::query, Weights::no, drop);
-  return cross_entropy(answers.logits, right_answers(model, *examples));
+  std::vector<std::int32_t> places, labels;
+  for (std::int64_t i = 0; i < masked.numel(); ++i) {
+    if (masked[i] < 0) continue;
+    places.push_back(static_cast<std::int32_t>(i));
+    labels.push_back(masked[i]);
+  }
+  if (labels.empty()) return token_loss(head.token_logits(states), masked);
+  const Shape count{std::ssize(labels)};
+  const Tensor hidden = index_select(reshape(states, {-1, states.size(2)}), Ids(count, std::move(places)));
+  return cross_entropy(head.token_logits(hidden), Ids(count, std::move(labels)));
 }
 
-bool has_answers(const Model& model) { return !std::holds_alternative<BareTransformer>(model); }
+}  // namespace
 
-void check_has_answers(const Model& model) {
-  if (!has_answers(model)) fail("the model lacks a head: it shows states and attention, but gives no answers");
+void Model::build(Scope scope, const ModelConfig& config) {
+  Transformer transformer(scope, config.transformer, embedding_init(config));
+  OutputHead head(scope, transformer, config);
+  network_ = std::make_shared<const Network>(std::move(transformer), std::move(head));
+  parameters = scope.parameters();
 }
 
-Tensor token_logits(const Model& model, const Ids& tokens) {
-  if (const auto* decoder = std::get_if<LanguageModel>(&model)) return (*decoder)(tokens);
-  if (const auto* encoder = std::get_if<MaskedLanguageModel>(&model)) return (*encoder)({tokens});
-  fail("token_logits: a {} predicts no tokens", std::visit([](const auto& m) { return m.config.kind; }, model));
+const Model::Network& Model::network() const {
+  if (!network_) fail("Model: the network is missing");
+  return *network_;
 }
 
-Ids right_answers(const Model& model, const Batch& batch) {
-  const auto* chooser = std::get_if<CandidateChooser>(&model);
-  if (!chooser) return batch.answer;
+Tensor Model::logits(const Batch& batch, const Dropout& drop) const {
+  check_has_head(*this);
+  if (batch.query.numel() > 0) return run(batch, {.drop = drop}).logits;
+  if (!head().has_token_logits()) {
+    fail("Model::logits: a {} has no logits at each token, only at the query of a question", name_of(config().head));
+  }
+  return head().token_logits(transformer()(batch, Weights::no, drop).output);
+}
+
+Tensor Model::loss(const Batch& batch, const Dropout& drop) const {
+  const bool is_text = batch.targets.numel() > 0;
+  if (is_text ? !head().has_token_logits() : head().has_token_logits()) {
+    const char *const questions = "examples with questions", *const windows = "windows of a text";
+    fail("loss: a {} learns from {}, got {}", name_of(config().head), is_text ? questions : windows,
+         is_text ? windows : questions);
+  }
+  if (is_text && head().fills_masks()) {
+    return masked_token_loss(head(), transformer()(batch, Weights::no, drop).output, batch.targets);
+  }
+  if (is_text) return token_loss(logits({.tokens = batch.tokens}, drop), batch.targets);
+  check_has_head(*this);
+  return cross_entropy(run(batch, {.compute = Compute::query, .drop = drop}).logits, labels(batch));
+}
+
+ModelOutput Model::run(const Batch& batch, const RunOptions& options) const {
+  const Transformer& t = transformer();
+  const Dropout& drop = options.drop;
+  const LayerInput input = options.from ? *options.from : LayerInput{0, drop.with(drop.embedding, t.embed(batch))};
+  const Mask mask = t.mask_of(batch);
+  Hidden hidden;
+  if (options.compute == Compute::query) {
+    hidden = t.at(batch.query, input.residual, mask, options.weights, drop, input.layer);
+  } else {
+    hidden = t(input.residual, mask, options.weights, drop, input.layer);
+    hidden.output = select_rows(hidden.output, batch.query);
+  }
+  Hook::show(t.name, "at_query", hidden.output);
+  return {head().answer_logits(hidden, batch.candidates), std::move(hidden.weights)};
+}
+
+Ids Model::labels(const Batch& batch) const {
+  if (batch.targets.numel() > 0) return batch.targets;
+  if (!head().chooses_candidates()) return batch.answer;
   if (batch.candidates.numel() == 0) fail("the model chooses among candidates; expected examples with candidates");
-  const auto none = chooser->config.or_none ? static_cast<std::int32_t>(batch.candidates.shape()[1]) : -1;
+  const auto none = config().or_none ? static_cast<std::int32_t>(batch.candidates.shape()[1]) : -1;
   std::vector<std::int32_t> right;
   for (std::int64_t b = 0; b < batch.chosen.numel(); ++b)
     right.push_back(batch.chosen[b] >= 0 ? batch.chosen[b] : none);
   return Ids(batch.chosen.shape(), std::move(right));
 }
 
-Linearised logit_linearised(const Model& model, const AnswerPoint& point, int index) {
-  check_has_answers(model);
-  return std::visit([&](const auto& m) { return m.logit_linearised(point, index); }, model);
+std::int64_t Model::predictions(const Batch& batch) const {
+  const Ids all = labels(batch);
+  return std::count_if(all.data(), all.data() + all.numel(), [](std::int32_t label) { return label >= 0; });
+}
+
+Tensor Model::append(const Ids& tokens, Cache& cache) const {
+  if (!head().generates()) fail("Model::append: a {} does not predict the next token", name_of(config().head));
+  const std::int64_t read = length(cache);
+  const Tensor states = transformer().append(tokens, cache);
+  const std::int64_t B = states.size(0), T = states.size(1), d = states.size(2);
+  try {
+    return head().token_logits(reshape(slice(states, 1, T - 1, T), {B, d}));
+  } catch (...) {
+    truncate(cache, read);
+    throw;
+  }
+}
+
+void check_has_head(const Model& model) {
+  if (!model.head().exists()) {
+    fail("the model lacks a head: it shows states and attention, but gives no answers");
+  }
+}
+
+bool can_be_narrower(const std::string& name, const Tensor& values) {
+  return values.rank() == 2 && values.dtype() != DType::float64 && name != "positions.weight";
+}
+
+Model in_float64(const Model& model) {
+  Model exact = model;
+  exact.parameters = {};
+  const auto take = [&](const std::string& name, const Shape&) {
+    const Tensor& value = model.parameters[name];
+    if (can_be_narrower(name, value)) return value.alias();
+    Tensor copy(value.shape(), DType::float64);
+    copy.copy_from(value);
+    return copy;
+  };
+  exact.build(Scope(exact.parameters, DType::float64, take), model.config());
+  return exact;
 }
 
 }  // namespace heed

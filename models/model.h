@@ -1,52 +1,116 @@
 #pragma once
-#include <heed/data/task.h>
-#include <heed/models/bare_transformer.h>
-#include <heed/models/candidate_chooser.h>
-#include <heed/models/language_model.h>
-#include <heed/models/masked_language_model.h>
-#include <heed/models/word_answerer.h>
+#include <heed/data/batch.h>
+#include <heed/data/vocabulary.h>
+#include <heed/models/head.h>
+#include <heed/tokenizers/tokenize.h>
 
-#include <variant>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace heed {
 
-/// Any model, for programs that read the kind of the model from its file.
+/// The input of one layer, which an earlier run computed.
+struct LayerInput {
+  int layer = 0;    ///< from 0
+  Tensor residual;  ///< (B, T, d_model)
+};
+
+/// The tokens that a model computes in its last layer: all, or only the query of each text, if the result is the same.
+enum class Compute { all, query };
+
+/// How a model runs.
+struct RunOptions {
+  Compute compute = Compute::all;
+  Weights weights = Weights::no;
+  Dropout drop{};
+  std::optional<LayerInput> from{};  ///< the first layer to compute, and its input
+};
+
+/// What a model computes for a batch of questions.
+struct ModelOutput {
+  Tensor logits;                  ///< (B, number of answers)
+  std::vector<Tensor> weights{};  ///< per layer (B, heads, T, T), or (B, heads, T) for the query alone; on request
+};
+
+/// A model: a network, which is a transformer and a head, and all that it takes to read texts with it. `head()` says what the model
+/// can do. save_model() and load_model() of formats/saved_model.h write and read it, question() and encode() of models/reading.h
+/// turn texts into examples and batches, generate() of models/generate.h continues a text, and trace() of explain/trace.h shows
+/// what one pass computed.
 ///
-///     const Tensor logits = answer(model, questions).logits;
-///     if (const auto* decoder = std::get_if<LanguageModel>(&model)) ...
-using Model = std::variant<WordAnswerer, CandidateChooser, LanguageModel, MaskedLanguageModel, BareTransformer>;
-/// The configuration of any model.
-using ModelConfig = std::variant<WordAnswererConfig, CandidateChooserConfig, LanguageModelConfig,
-                                 MaskedLanguageModelConfig, BareTransformerConfig>;
+///     ModelConfig config = language_model(gpt2(2, 4, 64));
+///     config.transformer.vocabulary = 256, config.transformer.max_length = 128;
+///     const Model model(config);
+///     const Tensor logits = model.logits({.tokens = tokens});               // (B, T) -> (B, T, 256)
+///     const Tensor loss = model.loss({.tokens = tokens, .targets = next});  // ()
+class Model {
+ public:
+  /// Has no network: build() makes one.
+  Model() = default;
+  /// Makes a network whose parameters are drawn from `seed`.
+  explicit Model(const ModelConfig& config, std::uint64_t seed = 1) { build(Scope(parameters, seed), config); }
+  /// Makes a network in `scope`, and shares the scope's parameters.
+  Model(Scope scope, const ModelConfig& config) { build(scope, config); }
+  /// Makes the network in `scope`, in place of the model's own, and shares the scope's parameters.
+  void build(Scope scope, const ModelConfig& config);
 
-/// Makes the model that a configuration describes.
-Model make_model(Scope scope, const ModelConfig& config);
+  Parameters parameters{};
+  Vocabulary vocabulary{};
+  Tokenizer tokenizer{};
+  std::vector<std::string> queries{};  ///< words asked about in training
+  std::int64_t step = 0;
+  std::string pretrained_config{};         ///< config.json of the pretrained model that it was; else empty
+  std::vector<std::int32_t> end_tokens{};  ///< ids of the tokens with which a generated text ends; empty: none
+  /// Texts of files beside a pretrained config.json that export_hugging_face() writes again, by name: tokenizer_config.json,
+  /// special_tokens_map.json, chat_template.jinja and generation_config.json.
+  std::map<std::string, std::string> kept_files{};
 
-/// Returns the questions of a batch of examples.
-Questions questions(const Batch& batch);
+  /// Returns whether the model has a network.
+  bool is_built() const { return network_ != nullptr; }
+  /// Return parts of the network. Throw `Error` without one.
+  const ModelConfig& config() const { return head().config; }
+  const Transformer& transformer() const { return network().transformer; }  ///< embeddings and blocks
+  const OutputHead& head() const { return network().head; }                 ///< what the model predicts
+  int layers() const { return transformer().config.layers; }                ///< the number of layers
+  int heads() const { return transformer().config.heads(); }                ///< the number of query heads per layer
 
-/// Return the transformer, the configuration or the answers of any model.
-const Transformer& transformer_of(const Model& model);
-const TransformerConfig& transformer_of(const ModelConfig& config);  ///< that of the configuration
-ModelConfig config_of(const Model& model);                           ///< the configuration of a model
-/// Throws `Error` for a model without a head, which cannot answer.
-Answers answer(const Model& model, const Questions& questions, Compute compute = Compute::all,
-               Weights weights = Weights::no, const Dropout& drop = {});
-/// Runs the model as answer() does. A model without a head gives its weights, and logits (B, 0).
-Answers run(const Model& model, const Questions& questions, Compute compute = Compute::all,
-            Weights weights = Weights::no);
-/// Returns the mean cross-entropy of the answers to examples, or of the tokens of windows. Throws `Error` for examples when
-/// the model predicts tokens, and for windows when it answers questions.
-Tensor loss(const Model& model, const TrainingBatch& batch, const Dropout& drop = {});
-/// Returns whether the model can answer. A BareTransformer cannot.
-bool has_answers(const Model& model);
-/// Throws `Error` when the model cannot answer.
-void check_has_answers(const Model& model);
-/// Returns the logits at every token of a model that predicts tokens: (B, T) -> (B, T, vocabulary). Throws `Error` for others.
-Tensor token_logits(const Model& model, const Ids& tokens);
-/// Returns the index of the logit of each correct answer (B); -1 if no logit represents it.
-Ids right_answers(const Model& model, const Batch& batch);
-/// The map from the state at the query to logit `index`, linearised at `point`.
-Linearised logit_linearised(const Model& model, const AnswerPoint& point, int index);
+  /// Returns logits: those of the answers at each query, (B, answers), or at every token of texts without queries, (B, T,
+  /// vocabulary). Throws `Error` for a model that has none.
+  Tensor logits(const Batch& batch, const Dropout& drop = {}) const;
+  /// Returns the mean cross-entropy of the answers, or of the tokens, that have a label: (). Throws `Error` for questions when the
+  /// model predicts tokens, and for texts without questions when it answers them.
+  Tensor loss(const Batch& batch, const Dropout& drop = {}) const;
+  /// Runs the model on questions. A model without a head gives its weights, and logits (B, 0). Hooks see the states at the
+  /// queries as at_query.
+  ModelOutput run(const Batch& batch, const RunOptions& options = {}) const;
+  /// Returns the index of the logit of each correct answer, (B), or each token to predict; -1 where no logit represents it.
+  Ids labels(const Batch& batch) const;
+  /// Returns the number of predictions of which loss() is the mean: answers and tokens that have a label.
+  std::int64_t predictions(const Batch& batch) const;
+  /// Appends tokens (B, T) to those of `cache` and returns the logits of the token after the last: (B, vocabulary). The cache is
+  /// as before when it throws. Throws `Error` for a model that predicts no next token.
+  Tensor append(const Ids& tokens, Cache& cache) const;
+
+ private:
+  struct Network {
+    Transformer transformer;
+    OutputHead head;
+  };
+  const Network& network() const;
+  std::shared_ptr<const Network> network_{};
+};
+
+/// Throws `Error` when the model has no head, and so cannot answer.
+void check_has_head(const Model& model);
+
+/// Returns the model in float64, for sums whose terms cancel. It shares the matrices of `model`, which products widen, and
+/// copies vectors and positions.
+Model in_float64(const Model& model);
+
+/// Returns whether a model can compute with the values of the parameter `name` in a wider type than theirs without a copy: it
+/// multiplies by them or looks up rows. False for float64, which is the widest, and for positions, which are added.
+bool can_be_narrower(const std::string& name, const Tensor& values);
 
 }  // namespace heed

@@ -14,18 +14,18 @@ namespace {
 
 // Returns whether segments are sentences, not token types.
 bool reads_sentences(const Model& model) {
-  if (transformer_of(model).config.segments == 0 || !has_answers(model) || predicts_tokens(model)) return false;
-  const auto* chooser = std::get_if<CandidateChooser>(&model);
-  return !chooser || chooser->config.numbered_sentences;
+  const OutputHead& head = model.head();
+  if (model.transformer().config.segments == 0 || !head.exists() || head.has_token_logits()) return false;
+  return !head.chooses_candidates() || model.config().numbered_sentences;
 }
 
-[[noreturn]] void fail_without_query(const SavedModel& model) {
+[[noreturn]] void fail_without_query(const Model& model) {
   if (model.queries.empty()) fail("the model lacks query words; name the word to ask about with --query");
   fail("the sentence contains none of the model's query words ({}); choose one with --query", listed(model.queries));
 }
 
 // Brackets mark the candidates. The query is searched in the text without brackets.
-Example question_with_candidates(const SavedModel& model, std::string_view text, const std::string& query) {
+Example question_with_candidates(const Model& model, std::string_view text, const std::string& query) {
   MarkedText marked = without_brackets(checked_utf8(text, "sentence"));
   if (marked.candidates.empty()) {
     fail("the model chooses among candidates; mark them with brackets: The [trophy] doesn't fit in [the suitcase] ...");
@@ -41,7 +41,7 @@ Example question_with_candidates(const SavedModel& model, std::string_view text,
     fail_without_query(model);
   }
   Example example = cut(marked, model.tokenizer);
-  if (reads_sentences(*model.network)) example.sentences = sentence_numbers(example.tokens);
+  if (reads_sentences(model)) example.sentences = sentence_numbers(example.tokens);
   return example;
 }
 
@@ -82,7 +82,7 @@ static std::vector<std::string> tokens_with_masks(const Tokenizer& tokenizer, st
 }
 
 // Returns the name of the mask among the model's tokens: <mask>, or the name that its own tokenizer has for it.
-static std::string mask_of(const SavedModel& model) {
+static std::string mask_of(const Model& model) {
   const auto& pretrained = model.tokenizer.pretrained();
   if (!pretrained) return mask_token;
   if (!pretrained->special().mask) {
@@ -95,9 +95,9 @@ static std::string mask_of(const SavedModel& model) {
 
 // Returns a text for a masked language model in which every mask has the model's own name: <mask> and [MASK] both hide a token,
 // unless the other name is a token, too. Also renames the mask in `query`.
-static std::string with_own_masks(const SavedModel& model, std::string_view read, std::string& query) {
+static std::string with_own_masks(const Model& model, std::string_view read, std::string& query) {
   std::string text(read);
-  if (!std::holds_alternative<MaskedLanguageModel>(*model.network)) return text;
+  if (!model.head().fills_masks()) return text;
   const auto& pretrained = model.tokenizer.pretrained();
   for (const std::string_view other : {std::string_view(mask_token), std::string_view("[MASK]")}) {
     const bool is_token =
@@ -113,8 +113,8 @@ static std::string with_own_masks(const SavedModel& model, std::string_view read
 }
 
 // Returns the tokens of a text whose masks have the model's own name.
-static std::vector<std::string> tokens_of(const SavedModel& model, std::string_view text) {
-  const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model.network);
+static std::vector<std::string> tokens_of(const Model& model, std::string_view text) {
+  const bool is_masked = model.head().fills_masks();
   return is_masked && !model.tokenizer.pretrained() ? tokens_with_masks(model.tokenizer, text) : model.tokenizer(text);
 }
 
@@ -150,8 +150,8 @@ void check_positions(const TransformerConfig& config, const std::vector<std::int
 }
 
 // Returns the question for a model that has a tokenizer of its own.
-static Example pretrained_question(const SavedModel& model, std::string_view read, const std::string& query) {
-  const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model.network);
+static Example pretrained_question(const Model& model, std::string_view read, const std::string& query) {
+  const bool is_masked = model.head().fills_masks();
   std::string sought = query;
   const std::string text = with_own_masks(model, checked_utf8(read, "sentence"), sought);
   Example example;
@@ -173,25 +173,25 @@ static Example pretrained_question(const SavedModel& model, std::string_view rea
   const auto mask = is_masked ? model.tokenizer.pretrained()->special().mask : std::nullopt;
   if (const int at = mask ? last_index_of(model.vocabulary.word(*mask), example.tokens) : -1; at >= 0) {
     example.query = at;
-  } else if (is_masked || !has_answers(*model.network)) {  // the last token of the text, not [SEP]
+  } else if (is_masked || !model.head().exists()) {  // the last token of the text, not [SEP]
     const int behind = static_cast<int>(model.tokenizer.pretrained()->behind().size());
     example.query = std::max(0, example.query - behind);
   }
   return example;
 }
 
-void check_tokenizer(const SavedModel& model) {
+void check_tokenizer(const Model& model) {
   if (model.pretrained_config.empty() || model.tokenizer.pretrained()) return;
   fail(
       "the model lacks a tokenizer, so it cannot read text. In a directory, tokenizer.json is missing: "
       "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) writes one. A GGUF file needs tokenizer.ggml.model");
 }
 
-TextBatch encode(const SavedModel& model, const std::vector<std::string>& texts) {
+Batch encode(const Model& model, const std::vector<std::string>& texts) {
   check_tokenizer(model);
   if (texts.empty()) fail("encode: expected at least one text");
   const TransformerConfig& config = model.transformer().config;
-  const bool has_sentences = !model.tokenizer.pretrained() && reads_sentences(*model.network);
+  const bool has_sentences = !model.tokenizer.pretrained() && reads_sentences(model);
   std::vector<Example> examples;
   for (const std::string& text : texts) {
     std::string none;
@@ -207,7 +207,8 @@ TextBatch encode(const SavedModel& model, const std::vector<std::string>& texts)
     }
     examples.push_back(std::move(example));
   }
-  TextBatch batch = questions(NumberedExamples(examples, model.vocabulary).batch(0, std::ssize(examples))).texts;
+  Batch read = NumberedExamples(examples, model.vocabulary).batch(0, std::ssize(examples));
+  const Batch batch{.tokens = read.tokens, .lengths = std::move(read.lengths), .segments = read.segments};
   for (std::int64_t b = 0; b < batch.tokens.size(0); ++b) {
     const std::int32_t* const row = batch.tokens.data() + b * batch.tokens.size(1);
     check_positions(config, {row, row + batch.lengths[static_cast<std::size_t>(b)]});
@@ -215,12 +216,12 @@ TextBatch encode(const SavedModel& model, const std::vector<std::string>& texts)
   return batch;
 }
 
-Example question(const SavedModel& model, std::string_view text, const std::string& query) {
-  if (std::holds_alternative<CandidateChooser>(*model.network)) return question_with_candidates(model, text, query);
+Example question(const Model& model, std::string_view text, const std::string& query) {
+  if (model.head().chooses_candidates()) return question_with_candidates(model, text, query);
   if (model.tokenizer.pretrained()) return pretrained_question(model, text, query);
   check_tokenizer(model);
   Example example;
-  const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model.network);
+  const bool is_masked = model.head().fills_masks();
   const std::string_view read = is_of_texts_alone(model.tokenizer.split()) ? text : checked_utf8(text, "sentence");
   std::string sought = query;
   example.tokens = tokens_of(model, with_own_masks(model, read, sought));
@@ -229,7 +230,7 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
     example.query = last_index_of(mask_token, example.tokens);
     if (example.query >= 0) return example;
   }
-  if (sought.empty() && (predicts_tokens(*model.network) || !has_answers(*model.network))) {
+  if (sought.empty() && (model.head().has_token_logits() || !model.head().exists())) {
     example.query = static_cast<int>(example.tokens.size()) - 1;
     return example;
   }
@@ -258,8 +259,9 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
   return example;
 }
 
-Questions questions(const Model& model, const Vocabulary& vocabulary, const Example& example) {
-  const TransformerConfig& config = transformer_of(model).config;
+Batch batch_of(const Model& model, const Example& example) {
+  const TransformerConfig& config = model.transformer().config;
+  const Vocabulary& vocabulary = model.vocabulary;
   const int T = static_cast<int>(example.tokens.size());
   if (T == 0) fail("expected a text of at least one token, got none");
   if (example.query < 0 || example.query >= T) fail("expected a query from 0 to {}, got {}", T - 1, example.query);
@@ -281,15 +283,15 @@ Questions questions(const Model& model, const Vocabulary& vocabulary, const Exam
     fail("not among the {} {} that the model knows: {}", vocabulary.size(), name_of_entries(vocabulary),
          listed(unknown));
   }
-  if (T > config.max_length && predicts_tokens(model)) {
+  if (T > config.max_length && model.head().has_token_logits()) {
     fail("the text has {} tokens; the model sees {} at once", T, config.max_length);
   }
   const Positions positions = config.positions;
   if ((positions == Positions::learned || positions == Positions::rotary) && T > config.max_length) {
     fail("the text has {} tokens; the model has positions for {}", T, config.max_length);
   }
-  Questions input{.texts = {.tokens = Ids({1, T}, tokens), .lengths = {T}}, .query = Ids({1}, {example.query})};
-  if (std::holds_alternative<CandidateChooser>(model)) {
+  Batch input{.tokens = Ids({1, T}, tokens), .lengths = {T}, .query = Ids({1}, {example.query})};
+  if (model.head().chooses_candidates()) {
     if (example.candidates.empty()) {
       fail(
           "the model chooses among candidates; mark them with brackets: The [trophy] doesn't fit in [the suitcase] "
@@ -311,33 +313,30 @@ Questions questions(const Model& model, const Vocabulary& vocabulary, const Exam
     if (most > config.segments) {
       fail("the text has {} sentences; the model reads up to {}", most, config.segments);
     }
-    input.texts.segments = Ids({1, T}, {example.sentences.begin(), example.sentences.end()});
+    input.segments = Ids({1, T}, {example.sentences.begin(), example.sentences.end()});
   }
   return input;
 }
 
-int right_answer(const Model& model, const Vocabulary& vocabulary, const Example& example) {
-  check_has_answers(model);
-  if (const auto* chooser = std::get_if<CandidateChooser>(&model)) {
+int right_answer(const Model& model, const Example& example) {
+  check_has_head(model);
+  if (model.head().chooses_candidates()) {
     if (example.chosen >= 0) return example.chosen;
-    return chooser->config.or_none ? static_cast<int>(example.candidates.size()) : -1;
+    return model.config().or_none ? static_cast<int>(example.candidates.size()) : -1;
   }
+  const Vocabulary& vocabulary = model.vocabulary;
   return vocabulary.unknown() && !vocabulary.contains(example.answer) ? -1 : vocabulary[example.answer];
 }
 
-std::string answer_text(const Model& model, const Vocabulary& vocabulary, const Example& example, int index) {
-  check_has_answers(model);
-  if (!std::holds_alternative<CandidateChooser>(model)) return vocabulary.word(index);
+std::string answer_text(const Model& model, const Example& example, int index) {
+  check_has_head(model);
+  if (!model.head().chooses_candidates()) return model.vocabulary.word(index);
   if (index >= std::ssize(example.candidates)) return "(none)";
   return text_of(example, example.candidates[static_cast<std::size_t>(index)]);
 }
 
-bool predicts_tokens(const Model& model) {
-  return std::holds_alternative<LanguageModel>(model) || std::holds_alternative<MaskedLanguageModel>(model);
-}
+bool holds_spaces(const Model& model) { return model.tokenizer.is_of_text() && !model.tokenizer.pretrained(); }
 
-bool holds_spaces(const SavedModel& model) { return model.tokenizer.is_of_text() && !model.tokenizer.pretrained(); }
-
-bool reads_pieces(const SavedModel& model) { return model.tokenizer.subwords() && !predicts_tokens(*model.network); }
+bool reads_pieces(const Model& model) { return model.tokenizer.subwords() && !model.head().has_token_logits(); }
 
 }  // namespace heed

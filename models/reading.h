@@ -1,5 +1,6 @@
 #pragma once
-#include <heed/formats/saved_model.h>
+#include <heed/data/task.h>
+#include <heed/models/model.h>
 
 #include <string>
 #include <string_view>
@@ -9,33 +10,33 @@ namespace heed {
 /// Turns `text` into a question for the model. The question is asked at the last token `query`. With an empty `query` a
 /// language model and a model without a head are asked at the last token, a masked language model at the last `<mask>` or
 /// `[MASK]`, others at the last token among model.queries. A text of several sentences ends with the question, for models that count
-/// sentences. Brackets mark the candidates for a CandidateChooser. Throws `Error` when the text has no such token.
-Example question(const SavedModel& model, std::string_view text, const std::string& query = "");
+/// sentences. Brackets mark the candidates for a model that chooses among candidates. Throws `Error` when the text has no such token.
+Example question(const Model& model, std::string_view text, const std::string& query = "");
 
 /// Returns texts as a batch for the model's transformer, one per row, with the tokens that its template adds ([CLS], [SEP]).
 /// Short ones are padded, and sentences are numbered as by question(). Throws `Error` for a text that is empty, longer than the
 /// model's maximum or of too many sentences, for unknown words, and for a pretrained model without a tokenizer.
 ///
-///     const TextBatch texts = encode(model, {"The animal was tired.", "The street was wide."});
+///     const Batch texts = encode(model, {"The animal was tired.", "The street was wide."});
 ///     const Tensor states = model.transformer()(texts).output;   // (2, T, d_model)
-TextBatch encode(const SavedModel& model, const std::vector<std::string>& texts);
+Batch encode(const Model& model, const std::vector<std::string>& texts);
 
 /// Throws `Error` for a pretrained model that came without a tokenizer.
-void check_tokenizer(const SavedModel& model);
+void check_tokenizer(const Model& model);
 
 /// Throws `Error` when ids of a text hold the padding of a model with RoBERTa's positions, which do not count it.
 void check_positions(const TransformerConfig& config, const std::vector<std::int32_t>& tokens);
 
-/// Returns one example as a batch. A text without sentence numbers is one sentence. Throws `Error` when it is longer than the
+/// Returns the question of one example as a batch. A text without sentence numbers is one sentence. Throws `Error` when it is longer than the
 /// model's maximum or holds unknown words.
-Questions questions(const Model& model, const Vocabulary& vocabulary, const Example& example);
+Batch batch_of(const Model& model, const Example& example);
 
 /// Returns the index of the logit of the correct answer: a word, a candidate, or the index after the candidates for
 /// "none of them"; -1 if no logit represents it.
-int right_answer(const Model& model, const Vocabulary& vocabulary, const Example& example);
+int right_answer(const Model& model, const Example& example);
 
 /// Returns the text of answer `index`: a word, the words of a candidate, or "(none)".
-std::string answer_text(const Model& model, const Vocabulary& vocabulary, const Example& example, int index);
+std::string answer_text(const Model& model, const Example& example, int index);
 
 /// Returns whether one of `tokens` contains `word` among other characters, in a script without spaces: "它" in "因为它太累了".
 bool is_run_together(const std::string& word, const std::vector<std::string>& tokens);
@@ -46,14 +47,11 @@ int last_token_of(const std::string& word, const PretrainedTokenizer& tokenizer,
 /// Returns the index of each token's sentence, counted back from the last sentence.
 std::vector<int> sentence_numbers(const std::vector<std::string>& tokens);
 
-/// Returns whether the model predicts tokens of a text (next or masked ones) instead of answering questions.
-bool predicts_tokens(const Model& model);
-
 /// Returns whether the model's tokens hold the spaces of a text, as those of a language model trained by heed do.
-bool holds_spaces(const SavedModel& model);
+bool holds_spaces(const Model& model);
 
 /// Returns whether the model answers questions about sentences and uses subwords. Its attention is then shown for whole
 /// words.
-bool reads_pieces(const SavedModel& model);
+bool reads_pieces(const Model& model);
 
 }  // namespace heed

@@ -115,13 +115,7 @@ Transformer::Transformer(Scope scope, const TransformerConfig& given, const Embe
   }
 }
 
-Ids TextBatch::segments_or_zero() const {
-  if (segments.numel() == 0) return Ids(tokens.shape(), std::vector<std::int32_t>(tokens.numel()));
-  if (segments.shape() == tokens.shape()) return segments;
-  fail("Transformer: expected segments {}, got {}", to_string(tokens.shape()), to_string(segments.shape()));
-}
-
-Tensor Transformer::embed(const TextBatch& texts, std::int64_t first) const {
+Tensor Transformer::embed(const Batch& texts, std::int64_t first) const {
   const LayerScope scope(name);
   const Shape& size = texts.tokens.shape();
   if (size.rank() == 2 && size[1] == 0)
@@ -161,13 +155,13 @@ Tensor Transformer::input_of(const Tensor& x, const Dropout& drop, int layer) co
   return drop.with(drop.embedding, embedded(x, {}, 0));
 }
 
-Mask Transformer::mask_of(const TextBatch& texts) const {
+Mask Transformer::mask_of(const Batch& texts) const {
   if (config.causal) return Mask::causal();  // padding comes after each token, so the causal mask hides it
   if (texts.lengths.empty()) return {};
   return Mask::padding(texts.lengths, static_cast<int>(texts.tokens.shape()[1]));
 }
 
-Hidden Transformer::operator()(const TextBatch& texts, Weights weights, const Dropout& drop) const {
+Hidden Transformer::operator()(const Batch& texts, Weights weights, const Dropout& drop) const {
   return (*this)(drop.with(drop.embedding, embed(texts)), mask_of(texts), weights, drop);
 }
 
@@ -193,7 +187,7 @@ Hidden Transformer::operator()(const Tensor& input, const Mask& shown, Weights w
   return hidden;
 }
 
-Hidden Transformer::at(const Ids& query, const TextBatch& texts, Weights weights, const Dropout& drop) const {
+Hidden Transformer::at(const Ids& query, const Batch& texts, Weights weights, const Dropout& drop) const {
   return at(query, drop.with(drop.embedding, embed(texts)), mask_of(texts), weights, drop);
 }
 
@@ -232,7 +226,7 @@ Tensor Transformer::append(const Ids& tokens, Cache& cache) const {
   if (read + T > config.max_length) {
     fail("Transformer::append: expected at most max_length {} tokens, got {} after {}", config.max_length, T, read);
   }
-  Tensor x = embed({tokens}, read);
+  Tensor x = embed({.tokens = tokens}, read);
   cache.resize(blocks.size());
   try {
     for (std::size_t layer = 0; layer < blocks.size(); ++layer) x = blocks[layer].append(x, cache[layer]);

@@ -1,4 +1,5 @@
 #pragma once
+#include <heed/data/batch.h>
 #include <heed/nn/block.h>
 
 #include <optional>
@@ -94,15 +95,6 @@ struct EmbeddingInit {
   double tokens = 0.02, positions = 0.02, segments = 0.02;
 };
 
-/// B texts of at most T tokens, padded with any id.
-struct TextBatch {
-  Ids tokens;                  ///< (B, T)
-  std::vector<int> lengths{};  ///< (B); empty: T each
-  Ids segments{};              ///< (B, T) if config.segments > 0; empty: all 0
-  /// Returns segments, or zeros if empty. Throws `Error` when they are not (B, T).
-  Ids segments_or_zero() const;
-};
-
 /// Hidden states of a Transformer.
 struct Hidden {
   Tensor output;                ///< (B, T, d_model), or (B, d_model) from at()
@@ -116,7 +108,7 @@ struct Hidden {
 ///     TransformerConfig config = gpt2(12, 12, 768);
 ///     config.vocabulary = 50257, config.max_length = 1024;
 ///     const Transformer transformer(Scope(parameters, 1), config);
-///     const Tensor states = transformer({tokens}).output;   // (B, T) -> (B, T, 768)
+///     const Tensor states = transformer({.tokens = tokens}).output;   // (B, T) -> (B, T, 768)
 ///
 /// If config.vocabulary is 0, call it with vectors (B, T, embedded) in place of the token embeddings, such as patches of an
 /// image. Positions, the norm and the projection are applied to them as to embeddings.
@@ -136,15 +128,15 @@ struct Transformer {
   Transformer(Scope scope, const TransformerConfig& config, const EmbeddingInit& init = {});
 
   /// Returns the input of the first layer for tokens that follow `first` others: (B, T, d_model).
-  Tensor embed(const TextBatch& texts, std::int64_t first = 0) const;
+  Tensor embed(const Batch& texts, std::int64_t first = 0) const;
   /// Runs the whole model.
-  Hidden operator()(const TextBatch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
+  Hidden operator()(const Batch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
   /// Runs the blocks from `first_layer` on, whose input is x (B, T, d_model): of the first layer, the result of embed(). Without a
   /// vocabulary, x of the first layer is the vectors (B, T, embedded). A causal model is causal whatever the mask.
   Hidden operator()(const Tensor& x, const Mask& mask, Weights weights = Weights::no, const Dropout& drop = {},
                     int first_layer = 0) const;
   /// Computes only token query[b] of each text b in the last layer, if mask and positions allow it.
-  Hidden at(const Ids& query, const TextBatch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
+  Hidden at(const Ids& query, const Batch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
   /// Does the same from the input x of `first_layer`, as above.
   Hidden at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights = Weights::no,
             const Dropout& drop = {}, int first_layer = 0) const;
@@ -153,7 +145,7 @@ struct Transformer {
   /// recorded.
   Tensor append(const Ids& tokens, Cache& cache) const;
   /// Returns the mask of a batch: causal, or its padding mask.
-  Mask mask_of(const TextBatch& texts) const;
+  Mask mask_of(const Batch& texts) const;
 
  private:
   std::span<const TransformerBlock> blocks_from(int layer) const;

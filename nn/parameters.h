@@ -135,6 +135,8 @@ class Scope {
 
   /// Makes a parameter. Throws Error for a size that is not positive, and for an existing name.
   Parameter parameter(const std::string& name, const Shape& shape, Init init) const;
+  /// Returns the store of the parameters made here.
+  const Parameters& parameters() const { return *parameters_; }
   /// Returns the dtype of the parameters made here.
   DType dtype() const { return dtype_; }
   /// Returns the name without the trailing dot: "encoder.0".

@@ -205,7 +205,7 @@ Dump last_dump(const std::filesystem::path& run) {
   return read_dump(dump_path(run, steps.back()));
 }
 
-void check_same_model(const Dump& dump, const SavedModel& model, const std::string& file) {
+void check_same_model(const Dump& dump, const Model& model, const std::string& file) {
   const int layers = model.layers(), heads = model.heads();
   for (const SentenceAttention& sentence : dump.sentences) {
     for (const Tensor& weights : sentence.layers) {

@@ -47,6 +47,6 @@ std::vector<std::int64_t> dumped_model_steps(const std::filesystem::path& run);
 Dump last_dump(const std::filesystem::path& run);
 
 /// Throws `Error` with the name `file` unless its dump matches the layers, heads and words of `model`.
-void check_same_model(const Dump& dump, const SavedModel& model, const std::string& file);
+void check_same_model(const Dump& dump, const Model& model, const std::string& file);
 
 }  // namespace heed

@@ -51,17 +51,6 @@ Metrics metrics_of(const Json& line) {
 
 }  // namespace
 
-std::optional<Evaluation::BestHead> Evaluation::best_head() const {
-  std::optional<BestHead> best;
-  for (std::size_t layer = 0; layer < antecedent_weight.size(); ++layer) {
-    for (std::size_t head = 0; head < antecedent_weight[layer].size(); ++head) {
-      const double weight = antecedent_weight[layer][head];
-      if (weight > (best ? best->weight : -1)) best = {layer, head, weight};
-    }
-  }
-  return best;
-}
-
 std::string to_line(const Metrics& m) {
   Json line{{"step", m.step},
             {"train_loss", m.train_loss},

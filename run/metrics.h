@@ -1,32 +1,12 @@
 #pragma once
+#include <heed/explain/evaluation.h>
+
 #include <cstdint>
 #include <filesystem>
-#include <limits>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace heed {
-
-/// Accuracy and loss of a model on a set of examples. NaN means unknown.
-struct Evaluation {
-  static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  double loss = unknown;           ///< mean cross-entropy in nats
-  double accuracy = unknown;       ///< share of correct answers
-  double twin_accuracy = unknown;  ///< share of minimal pairs with two correct answers
-  /// For models that predict tokens: e^loss, and bits per byte of the held-out text.
-  double perplexity = unknown, bits_per_byte = unknown;
-  /// Mean attention weight from the query to the antecedent, [layer][head], over the examples with an antecedent.
-  std::vector<std::vector<double>> antecedent_weight{};
-
-  /// The head with the largest weight on the antecedent.
-  struct BestHead {
-    std::size_t layer, head;  ///< from 0
-    double weight;
-  };
-  /// Returns the head with the largest antecedent_weight, or nullopt when all are unknown.
-  std::optional<BestHead> best_head() const;
-};
 
 /// A line of metrics.jsonl: the state of a run after `step` steps.
 struct Metrics {

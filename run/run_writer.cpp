@@ -8,19 +8,19 @@
 
 namespace heed {
 
-RunWriter::RunWriter(const std::filesystem::path& path, const SavedModel& model, std::vector<Example> watched,
+RunWriter::RunWriter(const std::filesystem::path& path, const Model& model, std::vector<Example> watched,
                      const std::vector<Example>& held_out, KeepModels keep)
     : model_(model), keep_(keep), watched_(std::move(watched)) {
   check_saved(model_);
   model_.step = -1;
   for (const std::vector<Example>* examples : {&std::as_const(watched_), &held_out}) {
-    for (const Example& example : *examples) questions(*model_.network, model_.vocabulary, example);
+    for (const Example& example : *examples) batch_of(model_, example);
   }
   for (const Example& example : held_out) {
     if (example.answer.empty() && example.candidates.empty()) {
       fail("RunWriter: held-out example {} lacks its answer", &example - held_out.data());
     }
-    right_answer(*model_.network, model_.vocabulary, example);
+    right_answer(model_, example);
   }
   for (const Example& example : watched_) {
     const std::string& query = example.tokens[static_cast<std::size_t>(example.query)];
@@ -43,7 +43,7 @@ void RunWriter::write(const Metrics& metrics) {
   }
   Dump dump{.step = metrics.step, .sentences = {}};
   for (const Example& example : watched_) {
-    dump.sentences.push_back(attend(*model_.network, model_.vocabulary, example));
+    dump.sentences.push_back(attend(model_, example));
   }
   model_.step = metrics.step;
   if (!watched_.empty()) write_dump(path_, dump);

@@ -10,7 +10,8 @@ enum class KeepModels { no, yes };
 
 /// Writes a run that `inspect` opens, from your own training loop.
 ///
-///     SavedModel saved{.parameters = parameters, .network = model, .vocabulary = Vocabulary(words)};
+///     Model saved(Scope(parameters, 1), config);
+///     saved.vocabulary = Vocabulary(words);
 ///     RunWriter run("runs/mine", saved, {question(saved, "The cat slept because it was tired")});
 ///     for (int step = 1; step <= 1000; ++step) {
 ///       ...
@@ -22,7 +23,7 @@ class RunWriter {
   /// that the loop trains. write() computes the attention of the `watched` examples; `inspect causes` asks the
   /// `held_out` ones, which need an answer. Throws `Error`, and leaves no directory, when check_saved() does, when the
   /// model cannot read an example, and when write_jsonl() refuses the held-out ones.
-  RunWriter(const std::filesystem::path& path, const SavedModel& model, std::vector<Example> watched,
+  RunWriter(const std::filesystem::path& path, const Model& model, std::vector<Example> watched,
             const std::vector<Example>& held_out = {}, KeepModels keep = KeepModels::no);
 
   /// Returns the directory that was made.
@@ -33,7 +34,7 @@ class RunWriter {
   void write(const Metrics& metrics);
 
  private:
-  SavedModel model_;
+  Model model_;
   KeepModels keep_;
   std::vector<Example> watched_;
   std::filesystem::path path_;

@@ -59,7 +59,7 @@ class PretrainedTokenizer {
   /// "<unused ID>".
   std::vector<std::string> tokens(int rows) const;
 
-  /// Ids of tokens with a meaning, as far as the file tells. A generated text ends with SavedModel::end_tokens, which can
+  /// Ids of tokens with a meaning, as far as the file tells. A generated text ends with Model::end_tokens, which can
   /// differ from `eos`.
   struct Special {
     std::optional<int> cls, sep, mask, pad, unk, bos, eos;

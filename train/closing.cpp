@@ -1,4 +1,3 @@
-#include "inspect/continuation.h"
 #include "inspect/known_answers.h"
 #include "run/internal/baselines.h"
 #include "run/internal/program.h"
@@ -6,11 +5,13 @@
 #include "train/report.h"
 #include "views/induction_view.h"
 #include "views/sentence_text.h"
+#include "views/terminal_text.h"
 #include "views/written_tokens.h"
 
 #include <heed/explain/studies/report.h>
 #include <heed/files/file.h>
 #include <heed/files/utf8.h>
+#include <heed/models/generate.h>
 
 #include <fmt/format.h>
 
@@ -103,25 +104,25 @@ std::string induction_heads(const BeforeAndAfter& table, const RunDirectory& run
 std::string sample_text(const Experiment& e, const std::filesystem::path& file, const Terminal& terminal) {
   constexpr int lines = 5;
   constexpr std::chrono::seconds longest{3};  // a large model writes less
-  const Continuation asked{.begin = e.model.tokenizer.join(e.task.held_out[0].tokens),
-                           .tokens = lines * terminal.width,
-                           .sampling = {.temperature = 0.8},
-                           .seed = e.config.seed};
+  const Generation asked{.prompt = e.model.tokenizer.join(e.task.held_out[0].tokens),
+                         .tokens = lines * terminal.width,
+                         .sampling = {.temperature = 0.8},
+                         .seed = e.config.seed};
   const auto start = std::chrono::steady_clock::now();
   std::string all;
-  continue_text(load_model(file), asked, [&](std::string_view piece) {
+  generate(load_model(file), asked, [&](std::string_view piece) {
     all += piece;
     return std::chrono::steady_clock::now() - start < longest;
   });
   TerminalText safe;
   std::string text;
-  std::istringstream written(safe.add(std::string_view(all).substr(std::min(asked.begin.size(), all.size()))));
+  std::istringstream written(safe.add(std::string_view(all).substr(std::min(asked.prompt.size(), all.size()))));
   for (std::string line; std::getline(written, line);) text += paragraph("  " + line, terminal, 2);
   std::size_t end = 0;
   for (int line = 0; line < lines && end < text.size(); ++line) end = text.find('\n', end) + 1;
   text.resize(end);
   std::string on_one_line;
-  for (const char c : asked.begin) on_one_line += c == '\n' ? "↵" : std::string(1, c);
+  for (const char c : asked.prompt) on_one_line += c == '\n' ? "↵" : std::string(1, c);
   return "\n" +
          paragraph(fmt::format("Sampled at temperature {} after the held-out text \"{}\":", asked.sampling.temperature,
                                excerpt(on_one_line, 32)),
@@ -153,7 +154,7 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
   if (e.task.corpus) {
     const std::filesystem::path model = ended_early.empty() ? run.path() : best_model_path(run.path());
     const bool is_induction = e.config.data.kind == TaskKind::induction;
-    const bool writes = std::holds_alternative<LanguageModel>(*e.model.network) && e.model.tokenizer.is_of_text();
+    const bool writes = e.model.head().generates() && e.model.tokenizer.is_of_text();
     return ended_early + language_figures(table) + (is_induction ? induction_heads(table, run, terminal) : "") +
            (writes ? sample_text(e, ended_early.empty() ? model_path(run.path()) : model, terminal) : "") + "\n" +
            look + (is_induction ? command_line("Scores by step", "induction " + shell_word(run.path())) : "") +
@@ -183,8 +184,7 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
                                  [](const Evaluation& v) { return percent(v.twin_accuracy); })) +
          table.row("weight on the antecedent, best head", [](const Evaluation& v) { return best_head_text(v); }) +
          (has_relations(e.task.held_out)
-              ? "\n" +
-                    relations_table(evaluate_relations(*e.model.network, e.model.vocabulary, e.task.held_out), terminal)
+              ? "\n" + relations_table(evaluate_relations(e.model, e.task.held_out), terminal)
               : "") +
          report_of(e, run, terminal) + "\n" + look;
 }

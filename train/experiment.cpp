@@ -1,10 +1,9 @@
 #include "train/experiment.h"
 
 #include "train/config/pretrained.h"
-#include "train/evaluation.h"
 
+#include <heed/explain/evaluation.h>
 #include <heed/formats/datasets/candidates.h>
-#include <heed/models/predictions.h>
 
 #include <algorithm>
 #include <cmath>
@@ -44,7 +43,7 @@ void check_answers(Answer answer, const std::vector<Example>& examples, const ch
 // Throws Error for a set without any answer that the model can give: the mean loss over its answers does not exist.
 void check_some_answers(const Model& model, const NumberedExamples& examples, const char* set) {
   for (std::int64_t i = 0; i < examples.size(); ++i) {
-    if (predictions(model, examples.batch(i, i + 1)) > 0) return;
+    if (model.predictions(examples.batch(i, i + 1)) > 0) return;
   }
   fail(
       "the {} has {}, but no answer that the model can give; expected at least one whose word is in the training set, "
@@ -66,13 +65,13 @@ void check_length(const Task& task, const TransformerConfig& model, const Config
 }
 
 // Returns the last token of a word of the sentence; -1 when the sentence lacks the word.
-int token_of(const std::string& word, const SavedModel& model, const std::string& text, const Example& example) {
+int token_of(const std::string& word, const Model& model, const std::string& text, const Example& example) {
   if (!model.tokenizer.pretrained()) return index_of(word, example.tokens);
   const std::string plain = example.candidates.empty() ? text : without_brackets(text).text;
   return last_token_of(word, *model.tokenizer.pretrained(), plain);
 }
 
-Example watched_sentence(const WatchedSentence& sentence, const SavedModel& model) {
+Example watched_sentence(const WatchedSentence& sentence, const Model& model) {
   Example example = question(model, sentence.text, sentence.query);
   example.antecedent = token_of(sentence.antecedent, model, sentence.text, example);
   example.answer = sentence.antecedent;
@@ -83,7 +82,7 @@ Example watched_sentence(const WatchedSentence& sentence, const SavedModel& mode
   return example;
 }
 
-std::vector<Example> watched_sentences(const Config& config, const SavedModel& model, const Task& task) {
+std::vector<Example> watched_sentences(const Config& config, const Model& model, const Task& task) {
   const bool is_own = !config.watched.empty();
   const std::size_t held_out = std::min(task.held_out.size(), static_cast<std::size_t>(config.dump.sentences));
   std::vector<Example> result;
@@ -91,7 +90,7 @@ std::vector<Example> watched_sentences(const Config& config, const SavedModel& m
   for (std::size_t i = 0; i < (is_own ? config.watched.size() : held_out); ++i) {
     try {
       result.push_back(is_own ? watched_sentence(config.watched[i], model) : task.held_out[i]);
-      questions(*model.network, model.vocabulary, result.back());
+      batch_of(model, result.back());
     } catch (const Error& error) {
       mistakes.push_back(fmt::format("probes: sentence {}: {}", i + 1, error.what()));
     }
@@ -122,20 +121,18 @@ ModelConfig model_config(const Config& config, const Task& task) {
   LogitsConfig logits{.tied = config.logits == Logits::tied, .soft_cap = config.logit_cap};
   if (task.corpus && task.corpus->mask >= 0) {
     logits.bias = Bias::yes;
-    return MaskedLanguageModelConfig{transformer, logits};
+    return masked_language_model(transformer, logits);
   }
   if (task.corpus) {
     transformer.causal = true;
-    return LanguageModelConfig{transformer, logits};
+    return language_model(transformer, logits);
   }
   // Token embeddings have length about 1 in the logits, and sqrt(d_model) times that at the input of the encoder
   // (Vaswani et al. 2017, section 3.4), so that a token outweighs the first values that layers add to it.
   transformer.embedding_scale = std::sqrt(transformer.d_model());
-  if (config.answer != Answer::word) {
-    return CandidateChooserConfig{transformer, config.answer == Answer::candidate_or_none};
-  }
+  if (config.answer != Answer::word) return candidate_chooser(transformer, config.answer == Answer::candidate_or_none);
   logits.bias = Bias::yes;
-  return WordAnswererConfig{transformer, logits};
+  return word_answerer(transformer, logits);
 }
 
 }  // namespace
@@ -174,15 +171,15 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
   e.model.tokenizer = e.task.tokenizer;
   e.model.queries = words_asked_about(e.task.train, e.task.tokenizer);
   const ModelConfig model = continued ? *continued : model_config(config, e.task);
-  if (continued) check_length(e.task, transformer_of(model), config);
+  if (continued) check_length(e.task, model.transformer, config);
   const auto make = [&](Values with) {
     e.model.parameters = Parameters();
-    e.model.network = make_model(Scope(e.model.parameters, config.seed, dtype, with), model);
+    e.model.build(Scope(e.model.parameters, config.seed, dtype, with), model);
   };
   make(Values::none);
   if (!e.task.corpus) {
-    check_some_answers(*e.model.network, e.examples, "training set");
-    check_some_answers(*e.model.network, e.held_out, "held-out set");
+    check_some_answers(e.model, e.examples, "training set");
+    check_some_answers(e.model, e.held_out, "held-out set");
   }
   e.memory = memory_need(config, e.task, e.model.parameters.numel());
   if (values == Values::drawn) {
@@ -206,7 +203,7 @@ void check_memory(const Experiment& e, int processes, int on_host) {
   check_memory(need, limit, longest_sentence(e.config, e.task, e.model.parameters.numel(), limit));
 }
 
-TrainingBatch training_batch(const Experiment& experiment, std::int64_t step) {
+Batch training_batch(const Experiment& experiment, std::int64_t step) {
   const Random random = Random(experiment.config.seed).stream("batches");
   const int B = experiment.config.train.batch_size;
   if (experiment.task.corpus) return training_windows(*experiment.task.corpus, B, step, random);
@@ -215,10 +212,10 @@ TrainingBatch training_batch(const Experiment& experiment, std::int64_t step) {
 }
 
 Evaluation evaluate(const Experiment& e, const BetweenBatches& between, const GradientReducer& reducer) {
-  if (!e.task.corpus) return evaluate(*e.model.network, e.held_out, between, reducer);
-  Evaluation result = evaluate(*e.model.network, *e.task.corpus, between, reducer);
+  if (!e.task.corpus) return evaluate(e.model, e.held_out, between, reducer);
+  Evaluation result = evaluate(e.model, *e.task.corpus, between, reducer);
   if (std::ranges::any_of(e.task.held_out, [](const Example& piece) { return piece.antecedent >= 0; })) {
-    result.antecedent_weight = evaluate(*e.model.network, e.held_out, between, reducer).antecedent_weight;
+    result.antecedent_weight = evaluate(e.model, e.held_out, between, reducer).antecedent_weight;
   }
   return result;
 }

@@ -1,11 +1,11 @@
 #pragma once
 #include "run/metrics.h"
 #include "train/config/config.h"
-#include "train/evaluation.h"
 #include "train/memory.h"
 #include "train/warm_start.h"
 
 #include <heed/data/task.h>
+#include <heed/explain/evaluation.h>
 #include <heed/models/reading.h>
 #include <heed/optim/optimizer.h>
 #include <heed/optim/schedule.h>
@@ -17,7 +17,7 @@ struct Experiment {
   Config config;
   TokenizedTask task;
   NumberedExamples examples, held_out;  // task.train and task.held_out as numbers
-  SavedModel model;
+  Model model;
   std::vector<Example> watched;
   std::optional<WarmStart> begun_from;
   MemoryNeed memory;
@@ -39,7 +39,7 @@ Experiment make_experiment(const Config& config, DType dtype = DType::float32, R
 void check_memory(const Experiment& experiment, int processes = 1, int on_host = 1);
 
 /// Returns the examples, or the windows, of training step `step` (from 0).
-TrainingBatch training_batch(const Experiment& experiment, std::int64_t step);
+Batch training_batch(const Experiment& experiment, std::int64_t step);
 
 /// Evaluates on the held-out set. For a corpus whose pieces have antecedents, the result includes the weights on them.
 Evaluation evaluate(const Experiment& experiment, const BetweenBatches& between = {},

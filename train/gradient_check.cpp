@@ -183,14 +183,14 @@ ModelCheck check_model_gradients(const Config& config) {
   drawn.from.clear();  // a trained model's gradients may all be too small to check
   const Experiment e = make_experiment(drawn, DType::float64);
   const auto up_to = [](std::int64_t count) { return std::min<std::int64_t>(sentences, count); };
-  TrainingBatch batch;
+  Batch batch;
   if (const auto& corpus = e.task.corpus) {
     batch = held_out_windows(*corpus, 0, up_to(held_out_windows(*corpus)));
   } else {
     batch = e.examples.batch(0, up_to(e.examples.size()));
   }
   return check_parameters(
-      e.model.parameters, [&] { return loss(*e.model.network, batch); }, config.seed);
+      e.model.parameters, [&] { return e.model.loss(batch); }, config.seed);
 }
 
 }  // namespace heed

@@ -1,8 +1,7 @@
 #include "train/memory.h"
 
-#include "train/evaluation.h"
-
 #include <heed/autograd/error.h>
+#include <heed/explain/evaluation.h>
 
 #include <algorithm>
 #include <array>

@@ -47,8 +47,7 @@ std::string relations_that_fit(const std::vector<Relation>& relations) {
 
 }  // namespace
 
-std::vector<Relation> evaluate_relations(const Model& model, const Vocabulary& vocabulary,
-                                         const std::vector<Example>& examples) {
+std::vector<Relation> evaluate_relations(const Model& model, const std::vector<Example>& examples) {
   std::vector<std::pair<std::string, std::vector<Example>>> groups;
   for (const Example& example : examples) {
     auto group = std::ranges::find(groups, example.relation, [](const auto& g) { return g.first; });
@@ -58,7 +57,7 @@ std::vector<Relation> evaluate_relations(const Model& model, const Vocabulary& v
   }
   std::vector<Relation> relations;
   for (const auto& [name, asked] : groups) {
-    relations.push_back({name, evaluate(model, NumberedExamples(asked, vocabulary))});
+    relations.push_back({name, evaluate(model, NumberedExamples(asked, model.vocabulary))});
   }
   return relations;
 }

@@ -1,6 +1,7 @@
 #pragma once
-#include "train/evaluation.h"
 #include "views/terminal.h"
+
+#include <heed/explain/evaluation.h>
 
 #include <string>
 
@@ -13,8 +14,7 @@ struct Relation {
 };
 
 /// Evaluates each relation, in the order of their first examples.
-std::vector<Relation> evaluate_relations(const Model& model, const Vocabulary& vocabulary,
-                                         const std::vector<Example>& examples);
+std::vector<Relation> evaluate_relations(const Model& model, const std::vector<Example>& examples);
 
 /// Returns a table of which head learned which relation. It has a row for each head with the mean weight from query to
 /// antecedent for each relation, and a star at the relation's largest. The last row has the share of right answers.

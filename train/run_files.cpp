@@ -88,7 +88,7 @@ void RunFiles::write_snapshot() {
   const WeightAverage::Shown shown(state_.average);
   Dump dump{.step = state_.progress.step, .sentences = {}};
   for (const Example& sentence : experiment_.watched) {
-    SentenceAttention seen = attend(*experiment_.model.network, experiment_.model.vocabulary, sentence);
+    SentenceAttention seen = attend(experiment_.model, sentence);
     dump.sentences.push_back(reads_pieces(experiment_.model) ? of_whole_words(seen) : std::move(seen));
   }
   write_dump(run_->path(), dump);

@@ -157,7 +157,7 @@ std::string SeedTable::summary() const {
   return means + "\n" + (runs > 1 ? fmt::format("{}  (95 % interval{})\n", widths, over) : "");
 }
 
-void FoldAnswers::add(const SavedModel& model, const std::vector<Example>& held_out) {
+void FoldAnswers::add(const Model& model, const std::vector<Example>& held_out) {
   const HeldOut asked(model, held_out, held_out.size());
   const std::vector<HeldOut::Answer> answers = asked.answers();
   const int first = static_cast<int>(right_.size());

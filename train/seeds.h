@@ -43,7 +43,7 @@ class SeedTable {
 /// The answers of the runs of a cross-validation, each to the sentences that it held out: all sentences, once each.
 class FoldAnswers {
  public:
-  void add(const SavedModel& model, const std::vector<Example>& held_out);
+  void add(const Model& model, const std::vector<Example>& held_out);
   /// Returns the share of right answers to all sentences, with its interval over sentences, and what it leaves out.
   std::string summary(const Terminal& terminal) const;
 

@@ -5,7 +5,6 @@
 
 #include <heed/autograd/profile.h>
 #include <heed/autograd/record.h>
-#include <heed/models/predictions.h>
 #include <heed/optim/clip.h>
 
 #include <algorithm>
@@ -60,7 +59,7 @@ class Training {
  private:
   // Takes one step, on the next batch.
   void step() {
-    const std::vector<TrainingBatch> parts = micro_batches(progress().step);
+    const std::vector<Batch> parts = micro_batches(progress().step);
     const std::vector<double> counts = counts_of(parts);
     note_work("(batch)");
     const std::unique_ptr<GradientSum> sum = reducer_.gradient_sum(parameters_, counts);
@@ -140,38 +139,38 @@ class Training {
     files_.save();
   }
 
-  std::vector<TrainingBatch> micro_batches(std::int64_t step) const {
-    const TrainingBatch batch = training_batch(experiment_, step);
+  std::vector<Batch> micro_batches(std::int64_t step) const {
+    const Batch batch = training_batch(experiment_, step);
     const int count = config_.train.accumulate;
-    std::vector<TrainingBatch> parts;
+    std::vector<Batch> parts;
     for (int part = 0; part < count; ++part) parts.push_back(count == 1 ? batch : part_of(batch, part, count));
     return parts;
   }
 
   // Returns the number of predictions of each micro-batch.
-  std::vector<double> counts_of(const std::vector<TrainingBatch>& parts) const {
+  std::vector<double> counts_of(const std::vector<Batch>& parts) const {
     std::vector<double> counts;
-    for (const TrainingBatch& part : parts) {
-      counts.push_back(static_cast<double>(predictions(*experiment_.model.network, part)));
+    for (const Batch& part : parts) {
+      counts.push_back(static_cast<double>(experiment_.model.predictions(part)));
     }
     return counts;
   }
 
   // Returns the loss of a micro-batch of the next step, with dropout.
-  Tensor loss_of(const std::vector<TrainingBatch>& parts, int part) const {
+  Tensor loss_of(const std::vector<Batch>& parts, int part) const {
     Random random = Random(config_.seed).stream("dropout").stream(static_cast<std::uint64_t>(progress().step));
     if (part > 0) random = random.stream(static_cast<std::uint64_t>(part));
-    return heed::loss(*experiment_.model.network, parts[static_cast<std::size_t>(part)],
-                      {config_.dropout, &random, config_.embedding_dropout, config_.attention_dropout});
+    return experiment_.model.loss(parts[static_cast<std::size_t>(part)],
+                                  {config_.dropout, &random, config_.embedding_dropout, config_.attention_dropout});
   }
 
   // Returns the mean loss of the first batch before any step, without dropout.
   double first_loss() const {
-    const std::vector<TrainingBatch> parts = micro_batches(0);
+    const std::vector<Batch> parts = micro_batches(0);
     const Share own = reducer_.own_part(std::ssize(parts));
     std::vector<double> losses;
     for (std::int64_t part = own.first; part < own.end; ++part) {
-      losses.push_back(heed::loss(*experiment_.model.network, parts[static_cast<std::size_t>(part)]).item());
+      losses.push_back(experiment_.model.loss(parts[static_cast<std::size_t>(part)]).item());
     }
     return mean_over_parts(reducer_.gather(losses), counts_of(parts));
   }

@@ -1,8 +1,8 @@
 #pragma once
 #include "run/internal/run_directory.h"
-#include "train/evaluation.h"
 #include "train/experiment.h"
 
+#include <heed/explain/evaluation.h>
 #include <heed/optim/gradient_reducer.h>
 
 #include <csignal>

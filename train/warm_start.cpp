@@ -37,9 +37,9 @@ void add_fields(const Json& object, const std::string& path, std::map<std::strin
 // Returns the fields in which two models must agree, by their path: all of the architecture except the sizes of the
 // tasks.
 std::map<std::string, Json> architecture(const ModelConfig& config) {
-  TransformerConfig shape = transformer_of(config);
+  TransformerConfig shape = config.transformer;
   shape.block.attention = shape.block.attention.complete();
-  Json description = to_json(LanguageModelConfig{shape, {}}).at("transformer");
+  Json description = to_json(bare_transformer(shape)).at("transformer");
   for (const char* name : {"max_length", "segments", "causal", "embedding_scale", "last_residual"}) {
     description.erase(name);
   }
@@ -56,7 +56,7 @@ void check_architecture(const ModelConfig& there, const ModelConfig& here, const
     differences += fmt::format("\n  {}: {} in model.from, {} in this configuration", name, format_json(theirs.at(name)),
                                format_json(value));
   }
-  const auto numbered = [](const ModelConfig& c) { return transformer_of(c).segments > 0 ? "yes" : "no"; };
+  const auto numbered = [](const ModelConfig& c) { return c.transformer.segments > 0 ? "yes" : "no"; };
   if (std::string_view(numbered(there)) != numbered(here)) {
     differences += fmt::format("\n  sentence numbers: {} in model.from, {} in this configuration", numbered(there),
                                numbered(here));
@@ -65,7 +65,7 @@ void check_architecture(const ModelConfig& there, const ModelConfig& here, const
 }
 
 // Returns the number of a word; -1: unknown. The words of a text include the space before them.
-int number_of(const std::string& word, const SavedModel& model) {
+int number_of(const std::string& word, const Model& model) {
   for (const std::string& form : {word, " " + word}) {
     if (model.vocabulary.contains(form)) return model.vocabulary[form];
   }
@@ -93,7 +93,7 @@ void set_to_identity(Tensor matrix, double factor) {
   matrix.copy_from(tensor({d, d}, values, matrix.dtype()));
 }
 
-WarmStart continue_pretrained(const SavedModel& other, const fs::path& file, const SavedModel& model) {
+WarmStart continue_pretrained(const Model& other, const fs::path& file, const Model& model) {
   WarmStart start{.file = file, .step = other.step, .words_known = model.vocabulary.size()};
   for (const auto& [name, parameter] : model.parameters) {
     if (!other.parameters.contains(name)) {
@@ -112,11 +112,11 @@ WarmStart continue_pretrained(const SavedModel& other, const fs::path& file, con
 
 }  // namespace
 
-WarmStart warm_start(const fs::path& from, const SavedModel& model) {
+WarmStart warm_start(const fs::path& from, const Model& model) {
   const fs::path file = model_file(from);
-  const SavedModel other = load_model(file);
+  const Model other = load_model(file);
   if (!model.pretrained_config.empty()) return continue_pretrained(other, file, model);
-  check_architecture(config_of(*other.network), config_of(*model.network), file);
+  check_architecture(other.config(), model.config(), file);
   const double scale = other.transformer().config.embedding_scale / model.transformer().config.embedding_scale;
   std::vector<std::pair<int, int>> words;
   for (int here = 0; here < model.vocabulary.size(); ++here) {

@@ -25,6 +25,6 @@ struct WarmStart {
 /// A `model` that continues a pretrained one (continued_config()) gets each parameter that both have. The head of its task
 /// keeps its random values where the pretrained model has another head, or none; but W_C of candidates becomes 0.1 times the
 /// identity: a pretrained state of a pronoun resembles those of its antecedent, and a random W_C has to be unlearned first.
-WarmStart warm_start(const std::filesystem::path& from, const SavedModel& model);
+WarmStart warm_start(const std::filesystem::path& from, const Model& model);
 
 }  // namespace heed

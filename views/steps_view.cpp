@@ -180,15 +180,15 @@ std::int64_t not_finite(const Tensor& values) {
 }
 
 // Labels the tables with the tokens as `shown`.
-Walk walk_of(const SavedModel& model, const Example& example, const std::vector<std::string>& shown, const View& view) {
+Walk walk_of(const Model& model, const Example& example, const std::vector<std::string>& shown, const View& view) {
   const Transformer& transformer = model.transformer();
   const int layer = chosen_range("layer", view.layer, model.layers()).begin;
   const TransformerBlock& block = transformer.blocks[static_cast<std::size_t>(layer)];
   const MultiHeadAttention& attention = block.attention;
   const int head = chosen_range("head", view.head, attention.config.heads).begin;
   const Tensor own =  // throws NotFinite if a number is not finite
-      attend(*model.network, model.vocabulary, example).layers[static_cast<std::size_t>(layer)];
-  const Trace seen = trace(*model.network, questions(*model.network, model.vocabulary, example));
+      attend(model, example).layers[static_cast<std::size_t>(layer)];
+  const Trace seen = trace(model, batch_of(model, example));
   const LayerTrace& seen_layer = seen.layers[static_cast<std::size_t>(layer)];
   const Tensor x = seen_layer.attention_input;  // (1, T, d_model)
   const Tensor X = reshape(x, {x.size(1), x.size(2)});
@@ -276,7 +276,7 @@ std::string overflow_text(const Walk& walk) {
 
 }  // namespace
 
-std::string steps_view(const SavedModel& model, const Example& example, const View& view) {
+std::string steps_view(const Model& model, const Example& example, const View& view) {
   const std::vector<std::string> shown = shown_tokens(model.tokenizer, example.tokens);
   const Walk walk = walk_of(model, example, shown, view);
   const AttentionConfig& config = walk.config;
@@ -298,7 +298,7 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
   return text;
 }
 
-Json steps_json(const SavedModel& model, const Example& example, const View& view) {
+Json steps_json(const Model& model, const Example& example, const View& view) {
   const Walk walk = walk_of(model, example, example.tokens, view);
   Json steps = Json::array();
   for (const auto& [equation, table, note] : walk.steps) {

@@ -38,17 +38,17 @@ std::string query_view(const Dump& dump, const View& view);
 std::string matrix_view(const Dump& dump, const View& view);
 
 /// Returns the shapes, norms and heat maps of W_Q, W_K, W_V and W_O for each layer.
-std::string weights_view(const SavedModel& model, const View& view);
+std::string weights_view(const Model& model, const View& view);
 /// Returns {"step":400,"layers":[{"layer":0,"head":null,"matrices":[{"name":"W_Q","shape":[64,64],"frobenius":...,
 /// "spectral":...,"heads":[the Frobenius norm of each]}]}]}.
-Json weights_json(const SavedModel& model, const View& view);
+Json weights_json(const Model& model, const View& view);
 
 /// Returns the computation of one layer and head (by default the first) step by step, from X to Q, K, V, scores, weights and
 /// output. Reports infinite and NaN values. Throws Error if the steps disagree with the layer's own result.
-std::string steps_view(const SavedModel& model, const Example& example, const View& view);
+std::string steps_view(const Model& model, const Example& example, const View& view);
 /// Returns {"tokens":[...],"step":400,"layer":0,"head":0,"not_finite":"","steps":[{"equation":"V = X W_V","note":"...",
 /// "values":[[...]]}]}.
-Json steps_json(const SavedModel& model, const Example& example, const View& view);
+Json steps_json(const Model& model, const Example& example, const View& view);
 
 /// Returns the verdict, a table of the effect of each intervention by layer and head, and the attribution of each watched
 /// sentence's logit.
@@ -94,8 +94,8 @@ Json report_json(const Report& report);  // unknown figures are null
 /// head or the one that points. If the antecedent is unknown, the token with the largest weight takes its place. The other
 /// token is the antecedent of a minimal pair: a sentence of `watched` that differs in one token. `why_attends_view` returns
 /// the result in words.
-std::vector<ScoreParts> why_attends(const SavedModel& model, const Dump& dump,
-                                    const std::vector<SentenceAttention>& watched, const View& view);
+std::vector<ScoreParts> why_attends(const Model& model, const Dump& dump, const std::vector<SentenceAttention>& watched,
+                                    const View& view);
 std::string why_attends_view(const std::vector<ScoreParts>& all, const Dump& dump, const View& view);
 Json score_parts_json(const ScoreParts& parts);
 

@@ -91,7 +91,7 @@ struct LayerMatrices {
   std::vector<WeightMatrix> matrices;  // W_Q, W_K, W_V, W_O
 };
 
-std::vector<LayerMatrices> chosen_matrices(const SavedModel& model, const View& view) {
+std::vector<LayerMatrices> chosen_matrices(const Model& model, const View& view) {
   const std::vector<TransformerBlock>& blocks = model.transformer().blocks;
   const Range layers = chosen_range("layer", view.layer, static_cast<int>(blocks.size()));
   std::vector<LayerMatrices> result;
@@ -115,7 +115,7 @@ std::vector<LayerMatrices> chosen_matrices(const SavedModel& model, const View& 
 
 }  // namespace
 
-std::string weights_view(const SavedModel& model, const View& view) {
+std::string weights_view(const Model& model, const View& view) {
   const int width = view.terminal.width;
   const bool narrow = width < 60;
   const int indent = narrow ? 4 : 42;  // indent of norms that do not fit on their line
@@ -144,7 +144,7 @@ std::string weights_view(const SavedModel& model, const View& view) {
   return text;
 }
 
-Json weights_json(const SavedModel& model, const View& view) {
+Json weights_json(const Model& model, const View& view) {
   Json layers = Json::array();
   for (const LayerMatrices& layer : chosen_matrices(model, view)) {
     Json matrices = Json::array();

@@ -109,8 +109,8 @@ int antecedent_of_twin(const std::vector<SentenceAttention>& watched, const Sent
 
 }  // namespace
 
-std::vector<ScoreParts> why_attends(const SavedModel& model, const Dump& dump,
-                                    const std::vector<SentenceAttention>& watched, const View& view) {
+std::vector<ScoreParts> why_attends(const Model& model, const Dump& dump, const std::vector<SentenceAttention>& watched,
+                                    const View& view) {
   std::vector<ScoreParts> all;
   for (const SentenceAttention& sentence : dump.sentences) {
     const auto [best_layer, best_head] = pointing_head(sentence);

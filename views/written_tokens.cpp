@@ -100,7 +100,7 @@ void write_out(Dump& dump, const Tokenizer& tokenizer) {
   }
 }
 
-void join_words(Dump& dump, const Dump& named, const std::optional<SavedModel>& model) {
+void join_words(Dump& dump, const Dump& named, const std::optional<Model>& model) {
   if (!model) fail("--words: expected a run whose model can be read");
   if (reads_pieces(*model)) return;  // their words are joined when they are read
   const bool is_pretrained = model->tokenizer.pretrained().has_value();
@@ -117,13 +117,13 @@ void join_words(Dump& dump, const Dump& named, const std::optional<SavedModel>& 
   dump.is_text = false;
 }
 
-std::string page_token(const SavedModel& model, const std::string& token) {
-  const bool is_written = model.tokenizer.pretrained() && std::holds_alternative<LanguageModel>(*model.network);
+std::string page_token(const Model& model, const std::string& token) {
+  const bool is_written = model.tokenizer.pretrained() && model.head().generates();
   const std::string text = is_written ? whole_characters(model.tokenizer.written(token)) : "";
   return text.empty() ? whole_characters(spaced_token(model.tokenizer, token)) : text;
 }
 
-std::vector<std::string> page_tokens(const SavedModel& model, const std::vector<std::string>& tokens) {
+std::vector<std::string> page_tokens(const Model& model, const std::vector<std::string>& tokens) {
   const auto shown = [&](const std::string& token) { return page_token(model, token); };
   if (model.tokenizer.pretrained()) return in_characters(model.tokenizer, tokens, shown);
   std::vector<std::string> names;  // the page itself knows the names of bytes
@@ -131,7 +131,7 @@ std::vector<std::string> page_tokens(const SavedModel& model, const std::vector<
   return names;
 }
 
-std::string page_answer(const SavedModel& model, const Example& example, const std::string& answer) {
+std::string page_answer(const Model& model, const Example& example, const std::string& answer) {
   return candidate_text(example, answer, page_tokens(model, example.tokens)).value_or(page_token(model, answer));
 }
 

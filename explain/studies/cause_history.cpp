@@ -25,7 +25,7 @@ CauseHistory::Edge effect_of(const std::vector<HeldOut::Answer>& after, const He
           verdict_of(right_before, right, groups, chance_of(held_out.sentences()))};
 }
 
-CauseHistory::Step step_of(const SavedModel& model, const HeldOut& held_out, const std::vector<int>& groups,
+CauseHistory::Step step_of(const Model& model, const HeldOut& held_out, const std::vector<int>& groups,
                            std::size_t steps, Passes& passes) {
   passes.next();
   const Baseline before(held_out);
@@ -68,7 +68,7 @@ CauseHistory::Head CauseHistory::pointing() const {
   return best;
 }
 
-CauseHistory cause_history(std::size_t count, const std::function<SavedModel(std::size_t)>& load,
+CauseHistory cause_history(std::size_t count, const std::function<Model(std::size_t)>& load,
                            std::vector<Example> held_out, const StudyOptions& options) {
   CauseHistory history;
   history.held_out = static_cast<int>(held_out.size());
@@ -84,7 +84,7 @@ CauseHistory cause_history(std::size_t count, const std::function<SavedModel(std
   if (with_antecedent.empty()) fail("the held-out sentences lack antecedents, so no edge can be cut");
   std::optional<Passes> passes;
   for (std::size_t i = 0; i < count; ++i) {
-    const SavedModel model = load(i);
+    const Model model = load(i);
     const TransformerConfig& config = model.transformer().config;
     const double cuts = config.layers * (config.heads() + (config.heads() > 1)), models = static_cast<double>(count);
     if (!passes)

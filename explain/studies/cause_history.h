@@ -1,7 +1,8 @@
 #pragma once
+#include <heed/data/task.h>
 #include <heed/explain/studies/study_options.h>
 #include <heed/explain/studies/verdict.h>
-#include <heed/formats/saved_model.h>
+#include <heed/models/model.h>
 
 #include <functional>
 #include <vector>
@@ -43,7 +44,7 @@ struct CauseHistory {
 
 /// Measures `count` models of one run, in the order of their steps; load(i) returns each. Uses the held-out sentences that
 /// have an antecedent. Throws Error when none has.
-CauseHistory cause_history(std::size_t count, const std::function<SavedModel(std::size_t)>& load,
+CauseHistory cause_history(std::size_t count, const std::function<Model(std::size_t)>& load,
                            std::vector<Example> held_out, const StudyOptions& options = {});
 
 }  // namespace heed

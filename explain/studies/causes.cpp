@@ -349,7 +349,7 @@ const Cause* Causes::find(Cause::What what, int layer, int head, const std::stri
   return found == rows.end() ? nullptr : &*found;
 }
 
-Causes causes(const SavedModel& model, const std::vector<Example>& held_out, const std::vector<Example>& watched,
+Causes causes(const Model& model, const std::vector<Example>& held_out, const std::vector<Example>& watched,
               const StudyOptions& options, Heads among) {
   Causes result;
   result.step = model.step;
@@ -362,7 +362,7 @@ Causes causes(const SavedModel& model, const std::vector<Example>& held_out, con
   const HeldOut used(model, held_out, sentences_to_use(options.most, config, held_out, times), options.processes);
   const double own = passes(config, among, longest(used.sentences())) / options.processes.size();
   Study(used, result, among, own, options.progress).run();
-  if (std::holds_alternative<CandidateChooser>(*model.network)) {
+  if (model.head().chooses_candidates()) {
     result.left_out.emplace_back("The model chooses among candidates, so no logit of a word is attributed.");
     return result;
   }

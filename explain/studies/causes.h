@@ -97,7 +97,7 @@ struct Causes {
 /// Measures the causes of the answers to held-out sentences. It measures the heads `among`, all by default, and the one that
 /// points. Decomposes the answers to the `watched` sentences with attribute(). Throws NotFinite when the model computes
 /// infinity or NaN.
-Causes causes(const SavedModel& model, const std::vector<Example>& held_out, const std::vector<Example>& watched = {},
+Causes causes(const Model& model, const std::vector<Example>& held_out, const std::vector<Example>& watched = {},
               const StudyOptions& options = {}, Heads among = {-1, -1});
 
 }  // namespace heed

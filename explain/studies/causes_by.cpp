@@ -96,7 +96,7 @@ std::string default_field(const std::vector<Example>& sentences) {
 
 void check_field(const std::vector<Example>& sentences, const std::string& field) { kinds_of(sentences, field); }
 
-CausesBy causes_by(const SavedModel& model, const std::vector<Example>& held_out, const Causes& all,
+CausesBy causes_by(const Model& model, const std::vector<Example>& held_out, const Causes& all,
                    const std::string& field, const StudyOptions& options, Heads among) {
   const HeldOut used(model, held_out, static_cast<std::size_t>(all.sentences));
   CausesBy result{.field = field, .groups = {}, .differences = {}};

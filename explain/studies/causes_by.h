@@ -45,7 +45,7 @@ std::string default_field(const std::vector<Example>& sentences);
 void check_field(const std::vector<Example>& sentences, const std::string& field);
 
 /// Measures the sentences that `all` has measured, kind by kind. Throws Error as check_field() does.
-CausesBy causes_by(const SavedModel& model, const std::vector<Example>& held_out, const Causes& all,
+CausesBy causes_by(const Model& model, const std::vector<Example>& held_out, const Causes& all,
                    const std::string& field, const StudyOptions& options = {}, Heads among = {-1, -1});
 
 }  // namespace heed

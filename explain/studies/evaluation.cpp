@@ -1,4 +1,5 @@
 #include <heed/autograd/ops.h>
+#include <heed/explain/evaluation.h>
 #include <heed/explain/studies/evaluation.h>
 #include <heed/explain/studies/held_out.h>
 #include <heed/files/utf8.h>
@@ -21,7 +22,7 @@ constexpr double unknown_figure = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t least_groups = 10, most_blocks = 100;
 
 // Adds the numbers of the tokens of a text. Reads whole lines at a time, since the tokens of a long text take much memory.
-TokenNumbers numbers_of(const SavedModel& model, std::string_view text) {
+TokenNumbers numbers_of(const Model& model, std::string_view text) {
   constexpr std::size_t piece = 1 << 20, most_named = 20;
   TokenNumbers numbers;
   std::set<std::string> unknown;
@@ -51,7 +52,7 @@ TokenNumbers numbers_of(const SavedModel& model, std::string_view text) {
       model.vocabulary.size(), name_of(model.tokenizer.split()), listed(named, ", ", most_named));
 }
 
-Corpus corpus_of(const SavedModel& model, std::string_view text, int context) {
+Corpus corpus_of(const Model& model, std::string_view text, int context) {
   const TransformerConfig& config = model.transformer().config;
   Corpus corpus;
   corpus.context = context > 0 ? context : std::min(config.max_length, 1024);
@@ -62,7 +63,7 @@ Corpus corpus_of(const SavedModel& model, std::string_view text, int context) {
     corpus.before = pretrained->before();
     corpus.behind = pretrained->behind();
   }
-  if (std::holds_alternative<MaskedLanguageModel>(*model.network)) {
+  if (model.head().fills_masks()) {
     const auto& pretrained = model.tokenizer.pretrained();
     if (pretrained && !pretrained->special().mask) fail("the model's tokenizer.json lacks a mask token");
     corpus.mask = pretrained ? *pretrained->special().mask : model.vocabulary[mask_token];
@@ -132,27 +133,25 @@ Interval mean_of(const std::vector<double>& values, const std::vector<int>& grou
   return {mean, mean - error, mean + error};
 }
 
-TextEvaluation evaluate_text(const SavedModel& model, std::string_view text, int context, const OnProgress& progress) {
+TextEvaluation evaluate_text(const Model& model, std::string_view text, int context, const OnProgress& progress) {
   check_tokenizer(model);
-  if (!predicts_tokens(*model.network)) {
+  if (!model.head().has_token_logits()) {
     fail("the model {}; only one that predicts tokens, such as GPT-2 or BERT, is evaluated on a text",
-         has_answers(*model.network) ? "answers questions about sentences" : "lacks a head");
+         model.head().exists() ? "answers questions about sentences" : "lacks a head");
   }
   const NoRecording unrecorded;
   const Corpus corpus = corpus_of(model, text, context);
   TextEvaluation result{.tokens = corpus.held_out.size(), .bytes = std::ssize(text), .context = corpus.context};
   result.is_masked = corpus.mask >= 0;
   result.windows = held_out_windows(corpus);
-  constexpr std::int64_t most_logits = 1 << 22;
-  const std::int64_t vocabulary = model.transformer().config.vocabulary;
-  const std::int64_t B = std::max<std::int64_t>(1, most_logits / (corpus.context * vocabulary));
+  const std::int64_t B = windows_at_once(corpus.context, model.transformer().config.vocabulary);
   Predictions predictions;
   Passes passes("evaluating", static_cast<double>((result.windows + B - 1) / B), progress);
   for (std::int64_t first = 0; first < result.windows; first += B) {
     passes.next();
-    const Windows part = held_out_windows(corpus, first, std::min(result.windows, first + B));
-    const Tensor logits = token_logits(*model.network, part.tokens);  // (B, T, vocabulary)
-    predictions.add(reshape(logits, {-1, logits.size(2)}), part.next);
+    const Batch part = held_out_windows(corpus, first, std::min(result.windows, first + B));
+    const Tensor logits = model.logits(part);  // (B, T, vocabulary)
+    predictions.add(reshape(logits, {-1, logits.size(2)}), part.targets);
   }
   const std::int64_t count = std::ssize(predictions.losses);
   if (count == 0) {
@@ -175,8 +174,8 @@ TextEvaluation evaluate_text(const SavedModel& model, std::string_view text, int
   return result;
 }
 
-AnswerEvaluation evaluate_answers(const SavedModel& model, std::vector<Example> examples) {
-  check_has_answers(*model.network);
+AnswerEvaluation evaluate_answers(const Model& model, std::vector<Example> examples) {
+  check_has_head(model);
   AnswerEvaluation result;
   result.too_long = static_cast<int>(leave_out_long(model, examples));
   if (examples.empty()) fail("no sentence is left: {} are too long for the model", result.too_long);

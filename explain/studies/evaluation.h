@@ -1,7 +1,8 @@
 #pragma once
+#include <heed/data/task.h>
 #include <heed/explain/progress.h>
 #include <heed/explain/studies/interval.h>
-#include <heed/formats/saved_model.h>
+#include <heed/models/model.h>
 
 #include <string>
 #include <string_view>
@@ -26,7 +27,7 @@ struct TextEvaluation {
 /// Evaluates a model that predicts tokens in windows of `context` tokens (0: as many as it reads, at most 1024). The windows are
 /// those of training's held-out text. Tokens of one hundredth of the text (one tenth of a short text) may depend on each
 /// other: the intervals are those of means of such blocks. Throws Error for a text of unknown or too few tokens, and NotFinite.
-TextEvaluation evaluate_text(const SavedModel& model, std::string_view text, int context = 0,
+TextEvaluation evaluate_text(const Model& model, std::string_view text, int context = 0,
                              const OnProgress& progress = {});
 
 /// How well a model answers questions about sentences.
@@ -47,7 +48,7 @@ struct AnswerEvaluation {
 };
 
 /// Evaluates a model that answers questions. Throws Error when the model cannot read the sentences, and NotFinite.
-AnswerEvaluation evaluate_answers(const SavedModel& model, std::vector<Example> examples);
+AnswerEvaluation evaluate_answers(const Model& model, std::vector<Example> examples);
 
 /// Returns t with P(|T| < t) = 0.95 for Student's t distribution with `degrees` (at least 1) degrees of freedom.
 double student_t(int degrees);

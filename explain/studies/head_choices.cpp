@@ -69,7 +69,7 @@ Interval advantage(const std::vector<bool>& right, const std::vector<bool>& othe
 }
 
 // Returns the answers with and without the edge of a head between the pronoun and the meant candidate.
-HeadChoices::Answers answers_of(const SavedModel& model, const std::vector<Example>& examples,
+HeadChoices::Answers answers_of(const Model& model, const std::vector<Example>& examples,
                                 const HeadChoices::Head& head) {
   const HeldOut held_out(model, examples, examples.size());
   const InterventionOf without = cut_in_each({head.layer, head.head}, [&](const Example& e) {
@@ -86,7 +86,7 @@ HeadChoices::Answers answers_of(const SavedModel& model, const std::vector<Examp
 
 }  // namespace
 
-HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples, const Communicator& processes) {
+HeadChoices head_choices(const Model& model, std::vector<Example> examples, const Communicator& processes) {
   HeadChoices result;
   result.without = static_cast<int>(
       leave_out_if(examples, [](const Example& e) { return e.candidates.size() < 2 || e.chosen < 0; }));
@@ -101,7 +101,7 @@ HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples,
   std::vector<double> own;  // 1: right, by sentence, layer, head and direction
   for (const Example& e : std::span(examples).subspan(static_cast<std::size_t>(share.first),
                                                       static_cast<std::size_t>(share.end - share.first))) {
-    for (const Tensor& weights : attend(*model.network, model.vocabulary, e).layers) {
+    for (const Tensor& weights : attend(model, e).layers) {
       for (int head = 0; head < weights.size(0); ++head) {
         for (const auto direction : directions) {
           own.push_back(
@@ -148,7 +148,7 @@ HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples,
   };
   result.over_nearest = over(nearest);
   result.over_first = over(first_in_text);
-  if (has_answers(*model.network) && !predicts_tokens(*model.network))
+  if (model.head().exists() && !model.head().has_token_logits())
     result.answers = answers_of(model, examples, result.best);
   return result;
 }

@@ -1,7 +1,8 @@
 #pragma once
+#include <heed/data/task.h>
 #include <heed/distributed/communicator.h>
 #include <heed/explain/studies/interval.h>
-#include <heed/formats/saved_model.h>
+#include <heed/models/model.h>
 
 #include <optional>
 #include <string>
@@ -58,6 +59,6 @@ struct HeadChoices {
 
 /// Runs the model on each example and compares its weights on the candidates. The processes share the examples, and each gets
 /// the whole result. Throws `Error` when no example is left.
-HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples, const Communicator& processes = {});
+HeadChoices head_choices(const Model& model, std::vector<Example> examples, const Communicator& processes = {});
 
 }  // namespace heed

@@ -42,7 +42,7 @@ void check_same_text(const Communicator& processes, const std::string& text) {
 
 }  // namespace
 
-HeldOut::HeldOut(const SavedModel& model, const std::vector<Example>& examples, std::size_t most,
+HeldOut::HeldOut(const Model& model, const std::vector<Example>& examples, std::size_t most,
                  const Communicator& processes)
     : model_(model), processes_(processes) {
   // Pairs come first, so that each begins at an even number.
@@ -65,8 +65,8 @@ HeldOut::HeldOut(const SavedModel& model, const std::vector<Example>& examples, 
   sentences_.insert(sentences_.end(), alone.begin(), alone.end());
 
   for (const Example& sentence : sentences_) {
-    questions(*model.network, model.vocabulary, sentence);  // throws Error when the model cannot read it
-    right_.push_back(right_answer(*model.network, model.vocabulary, sentence));
+    batch_of(model, sentence);  // throws Error when the model cannot read it
+    right_.push_back(right_answer(model, sentence));
   }
   batches_ = NumberedExamples(sentences_, model.vocabulary).batches(128);  // even, so that twins are in one
 }
@@ -75,14 +75,13 @@ HeldOut::HeldOut(const SavedModel& model, const std::vector<Example>& examples, 
 std::vector<HeldOut::Answer> HeldOut::read(const Read& logits_of, const Inputs& inputs, int layer) const {
   std::vector<Answer> result;
   for (std::size_t i = 0; i < batches_.size(); ++i) {
-    Questions asked = questions(batches_[i]);
-    if (layer > 0) asked.computed = {layer, inputs[static_cast<std::size_t>(layer)][i]};
-    const Tensor logits = logits_of(asked, result.size());  // (B, vocabulary)
+    std::optional<LayerInput> from;
+    if (layer > 0) from = {layer, inputs[static_cast<std::size_t>(layer)][i]};
+    const Tensor logits = logits_of(batches_[i], result.size(), from);  // (B, vocabulary)
     const std::vector<double> probabilities = softmax(logits.to(DType::float64)).to_vector();
     auto row = probabilities.begin();
     for (std::int64_t b = 0; b < logits.size(0); ++b, row += logits.size(1)) {
-      if (!std::isfinite(*row))
-        fail_not_finite(*model_.network, questions(*model_.network, model_.vocabulary, sentences_[result.size()]));
+      if (!std::isfinite(*row)) fail_not_finite(model_, batch_of(model_, sentences_[result.size()]));
       const auto end = row + logits.size(1);
       const int right = right_[result.size()];
       result.push_back({right < 0 ? 0.0 : row[right], static_cast<int>(std::max_element(row, end) - row)});
@@ -94,7 +93,7 @@ std::vector<HeldOut::Answer> HeldOut::read(const Read& logits_of, const Inputs& 
 std::vector<HeldOut::Answer> HeldOut::answers() const {
   const Hook same_steps(
       [](const std::string&, const Tensor&) {});  // as with an intervention, so that both have equal bits
-  return read([&](const Questions& questions, std::size_t) { return answer(*model_.network, questions).logits; });
+  return read([&](const Batch& batch, std::size_t, const auto&) { return model_.logits(batch); });
 }
 
 std::vector<HeldOut::Answer> HeldOut::answers(const InterventionOf& intervention) const {
@@ -104,10 +103,10 @@ std::vector<HeldOut::Answer> HeldOut::answers(const InterventionOf& intervention
 std::vector<HeldOut::Answer> HeldOut::answers_from(const Inputs& inputs, int layer,
                                                    const InterventionOf& intervention) const {
   return read(
-      [&](const Questions& questions, std::size_t first) {
-        const std::span<const Example> batch =
-            std::span(sentences_).subspan(first, static_cast<std::size_t>(questions.size()));
-        return answer(*model_.network, questions, {intervention(batch)}).logits;
+      [&](const Batch& batch, std::size_t first, const std::optional<LayerInput>& from) {
+        const std::span<const Example> sentences =
+            std::span(sentences_).subspan(first, static_cast<std::size_t>(batch.size()));
+        return logits_under({intervention(sentences)}, model_, batch, from);
       },
       inputs, layer);
 }
@@ -123,7 +122,7 @@ HeldOut::Inputs HeldOut::inputs_of(const std::set<int>& layers) const {
     }
   });
   if (std::ranges::any_of(layers, [](int layer) { return layer > 0; })) {
-    read([&](const Questions& questions, std::size_t) { return answer(*model_.network, questions).logits; });
+    read([&](const Batch& batch, std::size_t, const auto&) { return model_.logits(batch); });
   }
   return inputs;
 }
@@ -198,14 +197,14 @@ void HeldOut::check_same_on_all(const std::vector<Answer>& answers) const {
 
 std::vector<HeldOut::Answer> HeldOut::answers(const Watch& weights, const Watch& head_outputs) const {
   const Transformer& transformer = model_.transformer();
-  return read([&](const Questions& questions, std::size_t first) {
+  return read([&](const Batch& batch, std::size_t first, const auto&) {
     const Hook hook([&](const std::string& name, const Tensor& value) {
       for (int layer = 0; layer < layers(); ++layer) {
         if (name == hook_name(transformer, layer, "weights")) weights(layer, value, first);
         if (name == hook_name(transformer, layer, "heads")) head_outputs(layer, value, first);
       }
     });
-    return answer(*model_.network, questions).logits;
+    return model_.logits(batch);
   });
 }
 
@@ -255,9 +254,9 @@ double chance_of(std::span<const Example> sentences) {
   return two ? 0.5 : std::numeric_limits<double>::quiet_NaN();
 }
 
-void check_same_on_all(const Communicator& processes, const SavedModel& model, const std::vector<Example>& sentences) {
+void check_same_on_all(const Communicator& processes, const Model& model, const std::vector<Example>& sentences) {
   if (processes.size() == 1) return;
-  const SentenceAttention first = attend(*model.network, model.vocabulary, sentences.at(0));
+  const SentenceAttention first = attend(model, sentences.at(0));
   std::string text = fmt::format("{} {}", first.probability, fmt::join(first.layers.back().to_vector(), " "));
   for (const Example& e : sentences) {
     text += fmt::format("\n{} {} {} {} {}", e.query, e.chosen, e.twin, e.relation, fmt::join(e.tokens, " "));
@@ -270,7 +269,7 @@ int distance_to_query(const Example& sentence, Span span) {
   return span.end <= sentence.query ? sentence.query - span.end + 1 : std::max(span.begin - sentence.query, 0);
 }
 
-std::size_t leave_out_long(const SavedModel& model, std::vector<Example>& sentences) {
+std::size_t leave_out_long(const Model& model, std::vector<Example>& sentences) {
   if (!model.transformer().learned_positions) return 0;
   return leave_out_if(sentences, [most = model.transformer().config.max_length](const Example& e) {
     return std::ssize(e.tokens) > most;

@@ -26,7 +26,7 @@ class HeldOut {
  public:
   /// Takes the first `most` of `examples`, and one more where a pair would be parted. `model` must live as long as this. Throws
   /// Error when the model cannot read them.
-  HeldOut(const SavedModel& model, const std::vector<Example>& examples, std::size_t most,
+  HeldOut(const Model& model, const std::vector<Example>& examples, std::size_t most,
           const Communicator& processes = {});
 
   /// Returns the sentences. The index of a counterpart is one more or one less than that of its sentence.
@@ -64,8 +64,8 @@ class HeldOut {
   int right(std::size_t sentence) const { return right_[sentence]; }  ///< the word that is the answer
 
  private:
-  // Reads every batch: answer(questions, first sentence).
-  using Read = std::function<Tensor(const Questions& questions, std::size_t first)>;
+  // Returns the logits of one batch, whose first sentence is `first`; computes `from` that layer on, where it is given.
+  using Read = std::function<Tensor(const Batch& batch, std::size_t first, const std::optional<LayerInput>& from)>;
   using Inputs = std::vector<std::vector<Tensor>>;  // of layers, per batch
   std::vector<Answer> read(const Read& logits_of, const Inputs& inputs = {}, int layer = 0) const;
   std::vector<Answer> answers_from(const Inputs& inputs, int layer, const InterventionOf& intervention) const;
@@ -73,7 +73,7 @@ class HeldOut {
   int layer_of(const InterventionOf& intervention) const;
   bool threads_share_interventions() const;
 
-  const SavedModel& model_;
+  const Model& model_;
   std::vector<Example> sentences_;
   std::vector<int> right_;
   std::vector<Batch> batches_;
@@ -95,13 +95,13 @@ double chance_of(std::span<const Example> sentences);
 
 /// Throws Error when another process has other `sentences`, or another model or build of heed that reads the first of them
 /// otherwise.
-void check_same_on_all(const Communicator& processes, const SavedModel& model, const std::vector<Example>& sentences);
+void check_same_on_all(const Communicator& processes, const Model& model, const std::vector<Example>& sentences);
 
 /// Returns the number of tokens from the query back, or on, to the nearest token of `span`; 0 where it covers the query.
 int distance_to_query(const Example& sentence, Span span);
 
 /// Removes the sentences that are longer than `model` can read, and returns their number.
-std::size_t leave_out_long(const SavedModel& model, std::vector<Example>& sentences);
+std::size_t leave_out_long(const Model& model, std::vector<Example>& sentences);
 
 /// Returns the number of tokens of the longest sentence.
 std::size_t longest(const std::vector<Example>& sentences);

@@ -67,7 +67,7 @@ constexpr int repeated_sequences = 20;
 constexpr std::int64_t longest_sequence = 25, shortest_sequence = 4;
 
 // Returns the ids of the tokens of texts: those that are no marks.
-std::vector<std::int32_t> ordinary_tokens(const SavedModel& model) {
+std::vector<std::int32_t> ordinary_tokens(const Model& model) {
   const auto& pretrained = model.tokenizer.pretrained();
   const TransformerConfig& config = model.transformer().config;
   const auto is_mark = [&](std::int32_t id) {
@@ -87,7 +87,7 @@ std::vector<std::int32_t> ordinary_tokens(const SavedModel& model) {
 // Sequences of different tokens, twice in a row between the marks of the model's template.
 class ReadTwice {
  public:
-  explicit ReadTwice(const SavedModel& model) : model_(model), tokens_(ordinary_tokens(model)) {
+  explicit ReadTwice(const Model& model) : model_(model), tokens_(ordinary_tokens(model)) {
     if (const auto& pretrained = model.tokenizer.pretrained()) {
       before_.assign(pretrained->before().begin(), pretrained->before().end());
       behind_.assign(pretrained->behind().begin(), pretrained->behind().end());
@@ -106,7 +106,7 @@ class ReadTwice {
   std::int64_t length() const { return length_; }
   std::int64_t second() const { return std::ssize(before_) + length_; }  // where the second copy begins
 
-  Questions draw(Random random) {
+  Batch draw(Random random) {
     for (std::int64_t i = 0; i < length_; ++i) {  // begins a shuffle
       const std::int64_t other = i + random.below(std::ssize(tokens_) - i);
       std::swap(tokens_[static_cast<std::size_t>(i)], tokens_[static_cast<std::size_t>(other)]);
@@ -115,14 +115,13 @@ class ReadTwice {
     for (int copy = 0; copy < 2; ++copy) read.insert(read.end(), tokens_.begin(), tokens_.begin() + length_);
     read.insert(read.end(), behind_.begin(), behind_.end());
     const auto T = static_cast<std::int32_t>(std::ssize(read)), first = static_cast<std::int32_t>(second());
-    Questions asked{.texts = {.tokens = Ids({1, T}, std::move(read)), .lengths = {T}}, .query = Ids({1}, {T - 1})};
-    if (std::holds_alternative<CandidateChooser>(*model_.network))
-      asked.candidates = Ids({1, 1, 2}, {first, first + 1});
+    Batch asked{.tokens = Ids({1, T}, std::move(read)), .lengths = {T}, .query = Ids({1}, {T - 1})};
+    if (model_.head().chooses_candidates()) asked.candidates = Ids({1, 1, 2}, {first, first + 1});
     return asked;
   }
 
  private:
-  const SavedModel& model_;
+  const Model& model_;
   std::vector<std::int32_t> tokens_, before_, behind_;
   std::int64_t room_ = 0, length_ = 0;
 };
@@ -133,9 +132,9 @@ bool RepeatedScores::is_induction(int layer, int head) const {
   return heads.at(static_cast<std::size_t>(layer)).at(static_cast<std::size_t>(head)).induction.low > least;
 }
 
-bool reads_repeats(const SavedModel& model) { return ReadTwice(model).is_possible(); }
+bool reads_repeats(const Model& model) { return ReadTwice(model).is_possible(); }
 
-RepeatedScores repeated_scores(const SavedModel& model, std::uint64_t seed, const OnProgress& progress) {
+RepeatedScores repeated_scores(const Model& model, std::uint64_t seed, const OnProgress& progress) {
   ReadTwice sequences(model);
   sequences.check();
   const std::int64_t n = sequences.length(), first = sequences.second();
@@ -145,8 +144,8 @@ RepeatedScores repeated_scores(const SavedModel& model, std::uint64_t seed, cons
   Passes passes("induction", repeated_sequences, progress);
   for (int number = 0; number < repeated_sequences; ++number) {
     passes.next();
-    const Trace seen = trace(
-        *model.network, sequences.draw(Random(seed).stream("induction").stream(static_cast<std::uint64_t>(number))));
+    const Trace seen =
+        trace(model, sequences.draw(Random(seed).stream("induction").stream(static_cast<std::uint64_t>(number))));
     numbers.push_back(number);
     for (std::size_t i = 0; i < layers * heads; ++i) {
       const Tensor& weights = seen.layers[i / heads].weights;  // (1, heads, T, T)

@@ -15,7 +15,7 @@ struct HeadScores {
 
 /// Returns the scores of each head over all sentences, [layer][head]. Throws Error without sentences.
 ///
-///     const auto scores = head_scores({attend(*model.network, model.vocabulary, question(model, "a b a b"))});
+///     const auto scores = head_scores({attend(model, question(model, "a b a b"))});
 ///     fmt::print("{:.2f}\n", scores[1][0].induction);
 std::vector<std::vector<HeadScores>> head_scores(const std::vector<SentenceAttention>& sentences);
 
@@ -43,10 +43,10 @@ struct RepeatedScores {
 };
 
 /// Returns whether a model knows 4 tokens and reads them twice, as repeated_scores() needs.
-bool reads_repeats(const SavedModel& model);
+bool reads_repeats(const Model& model);
 
 /// Measures a model on 20 sequences from `seed`, of as many different tokens as it reads twice, at most 25. Throws Error for a
 /// model that reads fewer than 4 tokens twice, or knows fewer.
-RepeatedScores repeated_scores(const SavedModel& model, std::uint64_t seed = 1, const OnProgress& progress = {});
+RepeatedScores repeated_scores(const Model& model, std::uint64_t seed = 1, const OnProgress& progress = {});
 
 }  // namespace heed

@@ -99,7 +99,7 @@ MatchedHeads::Pointing pointing_of(const HeldOut& held_out, const HeadTrace& tra
   return result;
 }
 
-RunTraces traces_of(const std::string& name, const SavedModel& model, const HeldOut& held_out, double chance) {
+RunTraces traces_of(const std::string& name, const Model& model, const HeldOut& held_out, double chance) {
   const std::vector<Example>& sentences = held_out.sentences();
   const Baseline before(held_out);
   RunTraces result{{.name = name, .step = model.step, .pointing = {}}, {}};
@@ -281,7 +281,7 @@ MatchedHeads match_heads(const std::vector<SeedRun>& runs, const StudyOptions& o
     if (options.progress) {
       options.progress("heads of " + runs[i].name, static_cast<double>(i) / static_cast<double>(runs.size()), 0);
     }
-    const SavedModel model = runs[i].load();
+    const Model model = runs[i].load();
     const TransformerConfig& config = model.transformer().config;
     if (i == 0) {
       const double passes = (config.layers * config.heads() + 4) * static_cast<double>(runs.size());

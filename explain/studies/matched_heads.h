@@ -1,7 +1,8 @@
 #pragma once
+#include <heed/data/task.h>
 #include <heed/explain/studies/study_options.h>
 #include <heed/explain/studies/verdict.h>
-#include <heed/formats/saved_model.h>
+#include <heed/models/model.h>
 
 #include <functional>
 #include <optional>
@@ -13,7 +14,7 @@ namespace heed {
 /// A model that was trained from another seed, and the sentences that it did not learn from.
 struct SeedRun {
   std::string name;
-  std::function<SavedModel()> load;
+  std::function<Model()> load;
   std::vector<Example> held_out;
 };
 

@@ -13,11 +13,11 @@ constexpr double no_share = std::numeric_limits<double>::quiet_NaN();
 
 // A model, and the processes that share its batches.
 struct Asked {
-  const SavedModel& model;
+  const Model& model;
   const Communicator& processes;
 };
 
-// Calls add(questions, first, numbers) for this process's batches; row b of a batch is sentence `first` + b. Returns the
+// Calls add(batch, first, numbers) for this process's batches; row b of a batch is sentence `first` + b. Returns the
 // numbers that were added for all batches, in order.
 template <class Add>
 std::vector<double> of_batches(const Asked& asked, const std::vector<Example>& examples, const Add& add) {
@@ -26,13 +26,13 @@ std::vector<double> of_batches(const Asked& asked, const std::vector<Example>& e
   const Share own = share_of(std::ssize(batches), asked.processes.rank(), asked.processes.size());
   std::vector<double> numbers;
   for (std::int64_t i = own.first; i < own.end; ++i) {
-    add(questions(batches[static_cast<std::size_t>(i)]), static_cast<std::size_t>(i * most), numbers);
+    add(batches[static_cast<std::size_t>(i)], static_cast<std::size_t>(i * most), numbers);
   }
   return asked.processes.gather(numbers);
 }
 
 // Appends the chosen candidates of logits (B, C) or (B, C + 1); -1: none of them.
-void add_answers(const Questions& input, const Tensor& logits, std::vector<double>& answers) {
+void add_answers(const Batch& input, const Tensor& logits, std::vector<double>& answers) {
   const std::vector<double> values = logits.to_vector();
   const std::int64_t C = input.candidates.shape()[1];
   for (std::int64_t b = 0; b < logits.size(0); ++b) {
@@ -43,8 +43,8 @@ void add_answers(const Questions& input, const Tensor& logits, std::vector<doubl
 }
 
 std::vector<int> answers_of(const Asked& asked, const std::vector<Example>& examples) {
-  const auto add = [&](const Questions& input, std::size_t, std::vector<double>& answers) {
-    add_answers(input, answer(*asked.model.network, input, Compute::query).logits, answers);
+  const auto add = [&](const Batch& input, std::size_t, std::vector<double>& answers) {
+    add_answers(input, asked.model.run(input, {.compute = Compute::query}).logits, answers);
   };
   const std::vector<double> answers = of_batches(asked, examples, add);
   return {answers.begin(), answers.end()};
@@ -156,8 +156,8 @@ std::vector<Report::Group> relations_of(const std::vector<Example>& examples, co
 
 // Returns the weights from the query: (sentences, layers x heads, candidates).
 std::vector<std::vector<std::vector<double>>> looks_of(const Asked& asked, const std::vector<Example>& examples) {
-  const auto add = [&](const Questions& input, std::size_t first, std::vector<double>& numbers) {
-    const Answers output = answer(*asked.model.network, input, Compute::query, Weights::yes);
+  const auto add = [&](const Batch& input, std::size_t first, std::vector<double>& numbers) {
+    const ModelOutput output = asked.model.run(input, {.compute = Compute::query, .weights = Weights::yes});
     for (std::int64_t b = 0; b < output.logits.size(0); ++b) {
       for (const Tensor& weights : output.weights) {  // (B, heads, T)
         for (std::int64_t head = 0; head < weights.size(1); ++head) {
@@ -185,12 +185,12 @@ std::vector<std::vector<std::vector<double>>> looks_of(const Asked& asked, const
 
 // Returns the model's answers when the query cannot see the meant candidate in `heads`.
 std::vector<int> answers_without_edge(const Asked& asked, const std::vector<Example>& examples, Heads heads) {
-  const auto add = [&](const Questions& input, std::size_t first, std::vector<double>& answers) {
+  const auto add = [&](const Batch& input, std::size_t first, std::vector<double>& answers) {
     std::vector<Edge> edges;
     for (std::size_t i = first; i < first + static_cast<std::size_t>(input.size()); ++i) {
       edges.push_back({examples[i].query, examples[i].candidates[static_cast<std::size_t>(examples[i].chosen)]});
     }
-    add_answers(input, answer(*asked.model.network, input, {cut(heads, edges)}).logits, answers);
+    add_answers(input, logits_under({cut(heads, edges)}, asked.model, input), answers);
   };
   const std::vector<double> answers = of_batches(asked, examples, add);
   return {answers.begin(), answers.end()};
@@ -240,16 +240,16 @@ void add_looks(Report& result, const Asked& asked, std::vector<Example> examples
 
 }  // namespace
 
-void check_chooses(const SavedModel& model) {
-  check_has_answers(*model.network);
-  if (!std::holds_alternative<CandidateChooser>(*model.network)) {
+void check_chooses(const Model& model) {
+  check_has_head(model);
+  if (!model.head().chooses_candidates()) {
     fail("a report needs a model that chooses among candidates (model.answer: candidate); this one {}",
-         predicts_tokens(*model.network) ? "predicts tokens" : "answers with a word of its vocabulary");
+         model.head().has_token_logits() ? "predicts tokens" : "answers with a word of its vocabulary");
   }
 }
 
-Report report(const SavedModel& model, const Baselines& baselines, const std::string& set,
-              std::vector<Example> examples, const Communicator& processes) {
+Report report(const Model& model, const Baselines& baselines, const std::string& set, std::vector<Example> examples,
+              const Communicator& processes) {
   check_chooses(model);
   Report result;
   result.set = set;
@@ -275,7 +275,7 @@ Report report(const SavedModel& model, const Baselines& baselines, const std::st
   const std::vector<int> of_bag = baselines.bag.answers(examples, model.vocabulary);
   result.bag = share_right(examples, of_bag);
   result.over_bag = advantage(examples, answers, of_bag);
-  const bool none_too = std::get<CandidateChooser>(*model.network).config.or_none;
+  const bool none_too = model.config().or_none;
   for (const Example& e : examples) {
     result.coin += 1.0 / static_cast<double>((std::ssize(e.candidates) + none_too) * std::ssize(examples));
   }

@@ -1,9 +1,10 @@
 #pragma once
+#include <heed/data/task.h>
 #include <heed/data/unknown_words.h>
 #include <heed/distributed/communicator.h>
 #include <heed/explain/studies/bag_of_words.h>
 #include <heed/explain/studies/interval.h>
-#include <heed/formats/saved_model.h>
+#include <heed/models/model.h>
 
 #include <optional>
 #include <string>
@@ -54,11 +55,11 @@ struct Report {
 };
 
 /// Throws Error unless the model chooses among candidates, as report() needs.
-void check_chooses(const SavedModel& model);
+void check_chooses(const Model& model);
 
 /// Measures a model on `examples`, without those in the training set. The processes share the examples, and each gets the
 /// whole result.
-Report report(const SavedModel& model, const Baselines& baselines, const std::string& set,
-              std::vector<Example> examples, const Communicator& processes = {});
+Report report(const Model& model, const Baselines& baselines, const std::string& set, std::vector<Example> examples,
+              const Communicator& processes = {});
 
 }  // namespace heed

@@ -20,8 +20,8 @@ struct Change {
   std::function<void(const std::vector<double>& logits)> use;
 };
 
-// `count` copies of a question, whose model begins with `layer`.
-Questions copies(const Questions& one, int count, int layer, const Tensor& residual) {
+// `count` copies of a question.
+Batch copies(const Batch& one, int count) {
   const auto repeated = [&](const Ids& ids) {
     if (ids.numel() == 0) return ids;
     std::vector<std::int32_t> values;
@@ -31,33 +31,28 @@ Questions copies(const Questions& one, int count, int layer, const Tensor& resid
     return Ids(shape, std::move(values));
   };
   std::vector<int> lengths;
-  if (!one.texts.lengths.empty()) lengths.assign(static_cast<std::size_t>(count), one.texts.lengths[0]);
-  const Tensor input = contiguous(broadcast_to(residual, {count, residual.size(1), residual.size(2)}));
-  return {.texts = {repeated(one.texts.tokens), lengths, repeated(one.texts.segments)},
+  if (!one.lengths.empty()) lengths.assign(static_cast<std::size_t>(count), one.lengths[0]);
+  return {.tokens = repeated(one.tokens),
+          .lengths = lengths,
+          .segments = repeated(one.segments),
           .query = repeated(one.query),
-          .candidates = repeated(one.candidates),
-          .computed = LayerInput{layer, input}};
+          .candidates = repeated(one.candidates)};
 }
 
 // A text and everything that the model computes for it.
 struct ReadText {
-  const SavedModel& model;
+  const Model& model;
   const Example& example;
-  Questions asked;
+  Batch asked;
   Trace seen;
 
-  ReadText(const SavedModel& of, const Example& text)
-      : model(of),
-        example(text),
-        asked(questions(*model.network, model.vocabulary, text)),
-        seen(trace(*model.network, asked)) {
-    if (!is_finite(seen.logits)) fail_not_finite(*model.network, asked);
+  ReadText(const Model& of, const Example& text)
+      : model(of), example(text), asked(batch_of(model, text)), seen(trace(model, asked)) {
+    if (!is_finite(seen.logits)) fail_not_finite(model, asked);
   }
 
   std::vector<double> logits() const { return seen.logits.to_vector(); }
-  std::string answer(std::size_t index) const {
-    return answer_text(*model.network, model.vocabulary, example, static_cast<int>(index));
-  }
+  std::string answer(std::size_t index) const { return answer_text(model, example, static_cast<int>(index)); }
 
   // Makes changes in one layer. A batch of copies of the text answers under many of them at once, so that the parameters are
   // read once for all, and from this layer on, since the layers before it are not changed.
@@ -72,8 +67,10 @@ struct ReadText {
         interventions.push_back(in_text(static_cast<int>(i), changes[first + i].intervention));
       }
       const Tensor& residual = seen.layers[static_cast<std::size_t>(layer)].residual_in;
-      const Questions many = copies(asked, static_cast<int>(count), layer, residual);
-      const Tensor logits = heed::answer(*model.network, many, interventions).logits;  // (count, answers)
+      const auto copied = static_cast<std::int64_t>(count);
+      const LayerInput input{layer, contiguous(broadcast_to(residual, {copied, residual.size(1), residual.size(2)}))};
+      const Batch many = copies(asked, static_cast<int>(count));
+      const Tensor logits = logits_under(interventions, model, many, input);  // (count, answers)
       for (std::size_t i = 0; i < count; ++i) {
         const auto row = static_cast<std::int64_t>(i);
         changes[first + i].use(slice(logits, 0, row, row + 1).to_vector());
@@ -131,9 +128,9 @@ int SentenceCauses::Head::largest_cut() const {
   return largest;
 }
 
-SentenceCauses sentence_causes(const SavedModel& model, const Example& example, const std::optional<Example>& other,
+SentenceCauses sentence_causes(const Model& model, const Example& example, const std::optional<Example>& other,
                                const OnProgress& progress, Heads among) {
-  check_has_answers(*model.network);
+  check_has_head(model);
   if (other) check_counterpart(example, *other);
   const ReadText text(model, example);
   std::optional<ReadText> counterpart;

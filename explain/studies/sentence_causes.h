@@ -1,7 +1,8 @@
 #pragma once
+#include <heed/data/task.h>
 #include <heed/explain/intervention.h>
 #include <heed/explain/progress.h>
-#include <heed/formats/saved_model.h>
+#include <heed/models/model.h>
 
 #include <optional>
 #include <string>
@@ -54,8 +55,7 @@ struct SentenceCauses {
 /// Ablates each head, cuts each edge from the query and patches each head from `text` into its counterpart, one at a time: the
 /// heads `among`. Throws `Error` when the model has no answers, and when the counterpart has another number of tokens, another
 /// query or the same answer.
-SentenceCauses sentence_causes(const SavedModel& model, const Example& text,
-                               const std::optional<Example>& counterpart = {}, const OnProgress& progress = {},
-                               Heads among = {-1, -1});
+SentenceCauses sentence_causes(const Model& model, const Example& text, const std::optional<Example>& counterpart = {},
+                               const OnProgress& progress = {}, Heads among = {-1, -1});
 
 }  // namespace heed

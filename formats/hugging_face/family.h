@@ -40,7 +40,7 @@ class TensorNames : public std::vector<TensorName> {
   TensorNames& linear_by_head(const std::string& theirs, const std::vector<std::string>& ours);
   /// The matrix of the logits: the token embeddings when they are tied.
   TensorNames& logits(const std::string& theirs);
-  /// The head of a CandidateChooser, which transformers does not know.
+  /// The head for candidates, which transformers does not know.
   TensorNames& candidates();
   /// Names added from here on belong to the head.
   TensorNames& head();

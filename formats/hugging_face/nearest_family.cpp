@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 
 namespace heed {
 namespace {
@@ -123,8 +122,7 @@ Json megatron_bert_json(const TransformerConfig& t, const LogitsConfig& logits) 
 
 // Returns the configuration with all defaults filled in, and without fields that do not apply, so that equal models
 // have equal ones.
-template <class Config>
-Json comparable(Config config) {
+Json comparable(ModelConfig config) {
   TransformerConfig& t = config.transformer;
   t.block.attention = t.block.attention.complete();
   const RotaryConfig used = t.rotary;
@@ -155,9 +153,9 @@ constexpr struct {
                         {"GPT-2", gpt2_json},      {"LLaMA", llama_json},
                         {"Mistral", mistral_json}, {"Qwen3", qwen3_json}};
 
-Nearest nearest_family(const Model& network) {
-  const TransformerConfig& t = transformer_of(network).config;
-  if (std::holds_alternative<MaskedLanguageModel>(network))
+Nearest nearest_family(const Model& model) {
+  const TransformerConfig& t = model.transformer().config;
+  if (model.head().fills_masks())
     return t.block.placement == NormPlacement::before ? Nearest::megatron_bert : Nearest::bert;
   if (t.block.attention.query_key_norm == QueryKeyNorm::heads) return Nearest::qwen3;
   if (t.positions != Positions::rotary && t.block.norm.kind != NormKind::rms) return Nearest::gpt2;
@@ -180,25 +178,18 @@ void check_equal(const Json& given, const Json& back, Nearest family) {
 
 }  // namespace
 
-SavedModel with_parts_of_family(const SavedModel& model) {
-  ModelConfig all = config_of(*model.network);
-  TransformerConfig* const shape = std::visit(
-      []<class Config>(Config& config) -> TransformerConfig* {
-        constexpr bool has_family =
-            std::is_same_v<Config, LanguageModelConfig> || std::is_same_v<Config, MaskedLanguageModelConfig>;
-        return has_family ? &config.transformer : nullptr;
-      },
-      all);
-  if (!shape) {
+Model with_parts_of_family(const Model& model) {
+  ModelConfig all = model.config();
+  if (!model.head().has_token_logits()) {
     fail(
         "export: transformers has no class for this model; of heed's own models it has classes for language models and "
         "masked language models");
   }
-  BlockConfig& block = shape->block;
-  const Nearest family = nearest_family(*model.network);
+  BlockConfig& block = all.transformer.block;
+  const Nearest family = nearest_family(model);
   const bool is_bert = family == Nearest::bert || family == Nearest::megatron_bert;
   const bool has_all_biases = is_bert || family == Nearest::gpt2;
-  if (is_bert) shape->segments = std::max(1, shape->segments);
+  if (is_bert) all.transformer.segments = std::max(1, all.transformer.segments);
   if (has_all_biases) block.mlp.bias = Bias::yes;
   if (has_all_biases || block.attention.bias == Bias::yes)
     block.attention.bias = block.attention.output_bias = Bias::yes;
@@ -206,34 +197,27 @@ SavedModel with_parts_of_family(const SavedModel& model) {
   const auto take = [&](const std::string& name, const Shape& of) {
     return model.parameters.contains(name) ? model.parameters[name] : zeros(of, DType::float32);
   };
-  SavedModel result;
-  result.network = make_model(Scope(result.parameters, DType::float32, take), all);
+  Model result;
+  result.build(Scope(result.parameters, DType::float32, take), all);
   return result;
 }
 
-Json own_config(const SavedModel& model) {
+Json own_config(const Model& model) {
   if (model.transformer().config.block.mlp.width == 0) {
     fail("export: the model lacks an MLP (model.mlp: 0), which each family of transformers has");
   }
-  const Nearest family = nearest_family(*model.network);
-  const auto* masked = std::get_if<MaskedLanguageModel>(&*model.network);
+  const Nearest family = nearest_family(model);
   const TransformerConfig& t = model.transformer().config;
-  const LogitsConfig& logits =
-      masked ? masked->config.logits : std::get_if<LanguageModel>(&*model.network)->config.logits;
-  Json json = nearest_families[static_cast<int>(family)].config_json(t, logits);
+  Json json = nearest_families[static_cast<int>(family)].config_json(t, model.config().logits);
   if (family == Nearest::gpt2 && t.divide_scores_by_layer) json["scale_attn_by_inverse_layer_idx"] = true;
   ConfigReader reader(json, "export");
   const PretrainedConfig read = family_of(reader).read(reader);
   reader.finish();
-  if (masked) {
-    check_equal(comparable(masked->config),
-                comparable(MaskedLanguageModelConfig{
-                    .transformer = read.transformer, .logits = read.logits, .activation = read.head_activation}),
-                family);
-  } else {
-    check_equal(comparable(std::get_if<LanguageModel>(&*model.network)->config),
-                comparable(LanguageModelConfig{.transformer = read.transformer, .logits = read.logits}), family);
-  }
+  ModelConfig back = ModelConfig::of(model.config().head);
+  back.transformer = read.transformer;
+  back.logits = read.logits;
+  back.activation = read.head_activation;
+  check_equal(comparable(model.config()), comparable(back), family);
   return json;
 }
 

@@ -8,10 +8,10 @@ namespace heed {
 /// Returns heed's own model with the parameters that its nearest family cannot leave out. BERT and GPT-2 have a bias in every
 /// linear layer, and LLaMA has them in all layers of an attention or in none; BERT has token types. Those that the model
 /// lacks are 0, which changes no logit. Throws `Error` for a model that transformers lacks a class for.
-SavedModel with_parts_of_family(const SavedModel& model);
+Model with_parts_of_family(const Model& model);
 
 /// Returns the config.json of heed's own model in the terms of its nearest family. Throws `Error` for a shape that this family
 /// lacks.
-Json own_config(const SavedModel& model);
+Json own_config(const Model& model);
 
 }  // namespace heed

@@ -19,34 +19,30 @@ struct PretrainedConfig {
   LogitsConfig logits{};
   Activation head_activation = Activation::gelu;  // of the layer before the logits, in masked language models
   Bias head_bias = Bias::yes;                     // of that layer
-  std::vector<std::string> queries{};             // SavedModel::queries
+  std::vector<std::string> queries{};             // Model::queries
 };
 
 /// Returns what the text of a config.json says. Throws `Error` as load_hugging_face() does.
 PretrainedConfig read_pretrained_config(const std::string& text, const std::string& source);
 
 /// Reads a model as load_hugging_face() does. Without `loading`, reads no weights, and the parameters take no memory.
-SavedModel read_hugging_face(const std::filesystem::path& directory, const Loading* loading);
+Model read_hugging_face(const std::filesystem::path& directory, const Loading* loading);
 
 /// Reads a model as load_gguf() does. Without `loading`, reads no weights.
-SavedModel read_gguf(const std::filesystem::path& path, const Loading* loading);
+Model read_gguf(const std::filesystem::path& path, const Loading* loading);
 
 /// Returns the model of a configuration, without a tokenizer; without `loading`, without its weights. `source` names the
 /// weights in messages. Throws `Error` as load_hugging_face() does.
-SavedModel load_pretrained(ConfigReader& json, WeightFiles files, const std::string& source, const Loading* loading);
-
-/// Returns whether a model can compute with the values of the parameter `name` in a wider type than theirs without a copy: it
-/// multiplies by them or looks up rows. False for float64, which is the widest, and for positions, which are added.
-bool can_be_narrower(const std::string& name, const Tensor& values);
+Model load_pretrained(ConfigReader& json, WeightFiles files, const std::string& source, const Loading* loading);
 
 /// Returns the ids of 'eos_token_id' in a config.json or generation_config.json: one id, a list, or null for none. As in
 /// `transformers`, ids outside the vocabulary end no text. Throws `Error` for another value.
 std::vector<std::int32_t> read_end_tokens(const Json& config, int vocabulary);
 
-/// Key of a config.json with SavedModel::queries, a list of strings. `transformers` ignores it.
+/// Key of a config.json with Model::queries, a list of strings. `transformers` ignores it.
 inline constexpr const char* queries_key = "heed_query_words";
 
-/// Files that may be SavedModel::kept_files.
+/// Files that may be Model::kept_files.
 inline constexpr std::array kept_file_names{"tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja",
                                             "generation_config.json"};
 
@@ -55,6 +51,6 @@ bool can_be_kept(std::string_view name, std::string_view text);
 
 /// Gives a model the tokenizer of a tokenizer.json and its vocabulary. Without a text, tokens are named by their ids: "<17>".
 /// Throws `Error` that begins with `source` when the tokenizer is unknown or has more tokens than the model, added ones apart.
-void set_tokenizer(SavedModel& model, const std::optional<std::string>& json, const std::string& source);
+void set_tokenizer(Model& model, const std::optional<std::string>& json, const std::string& source);
 
 }  // namespace heed

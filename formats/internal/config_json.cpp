@@ -110,11 +110,6 @@ struct FieldReader {
   }
 };
 
-template <std::size_t... I>
-std::vector<std::string> kinds(std::index_sequence<I...>) {
-  return {std::variant_alternative_t<I, ModelConfig>::kind...};
-}
-
 // Returns the description of a model of version 0.1 in today's form.
 Json from_version_1(const Json& old) {
   const Json& a = old.at("attention");
@@ -139,51 +134,34 @@ Json from_version_1(const Json& old) {
         {"norm", norm}}},
       {"last_residual", is_decoder ? "yes" : "no"}};
   if (chooses) {
-    return {{"kind", CandidateChooserConfig::kind},
+    return {{"kind", name_of(HeadKind::candidate)},
             {"transformer", transformer},
             {"or_none", old.at("answer") == "candidate_or_none"}};
   }
-  return {{"kind", is_decoder ? LanguageModelConfig::kind : WordAnswererConfig::kind},
+  return {{"kind", name_of(is_decoder ? HeadKind::next_token : HeadKind::word)},
           {"transformer", transformer},
           {"logits", {{"tied", value(old, "logits", "tied") == "tied"}, {"bias", !is_decoder}}}};
 }
 
-template <class Config>
-bool read_kind(const Json& json, const std::string& kind, int vocabulary, std::optional<ModelConfig>& result) {
-  if (kind != Config::kind) return false;
-  Config config;
-  FieldReader::read(json, kind, config, {"kind"});
-  config.transformer.vocabulary = vocabulary;
-  result = config;
-  return true;
-}
-
-template <std::size_t... I>
-ModelConfig read_any(const Json& json, const std::string& kind, int vocabulary, std::index_sequence<I...> all) {
-  std::optional<ModelConfig> result;
-  if ((read_kind<std::variant_alternative_t<I, ModelConfig>>(json, kind, vocabulary, result) || ...)) return *result;
-  fail("'kind' must be one of {}, got '{}'", fmt::join(kinds(all), ", "), kind);
-}
-
-using Kinds = std::make_index_sequence<std::variant_size_v<ModelConfig>>;
-
 }  // namespace
 
 Json to_json(const ModelConfig& config) {
-  return std::visit(
-      []<class Config>(const Config& one) {
-        Json object = {{"kind", Config::kind}};
-        Config::for_each_field(one, FieldWriter{object});
-        return object;
-      },
-      config);
+  Json object = {{"kind", name_of(config.head)}};
+  ModelConfig::for_each_field(config, FieldWriter{object});
+  return object;
 }
 
 ModelConfig model_config(const Json& json, int vocabulary) {
   if (!json.is_object()) fail("expected an object, got {}", format_json(json));
   if (json.contains("kind")) {
-    const Json& kind = json.at("kind");
-    return read_any(json, kind.is_string() ? kind.get<std::string>() : format_json(kind), vocabulary, Kinds());
+    const Json& given = json.at("kind");
+    const std::string kind = given.is_string() ? given.get<std::string>() : format_json(given);
+    const auto head = value_named<HeadKind>(kind);
+    if (!head) fail("'kind' must be one of {}, got '{}'", fmt::join(names_of<HeadKind>(), ", "), kind);
+    ModelConfig config = ModelConfig::of(*head);
+    FieldReader::read(json, kind, config, {"kind"});
+    config.transformer.vocabulary = vocabulary;
+    return config;
   }
   try {
     return model_config(from_version_1(json), vocabulary);

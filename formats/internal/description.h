@@ -11,13 +11,13 @@ namespace heed {
 using Description = std::map<std::string, std::string>;
 
 /// Returns the description of a model.
-Description describe(const SavedModel& model);
+Description describe(const Model& model);
 
 /// Returns the model of a description, without weights: all elements of a parameter share one 0, and take no memory. `source`
 /// names the description in messages. Throws `Error` when a part is missing or wrong.
-SavedModel described_model(const Description& description, const std::string& source);
+Model described_model(const Description& description, const std::string& source);
 
 /// Reads a model as load_model() does, without weights.
-SavedModel read_description(const std::filesystem::path& path);
+Model read_description(const std::filesystem::path& path);
 
 }  // namespace heed

@@ -8,10 +8,10 @@ namespace {
 
 // Returns a lower bound on the parameters of this shape, with tied matrices.
 double least_elements(const ModelConfig& model) {
-  const TransformerConfig& config = transformer_of(model);
+  const TransformerConfig& config = model.transformer;
   const AttentionConfig a = config.block.attention.complete();
-  const auto* masked = std::get_if<MaskedLanguageModelConfig>(&model);
-  const bool has_square = std::holds_alternative<CandidateChooserConfig>(model) || (masked && masked->transform);
+  const bool has_square =
+      model.head == HeadKind::candidate || (model.head == HeadKind::masked_token && model.transform);
   const double d = a.d_model;
   const double rows = 1.0 * config.vocabulary + config.segments +
                       (config.positions == Positions::learned ? 1.0 * config.max_length + config.position_offset : 0);
@@ -28,7 +28,7 @@ void check_size(const ModelConfig& config, double elements) {
          elements);
   }
   constexpr int most_layers = 4096;  // a layer takes time and memory however few numbers it has
-  const int layers = transformer_of(config).layers;
+  const int layers = config.transformer.layers;
   if (layers > most_layers) {
     fail("the model that it describes has {} layers; heed reads up to {}", layers, most_layers);
   }

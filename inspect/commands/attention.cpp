@@ -17,11 +17,11 @@ void add_answers(const std::filesystem::path& run, Reading& read) {
   Dump& dump = read.dump;
   const std::vector<Example> held_out = held_out_of(run);
   for (SentenceAttention& sentence : dump.sentences) sentence.answer = known_answer(sentence, held_out);
-  if (!read.model || !predicts_tokens(*read.model->network) || read.model->step != dump.step) return;
+  if (!read.model || !read.model->head().has_token_logits() || read.model->step != dump.step) return;
   try {
     check_same_model(dump, *read.model, dump_path(run, dump.step).string());
     for (SentenceAttention& sentence : dump.sentences) {
-      sentence.likeliest = attend(*read.model->network, read.model->vocabulary, question(sentence)).likeliest;
+      sentence.likeliest = attend(*read.model, question(sentence)).likeliest;
     }
   } catch (const Error&) {  // a damaged model, or one of another run: the snapshot can still be shown
   }

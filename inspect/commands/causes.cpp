@@ -9,7 +9,7 @@ namespace heed {
 namespace {
 
 // Returns the heads that --layer and --head choose, -1 for all.
-Heads chosen_heads(const Request& request, const SavedModel& model) {
+Heads chosen_heads(const Request& request, const Model& model) {
   const auto chosen = [](const char* what, std::optional<int> number, int count) {
     return number ? chosen_range(what, number, count).begin : -1;
   };
@@ -20,8 +20,8 @@ std::string of_held_out(const Request& request) {
   check_json_of_all_heads(request);
   const StudyOptions options = study_of(request);
   const std::filesystem::path& run = request.runs[0];
-  const SavedModel model = model_of(run, step_of(request), request.progress);
-  check_has_answers(*model.network);
+  const Model model = model_of(run, step_of(request), request.progress);
+  check_has_head(model);
   const Heads among = chosen_heads(request, model);
   const std::vector<Example> held_out = read_held_out(run);
   const std::string field = request.given<std::string>("by").value_or(default_field(held_out));
@@ -60,8 +60,8 @@ std::string of_sentence(const Request& request) {
     if (request.has(option)) misused("--{} is for held-out sentences; --sentence asks one", option);
   }
   const std::filesystem::path& run = request.runs[0];
-  const SavedModel model = model_of(run, step_of(request), request.progress);
-  if (!has_answers(*model.network)) {
+  const Model model = model_of(run, step_of(request), request.progress);
+  if (!model.head().exists()) {
     fail(
         "{0}: the model lacks a head and gives no answers, so causes cannot be measured. inspect heads {0} FILE counts "
         "where its heads point, and training with model.from: {0} teaches it to answer",

@@ -9,8 +9,8 @@
 namespace heed {
 namespace {
 
-std::vector<Example> sentences_of(const SavedModel& model, const Request& request, const std::string& file) {
-  if (std::holds_alternative<CandidateChooser>(*model.network)) return report_sentences(model, request.runs[0], file);
+std::vector<Example> sentences_of(const Model& model, const Request& request, const std::string& file) {
+  if (model.head().chooses_candidates()) return report_sentences(model, request.runs[0], file);
   std::vector<Example> examples = read_jsonl(file);
   pair_twins(examples);
   return examples;
@@ -37,8 +37,8 @@ const Command evaluate_command{
           }
           const int context = request.given<int>("context").value_or(0);
           if (request.has("context") && context < 1) misused("--context must be at least 1");
-          const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
-          if (!has_answers(*model.network)) {
+          const Model model = model_of(request.runs[0], step_of(request), request.progress);
+          if (!model.head().exists()) {
             fail("{}: the model lacks a head and predicts nothing, so there is nothing to evaluate",
                  request.runs[0].string());
           }
@@ -49,7 +49,7 @@ const Command evaluate_command{
             all.push_back(evaluation_json(file, found));
           };
           for (const std::string& file : request.files) {
-            const bool is_text = predicts_tokens(*model.network) && std::filesystem::path(file).extension() != ".jsonl";
+            const bool is_text = model.head().has_token_logits() && std::filesystem::path(file).extension() != ".jsonl";
             if (!is_text && request.has("context")) misused("--context is for texts, and {} has sentences", file);
             try {
               if (is_text) {

@@ -45,7 +45,7 @@ std::string export_model(const Request& request, const std::filesystem::path& di
       fail("{}: exists already; choose another directory, or --force to replace it", (directory / name).string());
     }
   }
-  const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
+  const Model model = model_of(request.runs[0], step_of(request), request.progress);
   const std::vector<std::string> files = export_hugging_face(model, directory);
   for (const std::string& name : all) {
     if (std::ranges::find(files, name) == files.end()) std::filesystem::remove(directory / name);

@@ -1,6 +1,7 @@
 #include "inspect/commands/shared.h"
 
 #include <heed/files/utf8.h>
+#include <heed/models/generate.h>
 
 namespace heed {
 namespace {
@@ -16,25 +17,36 @@ std::string unescaped(std::string_view text) {
   return result;
 }
 
-Continuation continuation_of(const Request& request) {
+Generation generation_of(const Request& request) {
   if (!request.has("prompt")) misused("expected --prompt TEXT");
   if (request.has("stop") && request.given<std::string>("stop")->empty()) misused("--stop must not be empty");
   const auto number = [&](const char* name, double otherwise) {
     return request.given<Decimal>(name).value_or(Decimal{otherwise}).value;
   };
-  const Continuation defaults;
-  const Continuation asked{.begin = *request.given<std::string>("prompt"),
-                           .tokens = request.given<int>("tokens").value_or(defaults.tokens),
-                           .sampling = {.temperature = number("temperature", defaults.sampling.temperature),
-                                        .top_k = request.given<int>("top-k").value_or(defaults.sampling.top_k),
-                                        .top_p = number("top-p", defaults.sampling.top_p)},
-                           .seed = request.given<std::uint64_t>("seed").value_or(defaults.seed),
-                           .stop = unescaped(request.given<std::string>("stop").value_or(""))};
+  const Generation defaults;
+  const Generation asked{.prompt = *request.given<std::string>("prompt"),
+                         .tokens = request.given<int>("tokens").value_or(defaults.tokens),
+                         .sampling = {.temperature = number("temperature", defaults.sampling.temperature),
+                                      .top_k = request.given<int>("top-k").value_or(defaults.sampling.top_k),
+                                      .top_p = number("top-p", defaults.sampling.top_p)},
+                         .seed = request.given<std::uint64_t>("seed").value_or(defaults.seed),
+                         .stop = unescaped(request.given<std::string>("stop").value_or(""))};
   if (asked.tokens < 1) misused("--tokens must be at least 1");
   if (!(asked.sampling.temperature >= 0)) misused("--temperature must be at least 0");
   if (request.has("top-k") && asked.sampling.top_k < 1) misused("--top-k must be at least 1");
   if (!(asked.sampling.top_p > 0 && asked.sampling.top_p <= 1)) misused("--top-p must be above 0 and at most 1");
   return asked;
+}
+
+// Continues a text; messages name the prompt by its option.
+Generated continued(const Model& model, const Generation& asked, const OnText& write) {
+  try {
+    return generate(model, asked, write);
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (message.starts_with("prompt:")) throw Error("--" + message);
+    throw;
+  }
 }
 
 }  // namespace
@@ -62,11 +74,11 @@ const Command generate_command{
         },
     .answer =
         [](const Request& request) {
-          const Continuation asked = continuation_of(request);
-          const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
+          const Generation asked = generation_of(request);
+          const Model model = model_of(request.runs[0], step_of(request), request.progress);
           const bool as_json = request.has("json");
           std::string text;
-          const Generated generated = continue_text(model, asked, [&](std::string_view piece) {
+          const Generated generated = continued(model, asked, [&](std::string_view piece) {
             if (request.write && !as_json) return request.write(piece);
             text += piece;
             return true;
@@ -77,8 +89,8 @@ const Command generate_command{
                                visible(generated.tokens.back()), generated.tokens.size(), asked.tokens);
           }
           if (!as_json) return text;
-          return json_line(utf8_json({{"prompt", asked.begin},
-                                      {"text", text.substr(asked.begin.size())},
+          return json_line(utf8_json({{"prompt", asked.prompt},
+                                      {"text", text.substr(asked.prompt.size())},
                                       {"tokens", generated.tokens},
                                       {"ended_by", name_of(generated.ended_by)},
                                       {"seed", asked.seed}}));

@@ -118,7 +118,7 @@ const Command heads_command{
     .shared = "json",
     .is_shared = true,
     .answer = [](const Request& request) {
-      const SavedModel model = model_of(request.runs[0], {}, request.progress);
+      const Model model = model_of(request.runs[0], {}, request.progress);
       Json all = Json::array();
       std::string text;
       const auto add = [&](const std::string& set, const std::string& file) {

@@ -21,7 +21,7 @@ const Command induction_command{
     .shared = "layer head json",
     .answer = [](const Request& request) {
       const std::filesystem::path& run = request.runs[0];
-      const SavedModel model = model_of(run, {}, request.progress);
+      const Model model = model_of(run, {}, request.progress);
       const std::vector<Dump> dumps = snapshots_of(run);
       const std::vector<Metrics> metrics = dumps.empty() ? std::vector<Metrics>{} : read_metrics(run);
       if (!dumps.empty() && !reads_repeats(model)) {  // the sentences of its snapshots alone

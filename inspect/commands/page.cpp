@@ -27,7 +27,7 @@ const Command page_command{
           std::string missing;
           if (request.has("sentence")) {
             if (request.runs.size() > 1) misused("--sentence needs exactly one run");
-            const SavedModel model = model_of(request.runs[0], {}, request.progress);
+            const Model model = model_of(request.runs[0], {}, request.progress);
             const Example example = example_of(request, model);
             contents.push_back(page_sentence(last_part(request.runs[0]), model,
                                              attention_of(model, example, Tokens::words), example,

@@ -15,7 +15,7 @@ const Command report_command{.name = "report",
                              .is_shared = true,
                              .answer = [](const Request& request) {
                                const std::filesystem::path& run = request.runs[0];
-                               const SavedModel model = model_of(run, {});
+                               const Model model = model_of(run, {});
                                check_chooses(model);
                                if (!std::filesystem::is_directory(run)) {
                                  fail("{}: is a single file; inspect report needs the run directory", run.string());

@@ -18,15 +18,15 @@ struct First {
 };
 
 // Returns the first text when none is given: the first watched one of the run in which a model's file lies, or a usual sentence.
-First first_of(const std::filesystem::path& path, const SavedModel& model) {
+First first_of(const std::filesystem::path& path, const Model& model) {
   const std::filesystem::path run = path.parent_path();
   if (std::filesystem::is_regular_file(path) && !reads_pieces(model) && !dump_steps(run).empty()) {
     return {question(last_dump(run).sentences.at(0)), ""};
   }
-  const bool asks_last = std::holds_alternative<LanguageModel>(*model.network);
+  const bool asks_last = model.head().generates();
   try {
     const Example example = question(model, first_sentence, asks_last ? "" : "it");
-    questions(*model.network, model.vocabulary, example);
+    batch_of(model, example);
     return {example, first_sentence};
   } catch (const Error& error) {
     fail("{}: give a text that the model reads with --sentence; it cannot read the usual one: {}", path.string(),
@@ -35,7 +35,7 @@ First first_of(const std::filesystem::path& path, const SavedModel& model) {
 }
 
 // Returns the page of a run, or of one sentence if it is asked for or the model has no run.
-PageRun served_run(const Request& request, const SavedModel& model) {
+PageRun served_run(const Request& request, const Model& model) {
   const std::filesystem::path& run = request.runs[0];
   if (!request.has("sentence") && std::filesystem::is_directory(run) && !dump_steps(run).empty()) {
     return page_run(run, limit_of(request), most_page_bytes, of_run(run, request.progress));
@@ -63,7 +63,7 @@ const Command serve_command{
       if (port < 0 || port > 65'535) misused("--port must be from 0 to 65535");
       if (request.has("query") && !request.has("sentence")) misused("--query needs --sentence");
       LocalServer server(port);
-      const SavedModel model = model_of(request.runs[0], {}, request.progress);
+      const Model model = model_of(request.runs[0], {}, request.progress);
       const ServedPage page(served_run(request, model), model);
       request.write(fmt::format("http://127.0.0.1:{}{}\nOpen this address in a browser. Ctrl+C ends the program.\n",
                                 server.port(), page.path()));

@@ -101,7 +101,7 @@ std::optional<std::int64_t> step_of(const Request& request) {
   return request.given<std::int64_t>("step");
 }
 
-SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step, const OnProgress& progress) {
+Model model_of(const fs::path& run, const std::optional<std::int64_t>& step, const OnProgress& progress) {
   const auto load = [&](const fs::path& path) {
     const auto opening = [&](double share) {
       if (progress) progress(fmt::format("opening {}", run.string()), share, 0);
@@ -109,13 +109,13 @@ SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step
     return load_model(path, {.mapped = true, .progress = opening});
   };
   if (fs::is_regular_file(run)) {
-    SavedModel model = load(run);
+    Model model = load(run);
     if (step && *step != model.step) fail("{}: is the model of step {}, not {}", run.string(), model.step, *step);
     return model;
   }
   if (step && fs::exists(dumped_model_path(run, *step))) return load(dumped_model_path(run, *step));
   if (!fs::exists(model_path(run))) fail("{}: is missing; has the run been saved?", model_path(run).string());
-  SavedModel model = load(model_path(run));
+  Model model = load(model_path(run));
   if (!step || *step == model.step) return model;
   if (const std::vector<std::int64_t> kept = dumped_model_steps(run); !kept.empty()) {
     fail("{}: lacks a model of step {}; it has models of steps {}, and of the last, {}", run.string(), *step,
@@ -145,19 +145,19 @@ Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
   return read_dump(dump_path(run, *step));
 }
 
-Example example_of(const Request& request, const SavedModel& model) {
+Example example_of(const Request& request, const Model& model) {
   return question(model, *request.given<std::string>("sentence"), request.given<std::string>("query").value_or(""));
 }
 
-SentenceAttention attention_of(const SavedModel& model, const Example& example, Tokens tokens) {
-  const SentenceAttention read = attend(*model.network, model.vocabulary, example);
+SentenceAttention attention_of(const Model& model, const Example& example, Tokens tokens) {
+  const SentenceAttention read = attend(model, example);
   return tokens == Tokens::words && reads_pieces(model) ? of_whole_words(read) : read;
 }
 
 namespace {
 
 // Returns the model of a snapshot, or else the last model; nothing if it is damaged or missing.
-std::optional<SavedModel> model_beside(const fs::path& run, std::int64_t step) {
+std::optional<Model> model_beside(const fs::path& run, std::int64_t step) {
   if (fs::is_regular_file(run)) return std::nullopt;
   fs::path file = dumped_model_path(run, step);
   if (!fs::exists(file)) file = model_path(run);
@@ -187,7 +187,7 @@ Reading reading_of(const Request& request, Tokens tokens) {
     fail("{}: lacks snapshots of attention, so nothing was watched; read a text with --sentence", run.string());
   }
   if (!request.has("sentence")) return reading_of(run, step_of(request));
-  SavedModel model = model_of(run, step_of(request), request.progress);
+  Model model = model_of(run, step_of(request), request.progress);
   const bool is_merged = tokens == Tokens::words && reads_pieces(model);
   Dump dump{model.step, {attention_of(model, example_of(request, model), tokens)}, holds_spaces(model) && !is_merged};
   return {std::move(dump), std::move(model)};

@@ -40,22 +40,22 @@ std::optional<std::int64_t> step_of(const Request& request);
 
 /// Returns the model of a step. Without a step, returns the last one. The matrices of a pretrained model stay in its files
 /// (Loading::mapped).
-SavedModel model_of(const std::filesystem::path& run, const std::optional<std::int64_t>& step,
-                    const OnProgress& progress = {});
+Model model_of(const std::filesystem::path& run, const std::optional<std::int64_t>& step,
+               const OnProgress& progress = {});
 
 /// Returns the example for --sentence and --query, as `model` tokenises it.
-Example example_of(const Request& request, const SavedModel& model);
+Example example_of(const Request& request, const Model& model);
 
 /// If a model splits words into pieces, decides whether the pieces are kept or merged into words.
 enum class Tokens { words, pieces };
 
 /// Returns the attention of a sentence that the model has read as `example`.
-SentenceAttention attention_of(const SavedModel& model, const Example& example, Tokens tokens);
+SentenceAttention attention_of(const Model& model, const Example& example, Tokens tokens);
 
 /// Attention as the model names its tokens. The model is missing if it cannot be read, or if a snapshot's file was given alone.
 struct Reading {
   Dump dump;
-  std::optional<SavedModel> model;
+  std::optional<Model> model;
 };
 
 /// Returns the watched sentences of a step, or of the last one.

@@ -9,7 +9,7 @@ const Command steps_command{
     .shared = "sentence query step layer head json",
     .answer = [](const Request& request) {
       if (!request.has("sentence")) misused("expected --sentence TEXT");
-      const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
+      const Model model = model_of(request.runs[0], step_of(request), request.progress);
       const Example example = example_of(request, model);
       return request.has("json") ? json_line(steps_json(model, example, request.view))
                                  : steps_view(model, example, request.view);

@@ -7,7 +7,7 @@ const Command weights_command{.name = "weights",
                               .example = "inspect weights runs/toy --layer 2",
                               .shared = "step layer head json",
                               .answer = [](const Request& request) {
-                                const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
+                                const Model model = model_of(request.runs[0], step_of(request), request.progress);
                                 return request.has("json") ? json_line(weights_json(model, request.view))
                                                            : weights_view(model, request.view);
                               }};

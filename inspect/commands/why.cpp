@@ -15,9 +15,9 @@ const Command why_command{.name = "why",
                             Dump& dump = read.dump;
                             const std::vector<SentenceAttention> watched = dump.sentences;
                             choose_probe(request, dump);
-                            const SavedModel model = request.has("sentence")
-                                                         ? std::move(*read.model)
-                                                         : model_of(run, step_of(request), request.progress);
+                            const Model model = request.has("sentence")
+                                                    ? std::move(*read.model)
+                                                    : model_of(run, step_of(request), request.progress);
                             if (reads_pieces(model) && !request.has("sentence")) {
                               fail(
                                   "{}: watched sentences are kept as whole words, but the model reads pieces of words; "

@@ -108,8 +108,7 @@ std::string first_uncomputed(const Json& given, const Json& defaults, const std:
 }  // namespace
 
 std::string uncomputed_field(const ModelConfig& config) {
-  const auto default_of = []<class Config>(const Config&) { return ModelConfig(Config{}); };
-  return first_uncomputed(to_json(config), to_json(std::visit(default_of, config)), "");
+  return first_uncomputed(to_json(config), to_json(ModelConfig::of(config.head)), "");
 }
 
 }  // namespace heed

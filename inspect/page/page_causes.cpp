@@ -20,8 +20,8 @@ namespace {
 
 // Recognises a language model whose sentences have no antecedent. Without an antecedent the edge to study is unknown, and
 // cutting every edge of a window takes minutes.
-bool is_language_model(const Json& description, const SavedModel& model) {
-  return predicts_tokens(*model.network) &&
+bool is_language_model(const Json& description, const Model& model) {
+  return model.head().has_token_logits() &&
          std::ranges::all_of(description["sentences"], [](const Json& one) { return one["antecedent"] < 0; });
 }
 
@@ -44,8 +44,7 @@ std::string refused(const std::function<void()>& measure) {
 
 }  // namespace
 
-void add_causes(Json& description, const SavedModel& model, const fs::path& run, int limit,
-                const OnProgress& progress) {
+void add_causes(Json& description, const Model& model, const fs::path& run, int limit, const OnProgress& progress) {
   if (limit == 0 && is_language_model(description, model)) {
     description["causes_missing"] =
         "inspect page --limit N and inspect causes measure the causes of a language model's predictions.";
@@ -60,8 +59,8 @@ void add_causes(Json& description, const SavedModel& model, const fs::path& run,
   refused([&] { description["history"] = history_json(cause_history(run, options)); });
 }
 
-void add_card(Json& description, const SavedModel& model, const fs::path& run) {
-  if (!std::holds_alternative<CandidateChooser>(*model.network)) return;
+void add_card(Json& description, const Model& model, const fs::path& run) {
+  if (!model.head().chooses_candidates()) return;
   // Refused without held-out sentences; the page shows the reason in place of the causes.
   refused([&] {
     description["card"] =

@@ -17,20 +17,20 @@ namespace {
 
 constexpr std::size_t most_shown_answers = 10;
 
-Json next_of(const SavedModel& model, const Example& example) {
-  const Answers given = run(*model.network, questions(*model.network, model.vocabulary, example));
-  const std::vector<double> p = softmax(given.logits.to(DType::float64)).to_vector();
+Json next_of(const Model& model, const Example& example) {
+  const Tensor logits = model.logits(batch_of(model, example));
+  const std::vector<double> p = softmax(logits.to(DType::float64)).to_vector();
   Json result = Json::array();
   for (const std::size_t i : largest_of<double>(p, most_shown_answers)) {
-    const std::string token = answer_text(*model.network, model.vocabulary, example, static_cast<int>(i));
+    const std::string token = answer_text(model, example, static_cast<int>(i));
     result.push_back({page_token(model, token), p[i]});
   }
   return result;
 }
 
-Json bits_of(const SavedModel& model, const LanguageModel& network, const Example& example) {
-  const Ids ids = questions(*model.network, model.vocabulary, example).texts.tokens;  // (1, T)
-  const Tensor logits = network(ids);                                                 // (1, T, vocabulary)
+Json bits_of(const Model& model, const Example& example) {
+  const Ids ids = batch_of(model, example).tokens;      // (1, T)
+  const Tensor logits = model.logits({.tokens = ids});  // (1, T, vocabulary)
   Json result = Json::array({nullptr});
   for (std::int64_t t = 1; t < ids.numel(); ++t) {
     const Tensor p = softmax(contiguous(slice(logits, 1, t - 1, t)).to(DType::float64));
@@ -61,17 +61,16 @@ ScoredHead telling_head(const SentenceAttention& sentence) {
   return best.layer < 0 ? pointing_head(sentence) : best;
 }
 
-void add_predictions(Json& description, const SavedModel& model, const std::vector<Example>& examples) {
+void add_predictions(Json& description, const Model& model, const std::vector<Example>& examples) {
   const TransformerConfig& config = model.transformer().config;
   description["causal"] = config.causal;
-  description["masked"] = std::holds_alternative<MaskedLanguageModel>(*model.network);
+  description["masked"] = model.head().fills_masks();
   description["kv_heads"] = config.block.attention.kv_heads;
-  if (!has_answers(*model.network) || std::holds_alternative<CandidateChooser>(*model.network)) return;
+  if (!model.head().exists() || model.head().chooses_candidates()) return;
   Json& sentences = description["sentences"];
   for (std::size_t i = 0; i < sentences.size() && i < examples.size(); ++i) {
     sentences[i]["next"] = next_of(model, examples[i]);
-    const auto* network = std::get_if<LanguageModel>(&*model.network);
-    if (network) sentences[i]["bits"] = bits_of(model, *network, examples[i]);
+    if (model.head().generates()) sentences[i]["bits"] = bits_of(model, examples[i]);
   }
 }
 

@@ -5,32 +5,17 @@
 #include <heed/explain/score_parts.h>
 #include <heed/formats/saved_model.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <numeric>
-#include <span>
 #include <string>
 #include <vector>
 
 namespace heed {
 
-/// Returns the indices of the `most` largest values, the largest first.
-template <class T>
-std::vector<std::size_t> largest_of(std::span<const T> values, std::size_t most) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const std::size_t count = std::min(most, order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-                    [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
-  order.resize(count);
-  return order;
-}
-
 /// Adds to a description what the first view shows of a model: "causal", "masked", "kv_heads", and per sentence
 ///   "next": [[answer, probability], ...], the ten most probable answers at the query, for answers that are words
 ///   "bits": [null, 3.2, ...], -log2 of the probability of each token given those before it, for a language model
 /// `examples` are the sentences as the model reads them.
-void add_predictions(Json& description, const SavedModel& model, const std::vector<Example>& examples);
+void add_predictions(Json& description, const Model& model, const std::vector<Example>& examples);
 
 /// Returns the head that the page shows first: the one that points, if the antecedent is known. Otherwise the head with the
 /// largest telling_weight().

@@ -18,7 +18,7 @@ namespace heed {
 namespace {
 
 // Returns the bytes of the parameters in float16.
-std::int64_t half_bytes(const SavedModel& model) {
+std::int64_t half_bytes(const Model& model) {
   return model.parameters.numel() * static_cast<std::int64_t>(sizeof(std::uint16_t));
 }
 
@@ -56,29 +56,28 @@ Json page_tokenizer(const PretrainedTokenizer& tokenizer) {
           {"before", before},         {"behind", behind}};
 }
 
-std::string why_left_out(const SavedModel& model) {
+std::string why_left_out(const Model& model) {
   if (half_bytes(model) > page_model_bytes) {
     return fmt::format(
         "The model takes {:.2f} MB in float16; a page holds models of up to {:.2f} MB. inspect serve answers for any "
         "model.",
         static_cast<double>(half_bytes(model)) / 1e6, static_cast<double>(page_model_bytes) / 1e6);
   }
-  if (const std::string field = uncomputed_field(config_of(*model.network)); !field.empty()) {
+  if (const std::string field = uncomputed_field(model.config()); !field.empty()) {
     return fmt::format("The model has {}, which a page does not compute. inspect serve answers for any model.", field);
   }
   return "";
 }
 
-bool page_cuts_text(const SavedModel& model) {
+bool page_cuts_text(const Model& model) {
   const auto& pretrained = model.tokenizer.pretrained();
-  if (std::holds_alternative<CandidateChooser>(*model.network) && model.tokenizer.split() == Split::subwords)
-    return false;
+  if (model.head().chooses_candidates() && model.tokenizer.split() == Split::subwords) return false;
   return !pretrained || !page_tokenizer(*pretrained).is_null();
 }
 
-bool is_halved(const SavedModel& model) { return 2 * half_bytes(model) > page_model_bytes; }
+bool is_halved(const Model& model) { return 2 * half_bytes(model) > page_model_bytes; }
 
-Json tensors_json(const SavedModel& model) {
+Json tensors_json(const Model& model) {
   Json tensors = Json::object();
   for (const auto& [name, tensor] : model.parameters) {
     const Tensor values = contiguous(tensor.detach().to(DType::float32));
@@ -91,7 +90,7 @@ Json tensors_json(const SavedModel& model) {
   return tensors;
 }
 
-Json model_json(const SavedModel& model) {
+Json model_json(const Model& model) {
   Json unknown_word;
   Json names;  // of the words as a page shows them, if they are pieces of words
   for (const std::string& word : model.vocabulary.words()) {
@@ -100,12 +99,12 @@ Json model_json(const SavedModel& model) {
   std::vector<std::string> queries = model.queries;
   const auto& pretrained = model.tokenizer.pretrained();
   Json tokenizer = pretrained ? page_tokenizer(*pretrained) : Json();
-  if (pretrained && pretrained->special().mask && std::holds_alternative<MaskedLanguageModel>(*model.network)) {
+  if (pretrained && pretrained->special().mask && model.head().fills_masks()) {
     queries.push_back(pretrained->token(*pretrained->special().mask));
     if (!tokenizer.is_null()) tokenizer["mask"] = queries.back();
   }
   if (const auto number = model.vocabulary.unknown()) unknown_word = model.vocabulary.word(*number);
-  Json config = to_json(config_of(*model.network));
+  Json config = to_json(model.config());
   Json& mlp = config["transformer"]["block"]["mlp"];
   mlp["function"] = name_of(function_of(model.transformer().config.block.mlp.activation).plain);  // without the gate
   return {{"config", config},

@@ -66,7 +66,7 @@ Json heads_of(const Dump& dump) {
 }
 
 // Replaces the names of tokens by their text.
-void write_for_page(SentenceAttention& sentence, const SavedModel& model) {
+void write_for_page(SentenceAttention& sentence, const Model& model) {
   const Example example = question(sentence);
   for (std::string* answer : {&sentence.predicted, &sentence.answer}) {
     if (!answer->empty()) *answer = page_answer(model, example, *answer);
@@ -96,13 +96,13 @@ std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::s
 }
 
 // Returns a snapshot of a run as the page shows it. Without a model its tokens keep their names.
-Dump page_dump(Dump dump, const std::optional<SavedModel>& model) {
+Dump page_dump(Dump dump, const std::optional<Model>& model) {
   if (!model) return dump;
   for (SentenceAttention& sentence : dump.sentences) write_for_page(sentence, *model);
   return dump;
 }
 
-void add_dumps(PageRun& result, const fs::path& run, const std::optional<SavedModel>& model, std::size_t most,
+void add_dumps(PageRun& result, const fs::path& run, const std::optional<Model>& model, std::size_t most,
                const OnProgress& progress) {
   const std::vector<Example> held_out = held_out_of(run);
   Dump last = last_dump(run);
@@ -134,10 +134,10 @@ void add_dumps(PageRun& result, const fs::path& run, const std::optional<SavedMo
 }
 
 // Returns the part of a model that changes between steps.
-Json step_model_json(const SavedModel& model) { return {{"step", model.step}, {"tensors", tensors_json(model)}}; }
+Json step_model_json(const Model& model) { return {{"step", model.step}, {"tensors", tensors_json(model)}}; }
 
 // Adds the model, if a page can hold it.
-void embed_model(PageRun& result, const SavedModel& model) {
+void embed_model(PageRun& result, const Model& model) {
   Json& description = result.description;
   if (const std::string reason = why_left_out(model); !reason.empty()) {
     description["model_missing"] = reason;
@@ -148,7 +148,7 @@ void embed_model(PageRun& result, const SavedModel& model) {
   result.model = script_json(model_json(model));
 }
 
-void add_model(PageRun& result, const fs::path& run, const std::optional<SavedModel>& saved, int limit,
+void add_model(PageRun& result, const fs::path& run, const std::optional<Model>& saved, int limit,
                const OnProgress& progress) {
   Json& description = result.description;
   description["model"] = nullptr;
@@ -156,13 +156,14 @@ void add_model(PageRun& result, const fs::path& run, const std::optional<SavedMo
     description["model_missing"] = description["causes_missing"] = "The run directory lacks model.safetensors.";
     return;
   }
-  const SavedModel& model = *saved;
+  const Model& model = *saved;
   description["parameters"] = model.parameters.numel();
   const Dump dump = last_dump(run);
   check_same_model(dump, model, dump_path(run, dump.step).string());
-  const auto* chooser = std::get_if<CandidateChooser>(&*model.network);
-  description["answer"] = !chooser ? "word" : chooser->config.or_none ? "candidate_or_none" : "candidate";
-  description["predicts"] = predicts_tokens(*model.network) ? "next" : "answer";
+  description["answer"] = !model.head().chooses_candidates() ? "word"
+                          : model.config().or_none           ? "candidate_or_none"
+                                                             : "candidate";
+  description["predicts"] = model.head().has_token_logits() ? "next" : "answer";
   std::vector<Example> examples;
   for (const SentenceAttention& sentence : dump.sentences) {
     if (!reads_pieces(model)) examples.push_back(question(sentence));  // else the dump has merged the pieces to words
@@ -197,13 +198,12 @@ void add_step_models(PageRun& result, const fs::path& run, std::size_t most) {
   std::size_t taken = format_json(result.description).size() + result.model.size();
   for (const std::vector<std::string>& step : result.weights) taken += size_of(step);
   std::size_t held = 0;
-  const SavedModel last = load_model(model_path(run));
+  const Model last = load_model(model_path(run));
   for (const std::int64_t step :
        thinned(kept, (most - std::min(most, taken)) / format_json(step_model_json(last)).size())) {
     const fs::path file = dumped_model_path(run, step);
-    const SavedModel model = load_model(file);
-    if (to_json(config_of(*model.network)) != to_json(config_of(*last.network)) ||
-        model.vocabulary.words() != last.vocabulary.words()) {
+    const Model model = load_model(file);
+    if (to_json(model.config()) != to_json(last.config()) || model.vocabulary.words() != last.vocabulary.words()) {
       fail("{}: is of another model than {}: they are of different runs", file.string(), model_path(run).string());
     }
     for (std::size_t i = 0; i < page_steps.size(); ++i) {
@@ -223,7 +223,7 @@ PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgr
   if (!fs::is_directory(run)) fail("{}: is a single file; inspect page needs the run directory", run.string());
   PageRun result;
   result.path = run;
-  std::optional<SavedModel> model;
+  std::optional<Model> model;
   if (fs::exists(model_path(run))) model = load_model(model_path(run));
   add_dumps(result, run, model, most, progress);
   result.description["metrics"] = Json::array();
@@ -233,8 +233,8 @@ PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgr
   return result;
 }
 
-PageRun page_sentence(const std::string& name, const SavedModel& model, SentenceAttention sentence,
-                      const Example& example, const std::string& text) {
+PageRun page_sentence(const std::string& name, const Model& model, SentenceAttention sentence, const Example& example,
+                      const std::string& text) {
   write_for_page(sentence, model);
   const Dump dump{model.step, {sentence}};
   PageRun result;
@@ -254,8 +254,8 @@ PageRun page_sentence(const std::string& name, const SavedModel& model, Sentence
        "run what the answers to held-out sentences do."},
       {"parameters", model.parameters.numel()},
       {"answer", "word"},
-      {"predicts", !has_answers(*model.network)      ? "nothing"
-                   : predicts_tokens(*model.network) ? "next"
+      {"predicts", !model.head().exists()            ? "nothing"
+                   : model.head().has_token_logits() ? "next"
                                                      : "answer"}};
   if (!text.empty()) result.description["sentences"][0]["typed"] = text;
   add_predictions(result.description, model, {example});

@@ -36,7 +36,7 @@ PageRun page_run(const std::filesystem::path& run, int limit = 0, std::size_t mo
 
 /// Returns what the page holds of one sentence that `model`, called `name`, has read as `example`; with the model, if it is
 /// small. "Try it" begins with `text`, as the user typed it, or if that is empty with the joined tokens.
-PageRun page_sentence(const std::string& name, const SavedModel& model, SentenceAttention sentence,
-                      const Example& example, const std::string& text = {});
+PageRun page_sentence(const std::string& name, const Model& model, SentenceAttention sentence, const Example& example,
+                      const std::string& text = {});
 
 }  // namespace heed

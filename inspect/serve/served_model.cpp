@@ -1,8 +1,8 @@
 #include "inspect/serve/served_model.h"
 
-#include "inspect/continuation.h"
 #include "inspect/page/encode.h"
 #include "inspect/page/page_facts.h"
+#include "views/terminal_text.h"
 #include "views/view.h"
 #include "views/written_tokens.h"
 
@@ -12,6 +12,7 @@
 #include <heed/explain/score_parts.h>
 #include <heed/explain/token_circuits.h>
 #include <heed/files/utf8.h>
+#include <heed/models/generate.h>
 #include <heed/models/reading.h>
 
 #include <algorithm>
@@ -52,7 +53,7 @@ std::vector<int> place_of(const Json& name) {
   return numbers;
 }
 
-std::vector<Intervention> interventions_of(const Json& removed, const SavedModel& model, const Example& example) {
+std::vector<Intervention> interventions_of(const Json& removed, const Model& model, const Example& example) {
   std::vector<Intervention> changes;
   if (!removed.is_array() || removed.size() > 4096) fail("removed: expected a list of up to 4096 names");
   for (const Json& name : removed) {
@@ -69,17 +70,15 @@ std::vector<Intervention> interventions_of(const Json& removed, const SavedModel
 }
 
 // Returns the probabilities of the answers at each token, (T, answers) or (1, answers) at the query alone.
-Tensor probabilities(const SavedModel& model, const Questions& asked, const std::vector<Intervention>& changes) {
-  const Model& network = *model.network;
-  Tensor logits = predicts_tokens(network) ? token_logits(network, asked.texts.tokens, changes)
-                                           : answer(network, asked, changes).logits;
+Tensor probabilities(const Model& model, const Batch& asked, const std::vector<Intervention>& changes) {
+  Tensor logits = logits_under(changes, model, model.head().has_token_logits() ? Batch{.tokens = asked.tokens} : asked);
   logits = reshape(logits, {-1, logits.size(logits.rank() - 1)});
   return softmax(logits.to(DType::float32));
 }
 
 class AnswerList {
  public:
-  AnswerList(const SavedModel& model, const Example& example) : model_(model), example_(example) {}
+  AnswerList(const Model& model, const Example& example) : model_(model), example_(example) {}
 
   // Returns [[answer, probability, probability before], ...] of one row of probabilities.
   Json of(std::span<const float> now, std::span<const float> before) const {
@@ -88,14 +87,14 @@ class AnswerList {
     if (std::ranges::count(order, first) == 0) order.back() = first;
     Json list = Json::array();
     for (const std::size_t i : order) {
-      const std::string token = answer_text(*model_.network, model_.vocabulary, example_, static_cast<int>(i));
+      const std::string token = answer_text(model_, example_, static_cast<int>(i));
       list.push_back({page_answer(model_, example_, token), now[i], before[i]});
     }
     return list;
   }
 
  private:
-  const SavedModel& model_;
+  const Model& model_;
   const Example& example_;
 };
 
@@ -106,8 +105,8 @@ std::span<const float> row_of(const Tensor& probabilities, std::int64_t row) {
 
 // Returns the contribution of each head to the logit of each token's first answer, (T, layers heads), with the final norm
 // linearised. Returns an undefined tensor where a norm follows the heads' sum: then no such contribution exists.
-Tensor direct_contributions(const LanguageModel& network, const Trace& seen, const Tensor& probabilities) {
-  const Transformer& transformer = network.transformer;
+Tensor direct_contributions(const Model& model, const Trace& seen, const Tensor& probabilities) {
+  const Transformer& transformer = model.transformer();
   const auto is_direct = [](const TransformerBlock& block) {
     return block.residual == Residual::yes && !block.attention_norms.output && !block.attention_norms.sum &&
            !(block.mlp && block.mlp_norms->sum);
@@ -127,7 +126,7 @@ Tensor direct_contributions(const LanguageModel& network, const Trace& seen, con
     const std::span<const float> p = row_of(probabilities, t);
     const auto first = static_cast<int>(std::ranges::max_element(p) - p.begin());
     const Tensor at = reshape(contiguous(slice(seen.layers.back().residual_out, 1, t, t + 1)), {-1});
-    const Linearised to_logit = network.unembedding.linearised(first);
+    const Linearised to_logit = model.head().unembedding->linearised(first);
     const Linearised whole = transformer.final_norm ? transformer.final_norm->linearised(at).then(to_logit) : to_logit;
     rows.push_back(reshape(whole.linear(concat(heads, 0)), {1, -1}));
   }
@@ -137,11 +136,11 @@ Tensor direct_contributions(const LanguageModel& network, const Trace& seen, con
 }  // namespace
 
 Json ServedModel::description() const {
-  const bool is_next = std::holds_alternative<LanguageModel>(*model_.network);
+  const bool is_next = model_.head().generates();
   const bool is_of_text = model_.tokenizer.is_of_text();
   return {{"step", model_.step},
           {"isNext", is_next},
-          {"hasCandidates", std::holds_alternative<CandidateChooser>(*model_.network)},
+          {"hasCandidates", model_.head().chooses_candidates()},
           {"canContinue", is_next && is_of_text},
           {"context", std::min<std::int64_t>(most_tokens, model_.transformer().config.max_length)},
           {"queries", model_.queries},
@@ -171,7 +170,7 @@ Json ServedModel::answer(const std::string& what, const Json& request, const std
 
 Json ServedModel::understand(const std::string& text) const {
   Example example;
-  const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model_.network);
+  const bool is_masked = model_.head().fills_masks();
   try {
     example = question(model_, text);
   } catch (const Error&) {
@@ -183,7 +182,7 @@ Json ServedModel::understand(const std::string& text) const {
   if (example.tokens.size() > most_tokens) {
     fail("expected at most {} tokens, got {}", most_tokens, example.tokens.size());
   }
-  questions(*model_.network, model_.vocabulary, example);
+  batch_of(model_, example);
   Json candidates;
   for (const Span& span : example.candidates) candidates.push_back({span.begin, span.end});
   return {{"tokens", page_tokens(model_, example.tokens)},
@@ -218,18 +217,17 @@ Example ServedModel::example_of(const Json& text) const {
 }
 
 Json ServedModel::read(const Example& example, const Json& removed) const {
-  const Model& network = *model_.network;
-  const Questions asked = questions(network, model_.vocabulary, example);
+  const Batch asked = batch_of(model_, example);
   const std::vector<Intervention> changes = interventions_of(removed, model_, example);
   Json heads = Json::array(), answers = Json::array(), bits, direct;
-  const Trace seen = trace(network, asked, changes);
+  const Trace seen = trace(model_, asked, changes);
   for (const LayerTrace& layer : seen.layers) {
     if (!is_finite(layer.weights)) fail("the weights are not finite");
     for (std::int64_t h = 0; h < layer.weights.size(1); ++h) {
       heads.push_back(base64(pack_weights(slice(layer.weights, 1, h, h + 1).to(DType::float32))));
     }
   }
-  if (has_answers(network)) {
+  if (model_.head().exists()) {
     const Tensor now = probabilities(model_, asked, changes);
     const Tensor before = changes.empty() ? now : probabilities(model_, asked, {});
     if (!is_finite(now)) fail("the answers are not finite");
@@ -240,15 +238,15 @@ Json ServedModel::read(const Example& example, const Json& removed) const {
       const bool is_known = now.size(0) == T || t == example.query;
       answers.push_back(is_known ? list.of(row_of(now, row), row_of(before, row)) : Json::array());
     }
-    if (const auto* decoder = std::get_if<LanguageModel>(&network)) {
-      const Tensor values = direct_contributions(*decoder, seen, now);
+    if (model_.head().generates()) {
+      const Tensor values = direct_contributions(model_, seen, now);
       if (values.defined()) {
         const Tensor all = contiguous(values.to(DType::float32));
         direct = base64(float32_bytes({all.data<float>(), static_cast<std::size_t>(all.numel())}));
       }
       bits = Json::array({nullptr});
       for (std::int64_t t = 1; t < T; ++t) {
-        const double p = row_of(now, t - 1)[static_cast<std::size_t>(asked.texts.tokens[t])];
+        const double p = row_of(now, t - 1)[static_cast<std::size_t>(asked.tokens[t])];
         bits.push_back(p > 0 ? Json(-std::log2(p)) : Json());
       }
     }
@@ -273,12 +271,12 @@ Json ServedModel::why(const Example& example, const Json& edge) const {
 Json ServedModel::circuits(const Example& example, const Json& of) const {
   const int layer = integer(field(of, "layer"), "layer", 0, model_.layers() - 1);
   const int head = integer(field(of, "head"), "head", 0, model_.heads() - 1);
-  const Questions asked = questions(*model_.network, model_.vocabulary, example);
+  const Batch asked = batch_of(model_, example);
   std::vector<std::int32_t> tokens;
   Json words = Json::array();
   for (std::int64_t t = 0; t < std::ssize(example.tokens) && tokens.size() < most_words; ++t) {
-    if (std::ranges::count(tokens, asked.texts.tokens[t]) > 0) continue;
-    tokens.push_back(asked.texts.tokens[t]);
+    if (std::ranges::count(tokens, asked.tokens[t]) > 0) continue;
+    tokens.push_back(asked.tokens[t]);
     words.push_back(page_token(model_, example.tokens[static_cast<std::size_t>(t)]));
   }
   const TokenCircuits found = token_circuits(model_, Ids({std::ssize(tokens)}, tokens), layer, head);
@@ -295,7 +293,7 @@ Json ServedModel::circuits(const Example& example, const Json& of) const {
     return all;
   };
   const auto answer_name = [&](std::size_t i) {
-    return page_token(model_, answer_text(*model_.network, model_.vocabulary, example, static_cast<int>(i)));
+    return page_token(model_, answer_text(model_, example, static_cast<int>(i)));
   };
   return {{"words", words},
           {"which", "The words of the text. "},
@@ -304,14 +302,14 @@ Json ServedModel::circuits(const Example& example, const Json& of) const {
 }
 
 Json ServedModel::go_on(const Example& example, int count, const std::function<bool()>& has_left) const {
-  Continuation wanted;
+  Generation wanted;
   wanted.tokens = count;
   wanted.seed = example.tokens.size();
-  for (const std::string& token : example.tokens) wanted.begin += model_.tokenizer.written(token);
+  for (const std::string& token : example.tokens) wanted.prompt += model_.tokenizer.written(token);
   TerminalText safe;
   std::string written;
   bool is_begin = true;
-  const Generated generated = continue_text(model_, wanted, [&](std::string_view piece) {
+  const Generated generated = generate(model_, wanted, [&](std::string_view piece) {
     if (!is_begin) written += safe.add(piece);
     is_begin = false;
     return !has_left || !has_left();

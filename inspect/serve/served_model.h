@@ -1,6 +1,7 @@
 #pragma once
 #include "tokenizers/internal/json.h"
 
+#include <heed/data/task.h>
 #include <heed/formats/saved_model.h>
 
 #include <functional>
@@ -32,7 +33,7 @@ namespace heed {
 class ServedModel {
  public:
   /// The model must outlive this object.
-  explicit ServedModel(const SavedModel& model) : model_(model) {}
+  explicit ServedModel(const Model& model) : model_(model) {}
 
   /// Returns what the page says of its engine: "isNext", "hasCandidates", "canContinue", ... (inspect/page/engine.js).
   Json description() const;
@@ -52,7 +53,7 @@ class ServedModel {
   Json go_on(const Example& example, int count, const std::function<bool()>& has_left) const;
   Example example_of(const Json& text) const;
 
-  const SavedModel& model_;
+  const Model& model_;
 };
 
 }  // namespace heed

@@ -16,7 +16,7 @@ namespace heed {
 class ServedPage {
  public:
   /// The model must outlive this object.
-  ServedPage(PageRun run, const SavedModel& model);
+  ServedPage(PageRun run, const Model& model);
 
   /// Returns the page's path: "/", a random name of 32 digits that nobody else can guess, "/".
   const std::string& path() const { return path_; }

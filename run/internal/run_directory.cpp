@@ -216,7 +216,7 @@ std::string to_text(const Progress& progress) {
   return format_json({{"step", progress.step}, {"loss_sum", progress.loss_sum}, {"metrics", progress.metrics}});
 }
 
-void save_checkpoint(const RunDirectory& run, const SavedModel& model, const NamedTensors& moments,
+void save_checkpoint(const RunDirectory& run, const Model& model, const NamedTensors& moments,
                      const WeightAverage& average, const Progress& progress, const Origin& origin) {
   SafeTensors content;
   for (const auto& [name, tensor] : model.parameters) content.tensors.emplace_back(parameter_prefix + name, tensor);
@@ -312,7 +312,7 @@ Done done_by(const RunDirectory& run) {
   return done;
 }
 
-NamedTensors load_checkpoint(const RunDirectory& run, SavedModel& model, WeightAverage& average, Progress& progress) {
+NamedTensors load_checkpoint(const RunDirectory& run, Model& model, WeightAverage& average, Progress& progress) {
   if (!run.has_checkpoint()) return {};
   const fs::path path = checkpoint_path(run.path());
   const SafeTensors content = read_safetensors(path);

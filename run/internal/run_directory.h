@@ -91,7 +91,7 @@ struct Origin {
 
 /// Writes checkpoint.safetensors: parameters, moments, the weights' mean, progress and origin. With these a resumed run
 /// gives the same bits.
-void save_checkpoint(const RunDirectory& run, const SavedModel& model, const NamedTensors& moments,
+void save_checkpoint(const RunDirectory& run, const Model& model, const NamedTensors& moments,
                      const WeightAverage& average, const Progress& progress, const Origin& origin);
 /// The progress and origin in a run's checkpoint; default values without one. done_by() throws Error when it cannot be
 /// read.
@@ -102,6 +102,6 @@ struct Done {
 Done done_by(const RunDirectory& run);
 /// Loads all but the optimiser's state, and returns that. Without a checkpoint it changes nothing and returns an empty
 /// state. Throws Error for a checkpoint that is damaged or of another model.
-NamedTensors load_checkpoint(const RunDirectory& run, SavedModel& model, WeightAverage& average, Progress& progress);
+NamedTensors load_checkpoint(const RunDirectory& run, Model& model, WeightAverage& average, Progress& progress);
 
 }  // namespace heed

@@ -18,11 +18,11 @@ TEST_CASE("text_data holds the initial weights and the batches of train for nano
   REQUIRE(data["batches"].shape() == Shape{2000, 12, 65});
   REQUIRE(e.config.optim.schedule.steps == 2000);
   for (const std::int64_t step : {0, 1999}) {
-    const auto batch = std::get<Windows>(training_batch(e, step));
+    const auto batch = training_batch(e, step);
     for (const std::int64_t b : {0, 11}) {
       for (const std::int64_t t : {0, 63}) {
         CHECK(data["batches"].at({step, b, t}) == batch.tokens[b * 64 + t]);
-        CHECK(data["batches"].at({step, b, t + 1}) == batch.next[b * 64 + t]);
+        CHECK(data["batches"].at({step, b, t + 1}) == batch.targets[b * 64 + t]);
       }
     }
   }

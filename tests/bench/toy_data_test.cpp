@@ -15,11 +15,7 @@ TEST_CASE("toy_task equals the task of toy.yaml") {
 TEST_CASE("add_batch writes a batch as float64 tensors under the names that counterparts read") {
   SafeTensors content;
   bench::add_batch(content, "train",
-                   {.tokens = Ids({1, 2}, {3, 4}),
-                    .lengths = {2},
-                    .query = Ids({1}, {1}),
-                    .answer = Ids({1}, {5}),
-                    .sentences = {}});
+                   {.tokens = Ids({1, 2}, {3, 4}), .lengths = {2}, .query = Ids({1}, {1}), .answer = Ids({1}, {5})});
   REQUIRE(content.tensors.size() == 4);
   CHECK(content["train.tokens"].shape() == Shape{1, 2});
   CHECK(content["train.tokens"].dtype() == DType::float64);

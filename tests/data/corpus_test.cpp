@@ -39,10 +39,10 @@ TEST_CASE("training_windows begin anywhere in a text, and next holds the followi
   const Corpus corpus{.train = counted(20), .held_out = counted(11), .context = 4};
   std::set<int> begins;
   for (int step = 0; step < 200; ++step) {
-    const Windows windows = training_windows(corpus, 3, step, Random(1));
+    const Batch windows = training_windows(corpus, 3, step, Random(1));
     REQUIRE(windows.tokens.shape() == Shape{3, 4});
     for (std::int64_t i = 0; i < 12; ++i) {
-      CHECK(windows.next[i] == windows.tokens[i] + 1);
+      CHECK(windows.targets[i] == windows.tokens[i] + 1);
       CHECK(windows.tokens[i] == windows.tokens[i / 4 * 4] + i % 4);
     }
     begins.insert(windows.tokens[0]);
@@ -60,7 +60,7 @@ TEST_CASE("held_out_windows predict each held-out token except the first once") 
     CAPTURE(count);
     std::vector<int> predicted;
     for (std::int64_t i = 0; i < held_out_windows(corpus); ++i) {
-      for (const int next : values_of(held_out_windows(corpus, i, i + 1).next)) {
+      for (const int next : values_of(held_out_windows(corpus, i, i + 1).targets)) {
         if (next >= 0) predicted.push_back(next);
       }
     }
@@ -93,11 +93,11 @@ TEST_CASE("Windows of sequences are whole sequences that predict only after a re
   for (const int number : {7, 8, 7, 8, 7, 1, 2, 3, 1, 2}) corpus.train.add(number);
   int seen = 0;
   for (int step = 0; step < 20; ++step) {
-    const Windows windows = training_windows(corpus, 1, step, Random(1));
+    const Batch windows = training_windows(corpus, 1, step, Random(1));
     const bool is_first = windows.tokens[0] == 7;
     seen |= is_first ? 1 : 2;
     CHECK(values_of(windows.tokens) == (is_first ? std::vector<int>{7, 8, 7, 8} : std::vector<int>{1, 2, 3, 1}));
-    CHECK(values_of(windows.next) == (is_first ? std::vector<int>{-1, -1, 8, 7} : std::vector<int>{-1, -1, -1, 2}));
+    CHECK(values_of(windows.targets) == (is_first ? std::vector<int>{-1, -1, 8, 7} : std::vector<int>{-1, -1, -1, 2}));
   }
   CHECK(seen == 3);
   CHECK(held_out_windows(corpus) == 2);
@@ -111,8 +111,8 @@ TEST_CASE("training_windows of masked text hide at least one token of each batch
   std::set<int> places;
   int chosen = 0;  // batches with one hidden token, which is the mask
   for (int step = 0; step < 200; ++step) {
-    const Windows windows = training_windows(corpus, 2, step, Random(1));
-    const std::vector<int> tokens = values_of(windows.tokens), hidden = values_of(windows.next);
+    const Batch windows = training_windows(corpus, 2, step, Random(1));
+    const std::vector<int> tokens = values_of(windows.tokens), hidden = values_of(windows.targets);
     CHECK(values_of(training_windows(corpus, 2, step, Random(1)).tokens) == tokens);
     REQUIRE(std::ranges::count(hidden, -1) < 8);
     for (std::size_t i = 0; i < 8; ++i) {
@@ -128,8 +128,8 @@ TEST_CASE("training_windows of masked text hide at least one token of each batch
     CAPTURE(tokens);
     corpus.context = 12;  // 10 of the text
     corpus.held_out = counted(tokens);
-    const Windows whole = held_out_windows(corpus, 0, held_out_windows(corpus));
-    const std::vector<int> short_hidden = values_of(whole.next);
+    const Batch whole = held_out_windows(corpus, 0, held_out_windows(corpus));
+    const std::vector<int> short_hidden = values_of(whole.targets);
     REQUIRE(std::ranges::count_if(short_hidden, [](int token) { return token >= 0; }) > 0);
     for (std::size_t i = 0; i < short_hidden.size(); ++i) {
       if (short_hidden[i] >= 0) CHECK(short_hidden[i] == static_cast<int>(i) - 1);  // behind the first special token
@@ -137,7 +137,7 @@ TEST_CASE("training_windows of masked text hide at least one token of each batch
   }
   corpus.context = 4;
   corpus.held_out = counted(2001);
-  const Windows held_out = held_out_windows(corpus, 0, held_out_windows(corpus));  // 1000 windows of 2 tokens
-  const std::vector<int> hidden = values_of(held_out.next);
+  const Batch held_out = held_out_windows(corpus, 0, held_out_windows(corpus));  // 1000 windows of 2 tokens
+  const std::vector<int> hidden = values_of(held_out.targets);
   CHECK(std::ranges::count_if(hidden, [](int token) { return token >= 0; }) == Approx(300).margin(50));
 }

@@ -36,7 +36,7 @@ TEST_CASE("A batch is padded to its longest text") {
   CHECK(batch.lengths == std::vector<int>{3, 2});
   CHECK(values(batch.query) == std::vector<int>{2, 0});
   CHECK(values(batch.answer) == std::vector<int>{2, 1});
-  CHECK(batch.sentences.numel() == 0);
+  CHECK(batch.segments.numel() == 0);
   const Batch twice = examples.batch({1, 1});
   CHECK(twice.tokens.shape() == Shape{2, 2});
   CHECK(values(twice.tokens) == std::vector<int>{3, 1, 3, 1});
@@ -74,7 +74,7 @@ TEST_CASE("Either every example has sentence numbers, or none has") {
           NumberedExamples({first, second}, vocabulary);
         }) == "example 1 has 0 sentence numbers for 2 tokens; expected one each, or none in the whole set");
   second.sentences = {0, 2};
-  CHECK(values(NumberedExamples({first, second}, vocabulary).batch(0, 2).sentences) ==
+  CHECK(values(NumberedExamples({first, second}, vocabulary).batch(0, 2).segments) ==
         std::vector<int>{1, 1, 0, 0, 2, 0});
 }
 
@@ -96,17 +96,17 @@ TEST_CASE("part_of returns the rows of one part, and requires parts of equal siz
   const Vocabulary vocabulary({"pad", "a", "b", "it"});
   const Example longer = example({"a", "b", "it"}, 2, 1), shorter = example({"it", "a"}, 0, 1);
   const Batch batch = NumberedExamples({longer, shorter, longer, shorter}, vocabulary).batch(0, 4);
-  const auto second = std::get<Batch>(part_of(batch, 1, 2));
+  const auto second = part_of(batch, 1, 2);
   CHECK(values(second.tokens) == std::vector<int>{1, 2, 3, 3, 1, 0});
   CHECK(second.lengths == std::vector<int>{3, 2});
   CHECK(values(second.query) == std::vector<int>{2, 0});
-  CHECK(second.sentences.numel() == 0);
+  CHECK(second.segments.numel() == 0);
   CHECK(message([&] { part_of(batch, 0, 3); }) == "part_of: 3 parts do not divide a batch of 4");
 
-  const Windows windows{Ids({2, 3}, {1, 2, 3, 4, 5, 6}), Ids({6}, {2, 3, -1, 5, 6, -1})};
-  const auto last = std::get<Windows>(part_of(windows, 1, 2));
+  const Batch windows{.tokens = Ids({2, 3}, {1, 2, 3, 4, 5, 6}), .targets = Ids({6}, {2, 3, -1, 5, 6, -1})};
+  const auto last = part_of(windows, 1, 2);
   CHECK(values(last.tokens) == std::vector<int>{4, 5, 6});
-  CHECK(values(last.next) == std::vector<int>{5, 6, -1});
+  CHECK(values(last.targets) == std::vector<int>{5, 6, -1});
 }
 
 TEST_CASE("Each epoch visits every example once, in its own order") {

@@ -193,7 +193,7 @@ TEST_CASE("language_model: with an argument it writes a run that inspect opens")
   const heed::Scratch scratch;
   const std::string run = (scratch / "rhyme").string();
   CHECK(Output("language_model " + run).says("\nPeter Piper picked a peck of pickled peppers.\n"));
-  const heed::SavedModel model = heed::load_model(heed::model_path(run));
+  const heed::Model model = heed::load_model(heed::model_path(run));
   CHECK(model.step == 99);
   CHECK(model.layers() == 2);
   CHECK(heed::dump_steps(run) == std::vector<std::int64_t>{0, 33, 66, 99});
@@ -211,7 +211,7 @@ TEST_CASE("coreference: the model learns what the pronoun refers to, and studies
   const Output output("coreference " + run);
   CHECK(output.after("step   0 ") < 80);
   CHECK(output.after("step 300 ") == 100);
-  const heed::SavedModel model = heed::load_model(heed::model_path(run));
+  const heed::Model model = heed::load_model(heed::model_path(run));
   const heed::Causes found = heed::causes(model, run);
   CHECK(found.accuracy.share == 1);
   REQUIRE(found.pointing);

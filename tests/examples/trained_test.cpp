@@ -25,7 +25,7 @@ Experiment trained(const std::string& file, const std::vector<std::string>& over
   return experiment;
 }
 
-Evaluation evaluation_after(const Experiment& e) { return evaluate(*e.model.network, e.held_out); }
+Evaluation evaluation_after(const Experiment& e) { return evaluate(e.model, e.held_out); }
 
 double best_last_head(const Evaluation& e) { return std::ranges::max(e.antecedent_weight.back()); }
 
@@ -106,7 +106,7 @@ TEST_CASE("In examples/bank.yaml, a head gives the cue word a weight of 0.7 or m
 TEST_CASE("examples/chinese.yaml learns three relations; noun has another head than the others") {
   const Experiment e = trained("examples/chinese.yaml");
   std::map<std::string, std::vector<double>> weight;  // of the last layer's heads
-  for (const Relation& relation : evaluate_relations(*e.model.network, e.model.vocabulary, e.task.held_out)) {
+  for (const Relation& relation : evaluate_relations(e.model, e.task.held_out)) {
     CAPTURE(relation.name);
     CHECK(relation.evaluation.accuracy >= 0.99);
     CHECK(best_last_head(relation.evaluation) >= 0.7);

@@ -21,8 +21,8 @@ TEST_CASE("Every family gives the states, weights and logits of transformers") {
   for (const auto& entry : std::filesystem::directory_iterator(golden_models)) {
     const std::filesystem::path directory = entry.path();
     CAPTURE(directory.string());
-    const SavedModel model = load_model(directory);
-    const std::size_t rows = static_cast<std::size_t>(2 * model.layers() + 1 + has_answers(*model.network));
+    const Model model = load_model(directory);
+    const std::size_t rows = static_cast<std::size_t>(2 * model.layers() + 1 + model.head().exists());
     for (const bool is_exact : {true, false}) {
       const auto differences = golden_differences(
           is_exact ? in_float64(load_model(directory, {.mapped = true})) : model, directory / "golden.safetensors");
@@ -39,7 +39,7 @@ TEST_CASE("Every family gives the states, weights and logits of transformers") {
 }
 
 TEST_CASE("golden_differences accepts a file without logits, and names any other missing tensor") {
-  const SavedModel model = load_model(golden_models / "gpt2");
+  const Model model = load_model(golden_models / "gpt2");
   const SafeTensors golden = read_safetensors(golden_models / "gpt2" / "golden.safetensors");
   const Scratch scratch;
   const auto without = [&](const char* name) {

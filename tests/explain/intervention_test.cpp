@@ -7,7 +7,7 @@
 using namespace heed;
 
 TEST_CASE("Cutting an edge sets its weight to 0 and keeps the proportions of the other weights") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const HeldOut held_out(model, sentences(), any_number);
   const int layer = GENERATE(0, 1);
   const Edge edge{2, {1, 2}};
@@ -29,7 +29,7 @@ TEST_CASE("Cutting an edge sets its weight to 0 and keeps the proportions of the
 }
 
 TEST_CASE("zero_weight takes one edge away and keeps the other weights") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const HeldOut held_out(model, sentences(), any_number);
   const int layer = GENERATE(0, 1);
   const auto edge_of = [](const Example&) { return Edge{2, {1, 2}}; };
@@ -43,9 +43,8 @@ TEST_CASE("zero_weight takes one edge away and keeps the other weights") {
               held_out.answers());
 
   // The head loses weight x value; the other heads, queries and weights stay. Layer -1: in every layer.
-  const Questions asked = questions(*model.network, model.vocabulary, sentences()[0]);
-  const Trace seen = trace(*model.network, asked),
-              changed = trace(*model.network, asked, {zero_weight({-1, 1}, Edge{2, {1, 2}})});
+  const Batch asked = batch_of(model, sentences()[0]);
+  const Trace seen = trace(model, asked), changed = trace(model, asked, {zero_weight({-1, 1}, Edge{2, {1, 2}})});
   const auto row = [](const Tensor& x, std::int64_t head, std::int64_t t) {
     return slice(slice(x, 1, head, head + 1), 2, t, t + 1).to_vector();
   };
@@ -62,8 +61,7 @@ TEST_CASE("zero_weight takes one edge away and keeps the other weights") {
   CHECK(changed.layers[1].weights.at({0, 1, 2, 1}) == 0);
 
   // A row that is fully masked already stays at 0.
-  const Trace masked =
-      trace(*model.network, asked, {cut({1, -1}, Edge{2, {0, 5}}), zero_weight({1, -1}, Edge{2, {1, 3}})});
+  const Trace masked = trace(model, asked, {cut({1, -1}, Edge{2, {0, 5}}), zero_weight({1, -1}, Edge{2, {1, 3}})});
   CHECK(row(masked.layers[1].weights, 0, 2) == std::vector<double>(5, 0.0));
   CHECK(is_finite(masked.logits));
 }
@@ -71,23 +69,21 @@ TEST_CASE("zero_weight takes one edge away and keeps the other weights") {
 TEST_CASE("zero_weight of an edge that the window hides gives the answer of the model without hooks") {
   TransformerConfig config = small_config();
   config.block.attention.window = 2;
-  const SavedModel model = small_model(answerer_of(config));
-  const Questions asked = questions(*model.network, model.vocabulary, sentences()[0]);
-  const auto logits = [&](const Edge& edge) {
-    return answer(*model.network, asked, {zero_weight({-1, -1}, edge)}).logits;
-  };
-  const Tensor without_hooks = answer(*model.network, asked).logits;
+  const Model model = small_model(answerer_of(config));
+  const Batch asked = batch_of(model, sentences()[0]);
+  const auto logits = [&](const Edge& edge) { return logits_under({zero_weight({-1, -1}, edge)}, model, asked); };
+  const Tensor without_hooks = model.logits(asked);
   CHECK(max(abs(logits({2, {0, 1}}) - without_hooks)).item() < 1e-5);
   CHECK(max(abs(logits({2, {1, 2}}) - without_hooks)).item() > 1e-3);
 }
 
 TEST_CASE("A head's output can be zeroed, replaced by its mean, or patched from the counterpart") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const HeldOut held_out(model, sentences(), any_number);
   const auto before = held_out.answers();
 
   // A head whose rows of W_O are 0 contributes nothing.
-  SavedModel without = small_model();
+  Model without = small_model();
   Tensor W_O = without.parameters["encoder.0.attention.W_O.weight"];  // (2 x 5, 8)
   std::vector<double> values = W_O.to_vector();
   std::fill_n(values.begin(), 5 * 8, 0.0);
@@ -111,88 +107,90 @@ TEST_CASE("A head's output can be zeroed, replaced by its mean, or patched from 
 }
 
 TEST_CASE("ablate, cut, keep_only and patch change the trace and the answer of one question") {
-  const SavedModel model = small_model();
-  const Model& network = *model.network;
-  const Questions asked = questions(network, model.vocabulary, sentences()[0]);
-  const Questions other = questions(network, model.vocabulary, sentences()[2]);
-  const auto logits = [](const Answers& answers) { return answers.logits.to_vector(); };
-  const Trace seen = trace(network, asked), of_other = trace(network, other);
+  const Model model = small_model();
+  const Batch asked = batch_of(model, sentences()[0]);
+  const Batch other = batch_of(model, sentences()[2]);
+  const auto logits = [&](const std::vector<Intervention>& changes) {
+    return logits_under(changes, model, asked).to_vector();
+  };
+  const Trace seen = trace(model, asked), of_other = trace(model, other);
 
-  const Trace zeroed = trace(network, asked, {ablate({0, 1})});
+  const Trace zeroed = trace(model, asked, {ablate({0, 1})});
   CHECK(sum(abs(slice(zeroed.layers[0].head_output, 1, 1, 2))).item() == 0);
   CHECK(slice(zeroed.layers[0].head_output, 1, 0, 1).to_vector() ==
         slice(seen.layers[0].head_output, 1, 0, 1).to_vector());
 
-  const Trace without = trace(network, asked, {cut({1, 0}, {2, {0, 2}})});
+  const Trace without = trace(model, asked, {cut({1, 0}, {2, {0, 2}})});
   CHECK((without.layers[1].weights.at({0, 0, 2, 0}) == 0 && without.layers[1].weights.at({0, 0, 2, 1}) == 0));
   CHECK(without.layers[1].weights.at({0, 1, 2, 0}) == seen.layers[1].weights.at({0, 1, 2, 0}));
-  CHECK(trace(network, asked, {keep_only({1, 0}, {2, {4, 5}})}).layers[1].weights.at({0, 0, 2, 4}) == 1);
+  CHECK(trace(model, asked, {keep_only({1, 0}, {2, {4, 5}})}).layers[1].weights.at({0, 0, 2, 4}) == 1);
 
   // Head 0 has the output of the other trace, and head 1 its own.
-  const Trace patched = trace(network, asked, {patch({1, 0}, of_other)});
+  const Trace patched = trace(model, asked, {patch({1, 0}, of_other)});
   CHECK(slice(patched.layers[1].head_output, 1, 0, 1).to_vector() ==
         slice(of_other.layers[1].head_output, 1, 0, 1).to_vector());
   CHECK(slice(patched.layers[1].head_output, 1, 1, 2).to_vector() ==
         slice(seen.layers[1].head_output, 1, 1, 2).to_vector());
-  CHECK(logits(answer(network, asked, {patch({1, -1}, seen)})) == seen.logits.to_vector());
+  CHECK(logits({patch({1, -1}, seen)}) == seen.logits.to_vector());
 
   // Interventions apply in the given order.
-  CHECK(logits(answer(network, asked, {patch({1, -1}, of_other), ablate({1, -1})})) ==
-        logits(answer(network, asked, {ablate({1, -1})})));
-  CHECK(of_other.layers[1].head_output.to_vector() == trace(network, other).layers[1].head_output.to_vector());
+  CHECK(logits({patch({1, -1}, of_other), ablate({1, -1})}) == logits({ablate({1, -1})}));
+  CHECK(of_other.layers[1].head_output.to_vector() == trace(model, other).layers[1].head_output.to_vector());
 }
 
 TEST_CASE("in_text changes one text of a batch") {
-  const SavedModel model = small_model();
-  Questions two = questions(NumberedExamples({sentences()[0], sentences()[2]}, model.vocabulary).batch(0, 2));
-  const Tensor before = answer(*model.network, two, std::vector<Intervention>{}).logits;
-  const Tensor all = answer(*model.network, two, {ablate({0, 1})}).logits;
-  const Tensor second = answer(*model.network, two, {in_text(1, ablate({0, 1}))}).logits;
+  const Model model = small_model();
+  const Batch two = NumberedExamples({sentences()[0], sentences()[2]}, model.vocabulary).batch(0, 2);
+  const Tensor before = logits_under({}, model, two);
+  const Tensor all = logits_under({ablate({0, 1})}, model, two);
+  const Tensor second = logits_under({in_text(1, ablate({0, 1}))}, model, two);
   CHECK(max(abs(slice(second, 0, 0, 1) - slice(before, 0, 0, 1))).item() < 1e-6);
   CHECK(max(abs(slice(second, 0, 1, 2) - slice(all, 0, 1, 2))).item() < 1e-6);
   CHECK(max(abs(slice(second, 0, 1, 2) - slice(before, 0, 1, 2))).item() > 1e-6);
   CHECK(message([&] {
-          answer(*model.network, two, {in_text(2, ablate({0, 1}))});
+          logits_under({in_text(2, ablate({0, 1}))}, model, two);
         }) == "encoder.0.attention: in_text: no text 2 among 2");
 }
 
 TEST_CASE("A model continues from the input of a layer as if it had computed it") {
   for (const TransformerConfig& config : {small_config(), modern_config()}) {
-    const SavedModel model = small_model(answerer_of(config));
-    Questions asked = questions(*model.network, model.vocabulary, sentences()[0]);
-    const Trace seen = trace(*model.network, asked);
+    const Model model = small_model(answerer_of(config));
+    const Batch asked = batch_of(model, sentences()[0]);
+    const Trace seen = trace(model, asked);
     for (const Compute compute : {Compute::all, Compute::query}) {
-      const std::vector<double> whole = answer(*model.network, asked, compute).logits.to_vector();
-      Questions from = asked;
-      from.computed = LayerInput{1, seen.layers[1].residual_in};
-      const std::vector<double> continued = answer(*model.network, from, compute).logits.to_vector();
+      const auto logits = [&](std::optional<LayerInput> from) {
+        return model.run(asked, {.compute = compute, .from = std::move(from)}).logits.to_vector();
+      };
+      const std::vector<double> whole = logits({});
+      const std::vector<double> continued = logits(LayerInput{1, seen.layers[1].residual_in});
       for (std::size_t i = 0; i < whole.size(); ++i) CHECK(continued[i] == Approx(whole[i]).margin(1e-6));
-      from.computed = LayerInput{2, seen.layers[1].residual_in};
-      CHECK(message([&] { answer(*model.network, from, compute); }).ends_with("expected a layer from 0 to 1, got 2"));
+      CHECK(message([&] {
+              logits(LayerInput{2, seen.layers[1].residual_in});
+            }).ends_with("expected a layer from 0 to 1, got 2"));
     }
   }
 }
 
 TEST_CASE("Interventions in a layer, head or edge that does not exist are refused") {
-  const SavedModel model = small_model();
-  const Questions asked = questions(*model.network, model.vocabulary, sentences()[0]);
-  const Questions shorter = questions(*model.network, model.vocabulary, sentences()[1]);
-  const auto told = [&](const Intervention& one) { return message([&] { answer(*model.network, asked, {one}); }); };
+  const Model model = small_model();
+  const Batch asked = batch_of(model, sentences()[0]);
+  const Batch shorter = batch_of(model, sentences()[1]);
+  const auto told = [&](const Intervention& one) { return message([&] { logits_under({one}, model, asked); }); };
   CHECK(told(ablate({2, 0})) == "Intervention: no layer 2 head 0 in a model of 2 layers with 2 heads (from 0)");
   CHECK(told(ablate({0, 2})) == "Intervention: no layer 0 head 2 in a model of 2 layers with 2 heads (from 0)");
   CHECK(told(cut({0, 0}, Edge{2, {4, 6}})) ==
         "encoder.0.attention: Intervention: no edge from token 2 to tokens 4 to 5 in a text of 5 tokens");
-  CHECK(told(patch({0, 0}, trace(*model.network, shorter))) ==
+  CHECK(told(patch({0, 0}, trace(model, shorter))) ==
         "encoder.0.attention: patch: expected a trace with head outputs (1, 2, 5, 5), got (1, 2, 4, 5)");
 }
 
 TEST_CASE("cut and keep_only apply to a model with a soft cap on its scores") {
   TransformerConfig config = small_config();
   config.block.attention.soft_cap = 2;
-  const SavedModel model = small_model(answerer_of(config));
-  const Questions asked = questions(*model.network, model.vocabulary, sentences()[0]);
+  const Model model = small_model(answerer_of(config));
+  const Batch asked = batch_of(model, sentences()[0]);
   const auto weights = [&](const std::vector<Intervention>& changes) {
-    return trace(*model.network, asked, changes).layers[1].weights;
+    return trace(model, asked, changes).layers[1].weights;
   };
   const Tensor before = weights({}), after = weights({cut({1, 0}, Edge{2, {1, 2}})});
   CHECK(after.at({0, 0, 2, 1}) == 0);

@@ -16,11 +16,11 @@ using namespace heed;
 namespace {
 
 struct RandomModel {
-  SavedModel model;
+  Model model;
   Example example;  // of two sentences
   explicit RandomModel(RandomConfig& draw) : model(small_model(draw(14))) {
     shake_all(model.parameters);
-    const bool chooses = std::holds_alternative<CandidateChooser>(*model.network);
+    const bool chooses = model.head().chooses_candidates();
     example = chooses ? question(model, "the [dog] was tired . was it [the street] ?", "it")
                       : question(model, "the dog was tired . was it the street ?", "it");
   }
@@ -28,31 +28,22 @@ struct RandomModel {
 
 double margin_of(double value) { return 1e-6 * std::max(1.0, std::abs(value)); }
 
-double soft_cap_of(const ModelConfig& config) {
-  return std::visit(
-      [](const auto& c) {
-        if constexpr (requires { c.logits; }) return c.logits.soft_cap;
-        return 0.0;
-      },
-      config);
-}
-
 }  // namespace
 
 TEST_CASE("attribute sums to the logit of the answer, for random configurations") {
   RandomConfig draw(5);
   for (int i = 0; i < 120; ++i) {
     const RandomModel made(draw);
-    const ModelConfig config = config_of(*made.model.network);
+    const ModelConfig config = made.model.config();
     CAPTURE(i, format_json(to_json(config)));
     const Attribution one = attribute(made.model, made.example);
     CHECK(std::abs(one.sum() - one.logit) <= margin_of(one.logit));
     CHECK(one.terms.size() == made.example.tokens.size() * static_cast<std::size_t>(made.model.heads()));
-    const SavedModel exact = in_float64(made.model);
-    const Trace seen = trace(*exact.network, questions(*exact.network, exact.vocabulary, made.example));
-    const double largest = max(seen.logits).item(), cap = soft_cap_of(config);
+    const Model exact = in_float64(made.model);
+    const Trace seen = trace(exact, batch_of(exact, made.example));
+    const double largest = max(seen.logits).item(), cap = config.logits.soft_cap;
     CHECK((cap > 0 ? cap * std::tanh(one.logit / cap) : one.logit) == Approx(largest).epsilon(1e-9).margin(1e-9));
-    CHECK(one.answer == attend(*exact.network, exact.vocabulary, made.example).predicted);
+    CHECK(one.answer == attend(exact, made.example).predicted);
   }
 }
 
@@ -60,9 +51,9 @@ TEST_CASE("score_parts sums to the score over parts of query and key, for random
   RandomConfig draw(6);
   for (int i = 0; i < 100; ++i) {
     const RandomModel made(draw);
-    CAPTURE(i, format_json(to_json(config_of(*made.model.network))));
-    const SavedModel exact = in_float64(made.model);
-    const Trace seen = trace(*exact.network, questions(*exact.network, exact.vocabulary, made.example));
+    CAPTURE(i, format_json(to_json(made.model.config())));
+    const Model exact = in_float64(made.model);
+    const Trace seen = trace(exact, batch_of(exact, made.example));
     for (int layer = 0; layer < made.model.layers(); ++layer) {
       const int head = made.model.heads() - 1, to = i % 5;
       const ScoreParts parts = score_parts(made.model, made.example, layer, head, -1, to);
@@ -89,7 +80,7 @@ TEST_CASE("steps_view shows every layer of models of random configurations") {
   RandomConfig draw(7);
   for (int i = 0; i < 60; ++i) {
     const RandomModel made(draw);
-    CAPTURE(i, format_json(to_json(config_of(*made.model.network))));
+    CAPTURE(i, format_json(to_json(made.model.config())));
     View view;
     for (int layer = 0; layer < made.model.layers(); ++layer) {
       view.layer = layer + 1;

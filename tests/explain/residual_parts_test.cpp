@@ -14,14 +14,14 @@ using namespace heed;
 namespace {
 
 // Returns only the first text of random_batch(), with 6 tokens.
-Questions one_question(std::uint64_t seed) {
-  const Questions both = questions(random_batch(14, Random(seed)));
+Batch one_question(std::uint64_t seed) {
+  const Batch both = random_batch(14, Random(seed));
   const auto first = [](const Ids& ids, const Shape& shape) {
     return Ids(shape, {ids.data(), ids.data() + shape.numel()});
   };
-  return {.texts = {.tokens = first(both.texts.tokens, {1, 6}),
-                    .lengths = {6},
-                    .segments = first(both.texts.segments, {1, 6})},
+  return {.tokens = first(both.tokens, {1, 6}),
+          .lengths = {6},
+          .segments = first(both.segments, {1, 6}),
           .query = first(both.query, {1}),
           .candidates = first(both.candidates, {1, 3, 2})};
 }
@@ -44,10 +44,10 @@ TEST_CASE("ResidualParts sum to the residual stream at every layer and token, fo
     const ModelConfig config = draw(14);
     CAPTURE(i, format_json(to_json(config)));
     Parameters parameters;
-    const Model model = make_model(Scope(parameters, 1, DType::float64), config);
+    const Model model = Model(Scope(parameters, 1, DType::float64), config);
     shake_all(parameters);
-    const Transformer& transformer = transformer_of(model);
-    const Questions asked = one_question(static_cast<std::uint64_t>(i));
+    const Transformer& transformer = model.transformer();
+    const Batch asked = one_question(static_cast<std::uint64_t>(i));
     const Trace seen = trace(model, asked);
     for (int layer = 0; layer <= transformer.config.layers; ++layer) {
       const Tensor& stream = layer < transformer.config.layers
@@ -74,13 +74,13 @@ TEST_CASE("Residual parts are named after the component that writes them, in the
   shape.vocabulary = 14;
   shape.block.attention.heads = 1;
   Parameters parameters;
-  const Questions asked{.texts = {.tokens = Ids({1, 2}, {1, 2}), .lengths = {2}, .segments = Ids({1, 2}, {1, 0})},
-                        .query = Ids({1}, {1})};
+  const Batch asked{
+      .tokens = Ids({1, 2}, {1, 2}), .lengths = {2}, .segments = Ids({1, 2}, {1, 0}), .query = Ids({1}, {1})};
   const auto names = [&](const ModelConfig& config, int layer) {
     parameters = Parameters();
-    const Model model = make_model(Scope(parameters, 1), config);
+    const Model model = Model(Scope(parameters, 1), config);
     const Trace seen = trace(model, asked);
-    return told(ResidualParts(transformer_of(model), asked, seen, layer));
+    return told(ResidualParts(model.transformer(), asked, seen, layer));
   };
   CHECK(names(answerer_of(shape), 0) == "token\nposition\nsentence\n");
   CHECK(names(answerer_of(shape), 1) == "token\nposition\nsentence\nhead 0 0 0\nhead 0 0 1\nW_O bias 0\nMLP 0\n");
@@ -101,10 +101,10 @@ TEST_CASE("The residual parts before layer 0 are the scaled word vector and the 
   TransformerConfig shape = small_config();
   shape.vocabulary = 14;
   shape.position_offset = 2;
-  const Model model = make_model(Scope(parameters, 1, DType::float64), answerer_of(shape));
-  const Questions asked{.texts = {.tokens = Ids({1, 2}, {3, 5})}, .query = Ids({1}, {1})};
+  const Model model = Model(Scope(parameters, 1, DType::float64), answerer_of(shape));
+  const Batch asked{.tokens = Ids({1, 2}, {3, 5}), .query = Ids({1}, {1})};
   const Trace seen = trace(model, asked);
-  const Tensor rows = ResidualParts(transformer_of(model), asked, seen, 0).of(1);
+  const Tensor rows = ResidualParts(model.transformer(), asked, seen, 0).of(1);
   CHECK(error(slice(rows, 0, 0, 1), slice(parameters["words.weight"], 0, 5, 6) * std::sqrt(8.0)) <= 1e-14);
   CHECK(error(slice(rows, 0, 1, 2), slice(parameters["positions.weight"], 0, 3, 4)) <= 1e-14);
 }
@@ -113,12 +113,12 @@ TEST_CASE("ResidualParts requires one text and an existing layer") {
   Parameters parameters;
   TransformerConfig shape = small_config();
   shape.vocabulary = 14;
-  const Model model = make_model(Scope(parameters, 1), answerer_of(shape));
-  const Questions one{.texts = {.tokens = Ids({1, 2}, {3, 5})}, .query = Ids({1}, {1})};
-  const Questions two{.texts = {.tokens = Ids({2, 2}, {3, 5, 1, 2})}, .query = Ids({2}, {1, 1})};
+  const Model model = Model(Scope(parameters, 1), answerer_of(shape));
+  const Batch one{.tokens = Ids({1, 2}, {3, 5}), .query = Ids({1}, {1})};
+  const Batch two{.tokens = Ids({2, 2}, {3, 5, 1, 2}), .query = Ids({2}, {1, 1})};
   const Trace of_one = trace(model, one), of_two = trace(model, two);
-  const auto said = [&](const Questions& asked, const Trace& seen, int layer) {
-    return message([&] { ResidualParts(transformer_of(model), asked, seen, layer); });
+  const auto said = [&](const Batch& asked, const Trace& seen, int layer) {
+    return message([&] { ResidualParts(model.transformer(), asked, seen, layer); });
   };
   CHECK(said(one, of_one, 3) == "ResidualParts: expected one text and a layer from 0 to 2, got 1 text and layer 3");
   CHECK(said(one, of_one, -1) == "ResidualParts: expected one text and a layer from 0 to 2, got 1 text and layer -1");

@@ -12,13 +12,13 @@ using namespace heed;
 namespace {
 
 // Returns a model of three layers with an MLP, whose biases are not 0 and whose gains are not 1.
-SavedModel deep_model(ModelConfig config) {
-  std::visit([](auto& c) { c.transformer.layers = 3; }, config);
-  SavedModel model = small_model(config);
+Model deep_model(ModelConfig config) {
+  config.transformer.layers = 3;
+  Model model = small_model(config);
   shake_all(model.parameters);
   return model;
 }
-SavedModel deep_model(Positions positions, Tie tie, int sentences) {
+Model deep_model(Positions positions, Tie tie, int sentences) {
   return deep_model(answerer_of(small_config(positions, tie, Bias::yes, sentences)));
 }
 
@@ -36,11 +36,11 @@ TEST_CASE("score_parts sums to the score over parts of query and key, to 1e-6") 
   for (const auto& [positions, tie, sentences] :
        {std::tuple{Positions::learned, Tie::none, 0}, std::tuple{Positions::sinusoidal, Tie::K_is_V, 2},
         std::tuple{Positions::none, Tie::Q_is_K, 0}}) {
-    const SavedModel model = deep_model(positions, tie, sentences);
+    const Model model = deep_model(positions, tie, sentences);
     const Example example = question(model, tired_dog);
     for (int layer = 0; layer < 3; ++layer) {
       const ScoreParts parts = score_parts(model, example, layer, 1, -1, 1);
-      const SentenceAttention read = attend(*model.network, model.vocabulary, example);
+      const SentenceAttention read = attend(model, example);
       const Tensor& weights = read.layers[static_cast<std::size_t>(layer)];
       CHECK(parts.weight == Approx(weights.at({1, 7, 1})).epsilon(1e-4));
       // The difference of two scores in a row is the logarithm of the ratio of their weights.
@@ -72,11 +72,11 @@ TEST_CASE("score_parts sums to the score with normalised, rotated and shared que
   TransformerConfig config = modern_config();
   config.block.attention.bias = Bias::yes;
   const bool predicts_next = GENERATE(false, true);
-  const SavedModel model = deep_model(predicts_next ? ModelConfig(decoder_of(config)) : answerer_of(config));
+  const Model model = deep_model(predicts_next ? ModelConfig(decoder_of(config)) : answerer_of(config));
   Example example = question(model, tired_dog, "it");
   example.antecedent = 1;
   example.distractor = 5;
-  const Tensor weights = attend(*model.network, model.vocabulary, example).layers[2];
+  const Tensor weights = attend(model, example).layers[2];
   for (const int head : {0, 1}) {
     const ScoreParts parts = score_parts(model, example, 2, head, -1, 1);
     CHECK(parts.weight == Approx(weights.at({head, 7, 1})).epsilon(1e-4));
@@ -91,12 +91,12 @@ TEST_CASE("score_parts sums to the score with normalised, rotated and shared que
 }
 
 TEST_CASE("score_parts compares the score with that of the distractor, if there is one") {
-  const SavedModel model = deep_model(Positions::learned, Tie::none, 0);
+  const Model model = deep_model(Positions::learned, Tie::none, 0);
   Example example = question(model, tired_dog);
   example.antecedent = 1;
   example.distractor = 5;
   const ScoreParts parts = score_parts(model, example, 2, 0);
-  const Tensor weights = attend(*model.network, model.vocabulary, example).layers[2];
+  const Tensor weights = attend(model, example).layers[2];
   CHECK((parts.to == 1 && parts.rather == 5));
   const double ahead = std::log(weights.at({0, 7, 1}) / weights.at({0, 7, 5}));
   CHECK(parts.score - parts.reference == Approx(ahead).epsilon(1e-3));
@@ -105,7 +105,7 @@ TEST_CASE("score_parts compares the score with that of the distractor, if there 
 }
 
 TEST_CASE("score_parts gives the weight after the part with the largest difference is removed") {
-  const SavedModel model = deep_model(Positions::learned, Tie::none, 0);
+  const Model model = deep_model(Positions::learned, Tie::none, 0);
   const Example example = question(model, tired_dog);
   const ScoreParts parts = score_parts(model, example, 0, 0, -1, 1);
   REQUIRE(parts.cuts.size() == 2);
@@ -132,7 +132,7 @@ TEST_CASE("score_parts gives the weight after the part with the largest differen
         weight = value.at({0, 0, 7, 1});
       }
     });
-    answer(*model.network, questions(*model.network, model.vocabulary, example));
+    model.run(batch_of(model, example));
     CHECK(cut.weight == Approx(weight).epsilon(1e-4));
     CHECK(std::abs(cut.weight - parts.weight) > 1e-5);
   }

@@ -56,11 +56,10 @@ constexpr const char* famous = "The animal didn't cross the street because it wa
 }
 
 TEST_CASE("attend returns the model's weights, prediction and probability") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const Example example = question(model, famous);
-  const SentenceAttention sentence = attend(*model.network, model.vocabulary, example);
-  const Answers output =
-      answer(*model.network, questions(*model.network, model.vocabulary, example), Compute::all, Weights::yes);
+  const SentenceAttention sentence = attend(model, example);
+  const ModelOutput output = model.run(batch_of(model, example), {.weights = Weights::yes});
   REQUIRE(sentence.layers.size() == 2);
   for (std::size_t l = 0; l < 2; ++l) {
     CHECK(sentence.layers[l].shape() == Shape{2, 11, 11});
@@ -74,19 +73,19 @@ TEST_CASE("attend returns the model's weights, prediction and probability") {
 }
 
 TEST_CASE("attend returns the candidate that a model chooses") {
-  const SavedModel model = small_model(chooser_of(small_config(), true));
+  const Model model = small_model(chooser_of(small_config(), true));
   const Example example = question(model, "The [animal] didn't cross [the street] because it was too tired");
-  const SentenceAttention sentence = attend(*model.network, model.vocabulary, example);
+  const SentenceAttention sentence = attend(model, example);
   CHECK(sentence.candidates == std::vector<Span>{{1, 2}, {4, 6}});
   const std::vector<std::string> possible{"animal", "the street", "(none)"};
   CHECK(std::ranges::find(possible, sentence.predicted) != possible.end());
 }
 
 TEST_CASE("attend throws for values that are not finite, and names the first of them") {
-  SavedModel model = small_model();
+  Model model = small_model();
   const Tensor gain = model.parameters["encoder.1.attention_norm.gain"];
   Tensor(gain).copy_from(zeros(gain.shape()) + 3.4e38);
-  CHECK(message([&] { attend(*model.network, model.vocabulary, question(model, famous)); })
+  CHECK(message([&] { attend(model, question(model, famous)); })
             .starts_with("the model computes values that are not finite, the first of them in "
                          "encoder.1.attention_norm.output (1, 11, 8): its weights are too large"));
 }

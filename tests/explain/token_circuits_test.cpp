@@ -10,11 +10,11 @@
 using namespace heed;
 
 TEST_CASE("The QK circuit equals the first layer's scores without positions, minus the row means") {
-  const SavedModel model = in_float64(small_model(Positions::none));
+  const Model model = in_float64(small_model(Positions::none));
   shake_all(model.parameters);
   const std::vector<std::int32_t> tokens{3, 1, 4, 2};
-  const Questions asked{.texts = {.tokens = Ids({1, 4}, tokens), .lengths = {4}}, .query = Ids({1}, {3})};
-  const Trace seen = trace(*model.network, asked);
+  const Batch asked{.tokens = Ids({1, 4}, tokens), .lengths = {4}, .query = Ids({1}, {3})};
+  const Trace seen = trace(model, asked);
   const TokenCircuits found = token_circuits(model, Ids({4}, tokens), 0, 1);
   const Tensor scores = reshape(slice(seen.layers[0].scores, 1, 1, 2), {4, 4});
   const std::vector<double> expected = (scores - mean(scores, {-1}, true)).to_vector(),
@@ -30,11 +30,11 @@ TEST_CASE("The OV circuits of all heads sum to the logits of a model that reads 
   config.block.mlp.width = 0;
   config.block.attention.output_bias = Bias::no;
   config.block.residual_scale = 0.5;
-  const SavedModel model = in_float64(small_model(answerer_of(config)));
+  const Model model = in_float64(small_model(answerer_of(config)));
   shake_all(model.parameters);
-  const Questions asked{.texts = {.tokens = Ids({1, 1}, {5}), .lengths = {1}}, .query = Ids({1}, {0})};
-  Tensor logits = answer(*model.network, asked).logits;  // (1, vocabulary)
-  const Tensor& bias = std::get<WordAnswerer>(*model.network).unembedding.bias;
+  const Batch asked{.tokens = Ids({1, 1}, {5}), .lengths = {1}, .query = Ids({1}, {0})};
+  Tensor logits = model.logits(asked);  // (1, vocabulary)
+  const Tensor& bias = model.head().unembedding->bias;
   if (bias.defined()) logits = logits - bias;
   Tensor raised;
   for (int head = 0; head < model.heads(); ++head) {
@@ -47,7 +47,7 @@ TEST_CASE("The OV circuits of all heads sum to the logits of a model that reads 
 }
 
 TEST_CASE("token_circuits rejects a head that the model lacks") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   CHECK(message([&] { token_circuits(model, Ids({1}, {0}), 2, 0); }) ==
         "token_circuits: no layer 2 head 0 in a model of 2 layers with 2 heads (from 0)");
 }

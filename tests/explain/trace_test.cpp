@@ -13,7 +13,7 @@ using namespace heed;
 namespace {
 
 // Returns row query[b] of each text: (B, d).
-Tensor at_queries(const Tensor& x, const Questions& asked) { return select_rows(x, asked.query); }
+Tensor at_queries(const Tensor& x, const Batch& asked) { return select_rows(x, asked.query); }
 
 void check_layer(const TransformerBlock& block, const LayerTrace& layer, const Mask& mask) {
   const MultiHeadAttention& attention = block.attention;
@@ -57,21 +57,21 @@ TEST_CASE("trace holds the values that the model computes, for random configurat
     CAPTURE(i, format_json(to_json(config)));
     Parameters parameters;
     const Scope scope(parameters, 1, DType::float64);
-    const Model model = make_model(i % 2 ? scope / "model" : scope, config);  // the scope's name makes no difference
+    const Model model = Model(i % 2 ? scope / "model" : scope, config);  // the scope's name makes no difference
     shake_all(parameters);
-    const Questions asked = questions(random_batch(14, Random(static_cast<std::uint64_t>(i))));
-    const Transformer& transformer = transformer_of(model);
+    const Batch asked = random_batch(14, Random(static_cast<std::uint64_t>(i)));
+    const Transformer& transformer = model.transformer();
     const Trace seen = trace(model, asked);
-    const Answers own = answer(model, asked, Compute::all, Weights::yes);
+    const ModelOutput own = model.run(asked, {.weights = Weights::yes});
     CHECK(error(seen.logits, own.logits) <= 1e-12);
-    CHECK(error(seen.embedded, transformer.embed(asked.texts)) <= 1e-12);
+    CHECK(error(seen.embedded, transformer.embed(asked)) <= 1e-12);
     REQUIRE(seen.layers.size() == own.weights.size());
     for (std::size_t l = 0; l < seen.layers.size(); ++l) {
       const LayerTrace& layer = seen.layers[l];
       CHECK(error(layer.weights, own.weights[l]) <= 1e-12);
       const Tensor& before = l == 0 ? seen.embedded : seen.layers[l - 1].residual_out;
       CHECK(layer.residual_in.to_vector() == before.to_vector());
-      check_layer(transformer.blocks[l], layer, transformer.mask_of(asked.texts));
+      check_layer(transformer.blocks[l], layer, transformer.mask_of(asked));
     }
     const Tensor last = at_queries(seen.layers.back().residual_out, asked);
     CHECK(error(seen.state, transformer.final_norm ? (*transformer.final_norm)(last) : last) <= 1e-12);
@@ -79,9 +79,9 @@ TEST_CASE("trace holds the values that the model computes, for random configurat
 }
 
 TEST_CASE("check_weights_fit rejects a text whose weights exceed the memory") {
-  LanguageModelConfig config{.transformer = gpt2(2, 2, 8)};
+  ModelConfig config = language_model(gpt2(2, 2, 8));
   config.transformer.max_length = 12;
-  const SavedModel model = small_model(config);
+  const Model model = small_model(config);
   CHECK_NOTHROW(check_weights_fit(model.transformer(), Ids({1, 100}, std::vector<std::int32_t>(100))));
   constexpr std::int64_t tokens = 4'000'000;
   CHECK(
@@ -94,10 +94,9 @@ TEST_CASE("trace is not recorded, and leaves no hook open") {
   Parameters parameters;
   TransformerConfig shape = small_config();
   shape.vocabulary = 14;
-  const Model model = LanguageModel(Scope(parameters, 1), decoder_of(shape));
+  const Model model(Scope(parameters, 1), decoder_of(shape));
   const Recording recording;
-  const Trace seen =
-      trace(model, {.texts = {.tokens = Ids({1, 3}, {1, 2, 3})}, .query = Ids({1}, {2}), .candidates = {}});
+  const Trace seen = trace(model, {.tokens = Ids({1, 3}, {1, 2, 3}), .query = Ids({1}, {2}), .candidates = {}});
   CHECK(seen.logits.tape_node() == TapeNode{});
   CHECK(seen.layers[1].weights.tape_node() == TapeNode{});
   CHECK_FALSE(Hook::is_open());

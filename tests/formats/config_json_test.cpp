@@ -71,29 +71,33 @@ std::string refused(const std::string& json) {
 TEST_CASE("to_json writes all fields of a configuration, and model_config reads them back") {
   const TransformerConfig other = other_than_default();
   const LogitsConfig logits{.tied = false, .bias = Bias::yes, .soft_cap = 30}, unbiased{.soft_cap = 2};
-  const std::vector<ModelConfig> configs{WordAnswererConfig{},
-                                         CandidateChooserConfig{},
-                                         LanguageModelConfig{},
-                                         MaskedLanguageModelConfig{},
-                                         WordAnswererConfig{other, unbiased},
-                                         CandidateChooserConfig{other, true},
-                                         LanguageModelConfig{other, logits},
-                                         MaskedLanguageModelConfig{other, unbiased, false, Activation::relu}};
-  const Json plain = to_json(LanguageModelConfig{}).flatten();
+  const std::vector<ModelConfig> configs{ModelConfig::of(HeadKind::word),
+                                         ModelConfig::of(HeadKind::candidate),
+                                         ModelConfig::of(HeadKind::next_token),
+                                         ModelConfig::of(HeadKind::masked_token),
+                                         word_answerer(other, unbiased),
+                                         candidate_chooser(other, true),
+                                         language_model(other, logits),
+                                         with(masked_language_model(other, unbiased), [&](ModelConfig& c) {
+                                           c.transform = false;
+                                           c.activation = Activation::relu;
+                                         })};
+  const Json plain = to_json(ModelConfig::of(HeadKind::next_token)).flatten();
   for (ModelConfig config : configs) {
-    std::visit([](auto& c) { c.transformer.block.attention.d_model += c.transformer.max_length == 0; }, config);
-    std::visit([](auto& c) { c.transformer.max_length += c.transformer.max_length == 0; }, config);
+    TransformerConfig& shape = config.transformer;
+    shape.block.attention.d_model += shape.max_length == 0;
+    shape.max_length += shape.max_length == 0;
     const Json json = to_json(config);
     CAPTURE(format_json(json));
     const ModelConfig read = model_config(json, 9);
-    CHECK(read.index() == config.index());
+    CHECK(read.head == config.head);
     CHECK(to_json(read) == json);
-    CHECK(transformer_of(read).vocabulary == 9);
+    CHECK(read.transformer.vocabulary == 9);
     for (const auto& [name, value] : plain.items()) {
       if (!name.starts_with("/transformer/")) continue;
       const Json::json_pointer field(name);
       REQUIRE(json.contains(field));
-      if (transformer_of(config).layers == 5) {
+      if (config.transformer.layers == 5) {
         CAPTURE(name);
         CHECK(json.at(field) != value);
       }
@@ -102,7 +106,7 @@ TEST_CASE("to_json writes all fields of a configuration, and model_config reads 
 }
 
 TEST_CASE("to_json writes the documented form of a configuration") {
-  LanguageModelConfig config = decoder_of(modern_config());
+  const ModelConfig config = decoder_of(modern_config());
   CHECK(
       format_json(to_json(config)) ==
       R"({"kind":"language_model","transformer":{"max_length":12,"segments":0,"layers":2,"causal":true,)"
@@ -121,15 +125,15 @@ TEST_CASE("to_json writes the documented form of a configuration") {
       R"("divide_scores_by_layer":false,"shared_layers":false,"first_attention_norm":true,"last_residual":"yes",)"
       R"("final_norm":true},)"
       R"("logits":{"tied":true,"bias":false,"scale":1.0,"soft_cap":0.0}})");
-  CHECK(to_json(WordAnswererConfig{}).at("kind") == "word_answerer");
-  CHECK(format_json(to_json(CandidateChooserConfig{}).at("or_none")) == "false");
-  CHECK(to_json(MaskedLanguageModelConfig{}).at("activation") == "gelu");
+  CHECK(to_json(ModelConfig::of(HeadKind::word)).at("kind") == "word_answerer");
+  CHECK(format_json(to_json(ModelConfig::of(HeadKind::candidate)).at("or_none")) == "false");
+  CHECK(to_json(ModelConfig::of(HeadKind::masked_token)).at("activation") == "gelu");
 }
 
 TEST_CASE("Missing fields of a configuration have their defaults") {
   const ModelConfig read = model_config(
       parse_json(R"({"kind":"masked_language_model","transformer":{"block":{"attention":{"d_model":4}}}})"), 9);
-  MaskedLanguageModelConfig expected;
+  ModelConfig expected = ModelConfig::of(HeadKind::masked_token);
   expected.transformer.block.attention.d_model = 4;
   CHECK(to_json(read) == to_json(expected));
 }
@@ -179,7 +183,7 @@ TEST_CASE("model_config reads the flat description of version 0.1") {
       .block = {.attention = {.d_model = 64, .heads = 2, .d_k = 16, .d_v = 24, .bias = Bias::yes, .tie = Tie::Q_is_K},
                 .mlp = {.width = 16}}};
   CHECK(to_json(word) == to_json(answerer_of(shape)));
-  CHECK(transformer_of(word).vocabulary == 73);
+  CHECK(word.transformer.vocabulary == 73);
 
   const ModelConfig candidate = model_config(
       parse_json(R"({"max_length":11,"sentences":0,"layers":2,"mlp":0,"positions":"learned","answer":"candidate",)"

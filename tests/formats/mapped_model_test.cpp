@@ -19,7 +19,7 @@ std::vector<std::filesystem::path> pretrained_models() {
   return models;
 }
 
-int halves_of(const SavedModel& model) {
+int halves_of(const Model& model) {
   int count = 0;
   for (const auto& [name, value] : model.parameters) {
     count += value.dtype() == DType::bfloat16 || value.dtype() == DType::float16;
@@ -33,11 +33,11 @@ TEST_CASE("A mapped model has the parameters of a copied one, also in float64 an
   int halves = 0;
   for (const std::filesystem::path& path : pretrained_models()) {
     CAPTURE(path.string());
-    const SavedModel copied = load_model(path), mapped = load_model(path, {.mapped = true});
+    const Model copied = load_model(path), mapped = load_model(path, {.mapped = true});
     halves += halves_of(mapped);
     CHECK(halves_of(copied) == 0);
     REQUIRE(copied.parameters.size() == mapped.parameters.size());
-    const SavedModel exact = in_float64(mapped);
+    const Model exact = in_float64(mapped);
     for (const auto& [name, value] : copied.parameters) {
       CAPTURE(name);
       CHECK(mapped.parameters[name].name() == name);
@@ -81,8 +81,8 @@ TEST_CASE("A mapped model gives the same bits as a copied one when it appends to
   for (const char* name : {"llama", "gpt2", "phi3", "gemma3", "llama_tied"}) {
     CAPTURE(name);
     const auto logits = [&](bool mapped) {
-      const SavedModel model = load_model(golden_models / name, {.mapped = mapped});
-      const auto& decoder = std::get<LanguageModel>(*model.network);
+      const Model model = load_model(golden_models / name, {.mapped = mapped});
+      const auto& decoder = model;
       Cache cache;
       std::vector<double> all = decoder.append(Ids({1, 4}, {3, 17, 5, 8}), cache).to_vector();
       for (const double x : decoder.append(Ids({1, 1}, {9}), cache).to_vector()) all.push_back(x);
@@ -96,13 +96,13 @@ TEST_CASE("Recording with a mapped 16-bit model throws, and writes do not change
   CopiedModel copy("llama");
   const std::filesystem::path file = copy.path() / "model.safetensors";
   const std::string bytes = read_file(file);
-  const SavedModel model = load_model(copy.path(), {.mapped = true});
+  const Model model = load_model(copy.path(), {.mapped = true});
   const Recording recording;
-  const std::string told = message([&] { token_logits(*model.network, Ids({1, 3}, {3, 17, 5})); });
+  const std::string told = message([&] { model.logits({.tokens = Ids({1, 3}, {3, 17, 5})}); });
   CHECK(told.find("record: 'words.weight' is bfloat16, which cannot have gradients") != std::string::npos);
   copy.tensors([](NamedTensors&) {});  // F32
   const std::string wide = read_file(file);
-  const SavedModel of_float32 = load_model(copy.path(), {.mapped = true});
+  const Model of_float32 = load_model(copy.path(), {.mapped = true});
   CHECK(halves_of(of_float32) == 0);
   Tensor(of_float32.parameters["words.weight"]).copy_from(zeros(of_float32.parameters["words.weight"].shape()));
   CHECK((read_file(file) == wide && wide != bytes));

@@ -18,20 +18,18 @@ using namespace heed;
 
 namespace {
 
-Answers read_by(const SavedModel& model, const Example& example) {
-  return answer(*model.network, questions(*model.network, model.vocabulary, example), Compute::all, Weights::yes);
+ModelOutput read_by(const Model& model, const Example& example) {
+  return model.run(batch_of(model, example), {.weights = Weights::yes});
 }
 
-void check_same_answers(const SavedModel& one, const SavedModel& other, const Example& example) {
-  const Answers a = read_by(one, example), b = read_by(other, example);
+void check_same_answers(const Model& one, const Model& other, const Example& example) {
+  const ModelOutput a = read_by(one, example), b = read_by(other, example);
   CHECK(a.logits.to_vector() == b.logits.to_vector());
   REQUIRE(a.weights.size() == b.weights.size());
   for (std::size_t l = 0; l < a.weights.size(); ++l) CHECK(a.weights[l].to_vector() == b.weights[l].to_vector());
 }
 
-Example tired_question(const SavedModel& model) {
-  return question(model, fmt::format("{}", fmt::join(tired_animal, " ")));
-}
+Example tired_question(const Model& model) { return question(model, fmt::format("{}", fmt::join(tired_animal, " "))); }
 
 // The message that loading gives after `change`, without the file's name.
 template <class Change>
@@ -66,9 +64,9 @@ TEST_CASE("load_model returns a word answerer as it was saved") {
   const auto positions = GENERATE(Positions::learned, Positions::sinusoidal, Positions::none);
   const auto tie = GENERATE(Tie::none, Tie::K_is_V, Tie::Q_is_K);
   const Scratch scratch;
-  const SavedModel model = small_model(positions, tie, Bias::yes);
+  const Model model = small_model(positions, tie, Bias::yes);
   save_model(scratch / "model", model);
-  const SavedModel loaded = load_model(scratch / "model");
+  const Model loaded = load_model(scratch / "model");
 
   CHECK(loaded.vocabulary.words() == model.vocabulary.words());
   CHECK(loaded.queries == std::vector<std::string>{"it"});
@@ -106,15 +104,15 @@ TEST_CASE("load_model returns language models and masked language models as they
   windowed.block.attention.window = 3;
   windowed.full_attention_every = 2;
   windowed.window_rotary_base = 50;
-  const ModelConfig config = GENERATE_COPY(
-      values<ModelConfig>({decoder_of(modern_config()), decoder_of(windowed, {.tied = false, .soft_cap = 3}),
-                           MaskedLanguageModelConfig{.transformer = unusual, .activation = Activation::relu},
-                           MaskedLanguageModelConfig{.transformer = small_config(), .transform = false}}));
+  const ModelConfig config = GENERATE_COPY(values<ModelConfig>(
+      {decoder_of(modern_config()), decoder_of(windowed, {.tied = false, .soft_cap = 3}),
+       with(masked_language_model(unusual), [&](ModelConfig& c) { c.activation = Activation::relu; }),
+       with(masked_language_model(small_config()), [&](ModelConfig& c) { c.transform = false; })}));
   const Scratch scratch;
-  const SavedModel model = small_model(config);
+  const Model model = small_model(config);
   save_model(scratch / "model", model);
-  const SavedModel loaded = load_model(scratch / "model");
-  CHECK(loaded.network->index() == model.network->index());
+  const Model loaded = load_model(scratch / "model");
+  CHECK(loaded.config().head == model.config().head);
   check_same_answers(model, loaded, tired_question(model));
 }
 
@@ -146,7 +144,7 @@ TEST_CASE("load_model rejects a file without a valid heed model, and states the 
         std::string::npos);
 }
 
-TEST_CASE("load_model suggests the models in a directory, and a SavedModel without a network throws") {
+TEST_CASE("load_model suggests the models in a directory, and a Model without a network throws") {
   const Scratch scratch;
   const auto opening = [&] { return message([&] { load_model(scratch.path); }, scratch.path.string()); };
   CHECK(opening() == "FILE: is a directory without a model: expected config.json, or model.safetensors of a run");
@@ -155,7 +153,7 @@ TEST_CASE("load_model suggests the models in a directory, and a SavedModel witho
   CHECK(opening() ==
         "FILE: is a directory without a model: expected config.json, or model.safetensors of a run; open one of its "
         "models: FILE/inner");
-  CHECK(message([] { SavedModel().layers(); }) == "SavedModel: the network is missing");
+  CHECK(message([] { Model().layers(); }) == "Model: the network is missing");
 }
 
 TEST_CASE("load_model rejects a value that is not finite, and names it") {
@@ -217,8 +215,8 @@ TEST_CASE("load_model and read_description reject more than 4,096 layers") {
 }
 
 TEST_CASE("in_float64 keeps the values and answers of a model, and shares its matrices") {
-  const SavedModel model = small_model(decoder_of(modern_config()));
-  const SavedModel exact = in_float64(model);
+  const Model model = small_model(decoder_of(modern_config()));
+  const Model exact = in_float64(model);
   for (const auto& [name, value] : model.parameters) {
     CAPTURE(name);
     const Tensor& shared = exact.parameters[name];
@@ -233,10 +231,10 @@ TEST_CASE("in_float64 keeps the values and answers of a model, and shares its ma
 
 TEST_CASE("load_model restores the tokenizer of a model of text") {
   const Scratch scratch;
-  SavedModel model = small_model(decoder_of(modern_config()));
+  Model model = small_model(decoder_of(modern_config()));
   model.tokenizer = Tokenizer::of_text(Split::bytes);
   save_model(scratch / "model", model);
-  const SavedModel loaded = load_model(scratch / "model");
+  const Model loaded = load_model(scratch / "model");
   CHECK((loaded.tokenizer.is_of_text() && loaded.tokenizer.split() == Split::bytes));
   CHECK(question(loaded, "a\xff").tokens == std::vector<std::string>{"a", "<0xFF>"});
 
@@ -246,16 +244,16 @@ TEST_CASE("load_model restores the tokenizer of a model of text") {
         "FILE: metadata 'heed.subwords': its words do not match 'heed.vocabulary'");
 }
 
-TEST_CASE("load_model restores a CandidateChooser with its unknown word and answers") {
+TEST_CASE("load_model restores a candidate chooser with its unknown word and answers") {
   const Scratch scratch;
-  SavedModel model;
+  Model model;
   model.vocabulary.let_stand_for_unknown("<unk>");
   for (const std::string& word : tired_animal) model.vocabulary.add(word);
   make_network(model, chooser_of(small_config(), true));
   model.queries = {"it"};
   save_model(scratch / "model", model);
-  const SavedModel loaded = load_model(scratch / "model");
-  CHECK(std::get<CandidateChooser>(*loaded.network).config.or_none);
+  const Model loaded = load_model(scratch / "model");
+  CHECK(loaded.config().or_none);
   CHECK(loaded.vocabulary.unknown() == 0);
   const char* text = "The [animal] didn't cross [the quagmire] because it was too tired";
   const Example example = question(loaded, text);

@@ -10,7 +10,7 @@ void heed::fuzz::gguf(std::string_view input) {
   static const fuzz::MemoryFile file;
   const std::filesystem::path path = file.path(input);
   fuzz::accepts([&] {
-    const SavedModel model = load_gguf(path);
+    const Model model = load_gguf(path);
     fuzz::demand(model.vocabulary.size() > 0, "a model has tokens");
   });
   fuzz::accepts([&] {

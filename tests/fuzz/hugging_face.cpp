@@ -46,13 +46,13 @@ void heed::fuzz::hugging_face(std::string_view input) {
   } else {
     std::filesystem::create_symlink("weights.safetensors", place / "model.safetensors");
   }
-  SavedModel model;
+  Model model;
   if (!fuzz::accepts([&] { model = load_hugging_face(place.path); })) return;
   Example example;
   example.tokens = {model.vocabulary.word(0), model.vocabulary.word(0)};
   example.query = 1;
   fuzz::accepts([&] {
-    const SentenceAttention seen = attend(*model.network, model.vocabulary, example);
+    const SentenceAttention seen = attend(model, example);
     fuzz::demand(seen.probability >= 0 && seen.probability <= 1.001, "a probability lies in [0, 1]");
   });
 }

@@ -10,7 +10,7 @@ using namespace heed;
 void heed::fuzz::model(std::string_view input) {
   static const fuzz::MemoryFile file;
   const std::filesystem::path path = file.path(input);
-  SavedModel model;
+  Model model;
   if (!fuzz::accepts([&] { model = load_model(path); })) return;
   fuzz::accepts([&] { checked_utf8(weights_view(model, {}), "weights_view"); });
   Example example;
@@ -20,7 +20,7 @@ void heed::fuzz::model(std::string_view input) {
   example.sentences.assign(example.tokens.size(), 0);
   if (example.tokens.empty()) return;
   fuzz::accepts([&] {
-    const SentenceAttention seen = attend(*model.network, model.vocabulary, example);
+    const SentenceAttention seen = attend(model, example);
     fuzz::demand(seen.probability >= 0 && seen.probability <= 1.001, "a probability lies in [0, 1]");
     query_view({model.step, {seen}}, {});
     steps_view(model, example, {});

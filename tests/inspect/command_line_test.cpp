@@ -139,8 +139,8 @@ TEST_CASE("The JSON of weights, steps, induction and compare counts layers and h
   const auto step = std::ranges::find_if(
       steps["steps"], [](const Json& one) { return one["equation"] == "weights = softmax(scaled)"; });
   REQUIRE(step != steps["steps"].end());
-  const SavedModel model = small_model();
-  const Tensor own = attend(*model.network, model.vocabulary, question(model, dog_sentence)).layers[0];
+  const Model model = small_model();
+  const Tensor own = attend(model, question(model, dog_sentence)).layers[0];
   CHECK((*step)["values"][7][1].get<double>() == Approx(own.at({0, 7, 1})));
 
   const Json induction = parse_json(run.inspect({"induction", "RUN", "--json", "--layer", "2"}));

@@ -31,8 +31,8 @@ TEST_CASE("inspect shows the last snapshot or the chosen one") {
 
 TEST_CASE("inspect runs the saved model on a sentence") {
   const InspectedRun run;
-  const SavedModel model = small_model();
-  const Dump dump{400, {attend(*model.network, model.vocabulary, question(model, dog_sentence))}};
+  const Model model = small_model();
+  const Dump dump{400, {attend(model, question(model, dog_sentence))}};
   CHECK(run.inspect({"RUN", "--sentence", dog_sentence}) == query_view(dump, {}));
   CHECK(run.inspect({"RUN", "--sentence", dog_sentence, "--json", "--step", "400"}) == json_view(dump));
   CHECK(run.inspect({"RUN", "--sentence", dog_sentence, "--query", "dog"}).find("  dog -> ") != std::string::npos);
@@ -45,7 +45,7 @@ TEST_CASE("inspect runs the saved model on a sentence") {
 
 TEST_CASE("inspect --step uses the model that was kept with that snapshot") {
   const InspectedRun run;
-  SavedModel first = small_model(Positions::none);
+  Model first = small_model(Positions::none);
   first.step = 0;
   fs::create_directory(run.path / "models");
   save_model(dumped_model_path(run.path, 0), first);
@@ -234,7 +234,7 @@ TEST_CASE("inspect compare --probe compares only the chosen sentence") {
 
 TEST_CASE("A view of the last snapshot says if the model is of a later step") {
   const InspectedRun run;
-  SavedModel model = small_model();
+  Model model = small_model();
   model.step = 450;
   save_model(model_path(run.path), model);
   const std::string text = run.inspect({"RUN"});
@@ -332,9 +332,9 @@ TEST_CASE("inspect serve opens the file of a model without a sentence") {
   };
   CHECK(serve(model_path(run.path)).starts_with("http://127.0.0.1:"));  // begins with a watched sentence
   // A model of few words alone, which cannot read the usual first sentence.
-  SavedModel other;
+  Model other;
   other.vocabulary.add("it");
-  make_network(other, config_of(*small_model().network), 1);
+  make_network(other, small_model().config(), 1);
   save_model(model_path(run.path / "alone"), other);
   CHECK(run.error({"serve", "RUN/alone/model.safetensors"})
             .starts_with("RUN/alone/model.safetensors: give a text that the model reads with --sentence; it cannot "

@@ -68,12 +68,12 @@ struct Kinds {
 
   Kinds() {
     const fs::path run = place.path / "run";
-    SavedModel model = small_model();
+    Model model = small_model();
     Example example = question(model, dog_sentence);
     example.antecedent = 1, example.distractor = 5;
     example.answer = "dog";
     fs::create_directories(run);
-    write_dump(run, {0, {attend(*model.network, model.vocabulary, example)}});
+    write_dump(run, {0, {attend(model, example)}});
     save_model(model_path(run), model);
     write_file(run / "config.yaml", "data: {task: coreference}\n");
     write_jsonl(run / "held_out.jsonl", {dog_example(), dog_example(), dog_example()});

@@ -123,7 +123,7 @@ TEST_CASE("A file of a Hugging Face directory opens that directory, but one that
             copy.path().string());
 
   CopiedModel other("bert_bare");
-  SavedModel saved = load_model(other.path());
+  Model saved = load_model(other.path());
   saved.step = 7;
   save_model(other.path() / "model.safetensors", saved);
   CHECK(load_model(other.path() / "model.safetensors").step == 7);

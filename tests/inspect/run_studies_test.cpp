@@ -55,7 +55,7 @@ std::vector<Example> pairs() {
 }
 
 // Scales the parameters, so that the heads attend to few tokens.
-SavedModel sharp(SavedModel model, double factor = 3) {
+Model sharp(Model model, double factor = 3) {
   for (const auto& [name, value] : model.parameters) {
     Tensor parameter = value;
     parameter.copy_from((value.detach() * factor).detach());
@@ -64,7 +64,7 @@ SavedModel sharp(SavedModel model, double factor = 3) {
 }
 
 // Swaps the two heads of a layer.
-SavedModel with_heads_swapped(SavedModel model, int layer) {
+Model with_heads_swapped(Model model, int layer) {
   for (const char* name : {"W_Q.weight", "W_K.weight", "W_V.weight", "W_O.weight"}) {
     Tensor W = model.parameters[fmt::format("encoder.{}.attention.{}", layer, name)];
     const int axis = name == std::string("W_O.weight") ? 0 : 1;
@@ -76,7 +76,7 @@ SavedModel with_heads_swapped(SavedModel model, int layer) {
 
 struct Runs : Scratch {
   std::vector<std::filesystem::path> paths;
-  void add(const SavedModel& model) {
+  void add(const Model& model) {
     paths.push_back(path / fmt::format("seed-{}", paths.size() + 1));
     std::filesystem::create_directory(paths.back());
     save_model(model_path(paths.back()), model);
@@ -88,7 +88,7 @@ struct Runs : Scratch {
 
 TEST_CASE("causes names the file of a run that is missing, empty or from another run") {
   const Scratch run;
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const auto error = [&] {
     std::string text = message([&] { causes(model, run.path); });
     const std::size_t at = text.find(run.path.string());
@@ -116,7 +116,7 @@ TEST_CASE("causes names the file of a run that is missing, empty or from another
 TEST_CASE("cause_history gives at each step the results of causes() for the model of that step") {
   const Scratch run;
   write_jsonl(held_out_path(run.path), some_held_out());
-  SavedModel first = small_model(Positions::none), last = small_model();
+  Model first = small_model(Positions::none), last = small_model();
   first.step = 0;
   std::filesystem::create_directory(run / "models");
   save_model(dumped_model_path(run.path, 0), first);
@@ -126,7 +126,7 @@ TEST_CASE("cause_history gives at each step the results of causes() for the mode
   REQUIRE(history.steps.size() == 2);
   std::vector<Example> used = some_held_out();
   std::erase_if(used, [](const Example& e) { return e.antecedent < 0; });
-  for (const SavedModel* model : {&first, &last}) {
+  for (const Model* model : {&first, &last}) {
     const Causes found = causes(*model, used, {});
     const CauseHistory::Step& step = history.steps[model == &last];
     CHECK(step.step == model->step);
@@ -244,13 +244,13 @@ TEST_CASE(
 
 TEST_CASE("match_heads gives the pointing head and its knockout effects as causes() does") {
   Runs runs;
-  const SavedModel first = sharp(small_model());
+  const Model first = sharp(small_model());
   runs.add(first);
   for (const double factor : {2.0, 4.0, 5.0}) runs.add(sharp(small_model(), factor));
   for (const double factor : {2.0, 3.0}) runs.add(sharp(small_model(Positions::none), factor));
   // The answers of the first model count as right, so that a knockout changes the accuracy.
   std::vector<Example> held_out = pairs();
-  for (Example& e : held_out) e.answer = attend(*first.network, first.vocabulary, e).predicted;
+  for (Example& e : held_out) e.answer = attend(first, e).predicted;
   write_jsonl(held_out_path(runs.paths[0]), held_out);
   const MatchedHeads found = match_heads(runs.paths);
   CHECK(found.chance == 0.5);
@@ -291,7 +291,7 @@ TEST_CASE("match_heads gives the pointing head and its knockout effects as cause
 TEST_CASE("match_heads refuses runs whose heads cannot be matched") {
   Runs runs;
   runs.add(small_model());
-  SavedModel other;
+  Model other;
   for (const char* word : {"it", "dog"}) other.vocabulary.add(word);
   other.queries = {"it"};
   make_network(other, answerer_of(small_config()), 1);

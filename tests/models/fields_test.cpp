@@ -21,12 +21,11 @@ struct ShakenModel {
   ModelConfig config;
   Parameters parameters;
   Model model;
-  explicit ShakenModel(const ModelConfig& given)
-      : config(given), model(make_model(Scope(parameters, 1, DType::float64), config)) {
+  explicit ShakenModel(const ModelConfig& given) : config(given), model(Scope(parameters, 1, DType::float64), config) {
     shake_all(parameters);
   }
-  Answers answers(const Questions& asked, Compute compute = Compute::all) const {
-    return answer(model, asked, compute);
+  ModelOutput answers(const Batch& asked, Compute compute = Compute::all) const {
+    return model.run(asked, {.compute = compute});
   }
 };
 
@@ -153,7 +152,7 @@ std::vector<FieldCase> field_cases() {
 }
 
 // Compares logits, and all gradients of their product with a cotangent, with those of the reference.
-void check_against_reference(const ShakenModel& made, const Questions& asked, double allowed = 1e-10) {
+void check_against_reference(const ShakenModel& made, const Batch& asked, double allowed = 1e-10) {
   Random random(11);
   const Recording recording;
   const Tensor given = made.answers(asked).logits, expected = reference_logits(made.config, made.parameters, asked);
@@ -172,12 +171,12 @@ void check_against_reference(const ShakenModel& made, const Questions& asked, do
 }  // namespace
 
 TEST_CASE("Each field of TransformerConfig changes the logits according to its formula") {
-  const Questions asked = questions(random_batch(words_known, Random(3)));
+  const Batch asked = random_batch(words_known, Random(3));
   for (const FieldCase& field : field_cases()) {
     CAPTURE(field.name);
     TransformerConfig changed = field.base;
     field.change(changed);
-    const ShakenModel before(WordAnswererConfig{field.base}), after(WordAnswererConfig{changed});
+    const ShakenModel before(word_answerer(field.base)), after(word_answerer(changed));
     for (const auto& [name, parameter] : after.parameters) {  // gains may start at 0
       const bool is_common = before.parameters.contains(name) && before.parameters[name].shape() == parameter.shape();
       if (is_common) Tensor(parameter).copy_from(before.parameters[name]);
@@ -192,23 +191,23 @@ TEST_CASE("Each field of a kind of model changes the logits according to its for
   TransformerConfig narrow = encoder;
   narrow.embedding_width = 5;
   const std::vector<std::pair<ModelConfig, ModelConfig>> pairs{
-      {WordAnswererConfig{encoder}, WordAnswererConfig{encoder, {.tied = false, .bias = Bias::yes}}},
-      {WordAnswererConfig{encoder}, WordAnswererConfig{encoder, {.bias = Bias::no}}},
-      {LanguageModelConfig{decoder}, LanguageModelConfig{decoder, {.bias = Bias::yes}}},
-      {LanguageModelConfig{decoder}, LanguageModelConfig{decoder, {.soft_cap = 1.5}}},
-      {LanguageModelConfig{decoder}, LanguageModelConfig{decoder, {.bias = Bias::yes, .scale = 0.5}}},
-      {LanguageModelConfig{decoder}, LanguageModelConfig{decoder, {.tied = false}}},
-      {MaskedLanguageModelConfig{encoder}, MaskedLanguageModelConfig{.transformer = encoder, .transform = false}},
-      {MaskedLanguageModelConfig{encoder},
-       MaskedLanguageModelConfig{.transformer = encoder, .activation = Activation::silu}},
-      {MaskedLanguageModelConfig{encoder},
-       MaskedLanguageModelConfig{.transformer = encoder, .logits = {.soft_cap = 1}}},
-      {MaskedLanguageModelConfig{encoder},
-       MaskedLanguageModelConfig{.transformer = encoder, .transform_bias = Bias::no}},
-      {MaskedLanguageModelConfig{encoder}, MaskedLanguageModelConfig{.transformer = narrow}},
-      {WordAnswererConfig{encoder}, WordAnswererConfig{narrow, {.tied = false}}},
-      {CandidateChooserConfig{encoder}, CandidateChooserConfig{encoder, true}}};
-  const Questions asked = questions(random_batch(words_known, Random(4)));
+      {word_answerer(encoder), word_answerer(encoder, {.tied = false, .bias = Bias::yes})},
+      {word_answerer(encoder), word_answerer(encoder, {.bias = Bias::no})},
+      {language_model(decoder), language_model(decoder, {.bias = Bias::yes})},
+      {language_model(decoder), language_model(decoder, {.soft_cap = 1.5})},
+      {language_model(decoder), language_model(decoder, {.bias = Bias::yes, .scale = 0.5})},
+      {language_model(decoder), language_model(decoder, {.tied = false})},
+      {masked_language_model(encoder),
+       with(masked_language_model(encoder), [&](ModelConfig& c) { c.transform = false; })},
+      {masked_language_model(encoder),
+       with(masked_language_model(encoder), [&](ModelConfig& c) { c.activation = Activation::silu; })},
+      {masked_language_model(encoder), masked_language_model(encoder, {.soft_cap = 1})},
+      {masked_language_model(encoder),
+       with(masked_language_model(encoder), [&](ModelConfig& c) { c.transform_bias = Bias::no; })},
+      {masked_language_model(encoder), masked_language_model(narrow)},
+      {word_answerer(encoder), word_answerer(narrow, {.tied = false})},
+      {candidate_chooser(encoder), candidate_chooser(encoder, true)}};
+  const Batch asked = random_batch(words_known, Random(4));
   for (const auto& [base, changed] : pairs) {
     CAPTURE(format_json(to_json(changed)));
     const ShakenModel before(base), after(changed);
@@ -224,7 +223,7 @@ TEST_CASE("Logits and gradients of random configurations equal the formulas") {
     const ModelConfig config = draw(words_known);
     CAPTURE(i, format_json(to_json(config)));
     const ShakenModel made(config);
-    const Questions asked = questions(random_batch(words_known, Random(static_cast<std::uint64_t>(i))));
+    const Batch asked = random_batch(words_known, Random(static_cast<std::uint64_t>(i)));
     check_against_reference(made, asked, 1e-9);
     CHECK(error(made.answers(asked, Compute::query).logits, made.answers(asked).logits) <= 1e-10);
   }
@@ -237,14 +236,14 @@ TEST_CASE("The gradient of a loss equals its numerical derivative for random con
     CAPTURE(i, format_json(to_json(config)));
     const ShakenModel made(config);
     const Batch examples = random_batch(words_known, Random(static_cast<std::uint64_t>(i)));
-    TrainingBatch batch = examples;
-    if (predicts_tokens(made.model)) {
-      batch = Windows{examples.tokens, Ids({12}, {3, -1, 5, -1, 0, 6, 2, 8, 1, 7, -1, -1})};
+    Batch batch = examples;
+    if (made.model.head().has_token_logits()) {
+      batch = {.tokens = examples.tokens, .targets = Ids({12}, {3, -1, 5, -1, 0, 6, 2, 8, 1, 7, -1, -1})};
     }
     Gradients gradients;
     {
       const Recording recording;
-      gradients = backward(loss(made.model, batch));
+      gradients = backward(made.model.loss(batch));
     }
     // Along one direction through all parameters.
     Random random(5);
@@ -262,7 +261,7 @@ TEST_CASE("The gradient of a loss equals its numerical derivative for random con
             Tensor(parameter).copy_from(begin[p] + direction[p] * step.item());
             ++p;
           }
-          return loss(made.model, batch);
+          return made.model.loss(batch);
         },
         0, 2e-4);
     CHECK(slope == Approx(expected).epsilon(1e-6).margin(1e-9));
@@ -270,17 +269,28 @@ TEST_CASE("The gradient of a loss equals its numerical derivative for random con
 }
 
 TEST_CASE("The loss of masked tokens does not depend on the padding of the batch") {
-  const ShakenModel made(MaskedLanguageModelConfig{.transformer = plain_shape()});
-  const auto& model = std::get<MaskedLanguageModel>(made.model);
+  const ShakenModel made(masked_language_model(plain_shape()));
+  const auto& model = made.model;
   const auto with_padding = [&](std::int32_t padding) {
     return model
-        .loss({Ids({2, 4}, {1, 2, 3, 4, 5, 6, padding, padding}), {4, 2}, Ids({2, 4}, {0, 0, 1, 1, 2, 0, 0, 0})},
-              Ids({8}, {-1, 3, -1, -1, 2, -1, -1, -1}))
+        .loss({.tokens = Ids({2, 4}, {1, 2, 3, 4, 5, 6, padding, padding}),
+               .lengths = {4, 2},
+               .segments = Ids({2, 4}, {0, 0, 1, 1, 2, 0, 0, 0}),
+               .targets = Ids({8}, {-1, 3, -1, -1, 2, -1, -1, -1})})
         .item();
   };
-  const double first =
-      model.loss({Ids({1, 4}, {1, 2, 3, 4}), {4}, Ids({1, 4}, {0, 0, 1, 1})}, Ids({4}, {-1, 3, -1, -1})).item();
-  const double second = model.loss({Ids({1, 2}, {5, 6}), {2}, Ids({1, 2}, {2, 0})}, Ids({2}, {2, -1})).item();
+  const double first = model
+                           .loss({.tokens = Ids({1, 4}, {1, 2, 3, 4}),
+                                  .lengths = {4},
+                                  .segments = Ids({1, 4}, {0, 0, 1, 1}),
+                                  .targets = Ids({4}, {-1, 3, -1, -1})})
+                           .item();
+  const double second = model
+                            .loss({.tokens = Ids({1, 2}, {5, 6}),
+                                   .lengths = {2},
+                                   .segments = Ids({1, 2}, {2, 0}),
+                                   .targets = Ids({2}, {2, -1})})
+                            .item();
   CHECK(with_padding(0) == Approx((first + second) / 2));
   CHECK(with_padding(7) == Approx(with_padding(0)));
 }
@@ -288,25 +298,27 @@ TEST_CASE("The loss of masked tokens does not depend on the padding of the batch
 TEST_CASE("A masked language model reads all tokens as segment 0 when none are given") {
   TransformerConfig shape = bert(2, 2, 8);
   shape.vocabulary = words_known, shape.max_length = 8;
-  const ShakenModel made(MaskedLanguageModelConfig{.transformer = shape});
-  const auto& model = std::get<MaskedLanguageModel>(made.model);
+  const ShakenModel made(masked_language_model(shape));
+  const auto& model = made.model;
   const Ids tokens({1, 4}, {1, 2, 3, 4}), masked({1, 4}, {-1, 5, -1, 6});
   const Ids zero({1, 4}, {0, 0, 0, 0}), one({1, 4}, {0, 0, 1, 1});
-  const Tensor all = model({.tokens = tokens, .segments = zero});
+  const Tensor all = model.logits({.tokens = tokens, .segments = zero});
   CHECK(all.shape() == Shape{1, 4, 9});
-  CHECK(model({.tokens = tokens}).to_vector() == all.to_vector());
-  CHECK(error(model({.tokens = tokens, .segments = one}), all) > 1e-3);
-  CHECK(model.loss({tokens}, masked).item() == Approx(cross_entropy(all, masked).item()));
+  CHECK(model.logits({.tokens = tokens}).to_vector() == all.to_vector());
+  CHECK(error(model.logits({.tokens = tokens, .segments = one}), all) > 1e-3);
+  CHECK(model.loss({.tokens = tokens, .targets = masked}).item() == Approx(cross_entropy(all, masked).item()));
   Shape computed;
   {
     const Hook hook([&](const std::string& name, const Tensor& value) {
       if (name == "logits") computed = value.shape();
     });
-    model.loss({tokens}, masked);
+    model.loss({.tokens = tokens, .targets = masked});
   }
   CHECK(computed == Shape{2, 9});  // only the masked tokens
-  CHECK(message([&] { model.loss({tokens}, Ids({3}, {1, 2, 3})); }) == "MaskedLanguageModel: expected 4 labels, got 3");
   CHECK(message([&] {
-          model({.tokens = tokens, .segments = Ids({1, 3}, {0, 0, 0})});
+          model.loss({.tokens = tokens, .targets = Ids({3}, {1, 2, 3})});
+        }) == "MaskedLanguageModel: expected 4 labels, got 3");
+  CHECK(message([&] {
+          model.logits({.tokens = tokens, .segments = Ids({1, 3}, {0, 0, 0})});
         }) == "Transformer: expected segments (1, 4), got (1, 3)");
 }

@@ -20,21 +20,21 @@ const TransformerConfig writing_shape{.vocabulary = 7,
 
 TEST_CASE("The logits at a token do not depend on later tokens") {
   Parameters parameters;
-  const LanguageModel model(Scope(parameters, 1, DType::float64), decoder_of(writing_shape));
-  const Tensor a = model(Ids({1, 5}, {1, 2, 3, 4, 5})), b = model(Ids({1, 5}, {1, 2, 3, 0, 6}));
+  const Model model(Scope(parameters, 1, DType::float64), decoder_of(writing_shape));
+  const Tensor a = model.logits({.tokens = Ids({1, 5}, {1, 2, 3, 4, 5})}),
+               b = model.logits({.tokens = Ids({1, 5}, {1, 2, 3, 0, 6})});
   CHECK(a.shape() == Shape{1, 5, 7});
   CHECK(error(slice(a, 1, 0, 3), slice(b, 1, 0, 3)) <= 1e-14);
   CHECK(error(slice(a, 1, 3, 5), slice(b, 1, 3, 5)) > 1e-3);
 }
 
-TEST_CASE("LanguageModel::answer at one token equals the logits of the whole text there") {
+TEST_CASE("Model::run at one token equals the logits of the whole text there") {
   Parameters parameters;
-  const LanguageModel model(Scope(parameters, 1, DType::float64), decoder_of(writing_shape));
-  const Questions input{.texts = {.tokens = Ids({2, 4}, {1, 2, 3, 4, 5, 6, 0, 1}), .lengths = {4, 3}},
-                        .query = Ids({2}, {1, 2})};
-  const Tensor all = model(input.texts.tokens);
-  const Answers output = model.answer(input, Compute::all, Weights::yes),
-                alone = model.answer(input, Compute::query, Weights::yes);
+  const Model model(Scope(parameters, 1, DType::float64), decoder_of(writing_shape));
+  const Batch input{.tokens = Ids({2, 4}, {1, 2, 3, 4, 5, 6, 0, 1}), .lengths = {4, 3}, .query = Ids({2}, {1, 2})};
+  const Tensor all = model.logits({.tokens = input.tokens});
+  const ModelOutput output = model.run(input, {.weights = Weights::yes}),
+                    alone = model.run(input, {.compute = Compute::query, .weights = Weights::yes});
   for (const Tensor& logits : {output.logits, alone.logits}) {
     CHECK(error(slice(logits, 0, 0, 1), reshape(slice(slice(all, 0, 0, 1), 1, 1, 2), {1, 7})) <= 1e-14);
     CHECK(error(slice(logits, 0, 1, 2), reshape(slice(slice(all, 0, 1, 2), 1, 2, 3), {1, 7})) <= 1e-14);
@@ -47,27 +47,27 @@ TEST_CASE("LanguageModel::answer at one token equals the logits of the whole tex
 
 TEST_CASE("Untied logits have their own matrix") {
   Parameters parameters;
-  const LanguageModel model(Scope(parameters, 1), decoder_of(writing_shape, {.tied = false}));
+  const Model model(Scope(parameters, 1), decoder_of(writing_shape, {.tied = false}));
   CHECK(parameters["unembedding"].shape() == Shape{7, 8});
   CHECK_FALSE(parameters.contains("output_bias"));
-  const Tensor before = model(Ids({1, 2}, {1, 2}));
+  const Tensor before = model.logits({.tokens = Ids({1, 2}, {1, 2})});
   Tensor(parameters["unembedding"]).copy_from(full({7, 8}, 0.0));
-  CHECK(error(model(Ids({1, 2}, {1, 2})), before) > 1e-4);
-  CHECK(max(square(model(Ids({1, 2}, {1, 2})))).item() == 0);
+  CHECK(error(model.logits({.tokens = Ids({1, 2}, {1, 2})}), before) > 1e-4);
+  CHECK(max(square(model.logits({.tokens = Ids({1, 2}, {1, 2})}))).item() == 0);
 }
 
-TEST_CASE("A LanguageModel learns a sequence in which the last two tokens determine the next") {
+TEST_CASE("A language model learns a sequence in which the last two tokens determine the next") {
   Parameters parameters;
-  const LanguageModel model(Scope(parameters, 1), decoder_of(writing_shape));
+  const Model model(Scope(parameters, 1), decoder_of(writing_shape));
   Optimizer adam(parameters, {});
   const Ids tokens({2, 5}, {1, 2, 3, 2, 4, 1, 2, 3, 2, 4}), next({10}, {2, 3, 2, 4, 1, 2, 3, 2, 4, 1});
-  const Windows batch{tokens, next};
-  CHECK(loss(Model(model), batch).item() == cross_entropy(reshape(model(tokens), {10, 7}), next).item());
-  CHECK(model.loss(tokens, Ids({2, 5}, {2, 3, 2, 4, 1, 2, 3, 2, 4, 1})).item() == loss(Model(model), batch).item());
+  const Batch batch{.tokens = tokens, .targets = next};
+  CHECK(model.loss(batch).item() == cross_entropy(reshape(model.logits({.tokens = tokens}), {10, 7}), next).item());
+  CHECK(model.loss({.tokens = tokens, .targets = reshape(next, {2, 5})}).item() == model.loss(batch).item());
   double loss = 0;
   for (int step = 0; step < 150; ++step) {
     const Recording recording;
-    const Tensor value = model.loss(tokens, next);
+    const Tensor value = model.loss(batch);
     adam.step(backward(value), 0.01);
     loss = value.item();
   }
@@ -76,45 +76,45 @@ TEST_CASE("A LanguageModel learns a sequence in which the last two tokens determ
 
 TEST_CASE("loss() rejects data of another kind of model") {
   Parameters parameters;
-  const Model decoder = LanguageModel(Scope(parameters, 1), decoder_of(writing_shape));
-  const Batch examples{
-      .tokens = Ids({1, 2}, {1, 2}), .lengths = {2}, .query = Ids({1}, {0}), .answer = Ids({1}, {2}), .sentences = {}};
-  CHECK(message([&] { loss(decoder, examples); }) ==
+  const Model decoder(Scope(parameters, 1), decoder_of(writing_shape));
+  const Batch examples{.tokens = Ids({1, 2}, {1, 2}), .lengths = {2}, .query = Ids({1}, {0}), .answer = Ids({1}, {2})};
+  CHECK(message([&] { decoder.loss(examples); }) ==
         "loss: a language_model learns from windows of a text, got examples with questions");
   Parameters others;
-  const Model answerer = WordAnswerer(Scope(others, 1), WordAnswererConfig{.transformer = writing_shape});
+  const Model answerer(Scope(others, 1), word_answerer(writing_shape));
   CHECK(message([&] {
-          loss(answerer, Windows{examples.tokens, Ids({2}, {2, 1})});
+          answerer.loss({.tokens = examples.tokens, .targets = Ids({2}, {2, 1})});
         }) == "loss: a word_answerer learns from examples with questions, got windows of a text");
 }
 
-TEST_CASE("A LanguageModel shows its values to hooks, and rejects invalid inputs and shapes") {
+TEST_CASE("A language model shows its values to hooks, and rejects invalid inputs and shapes") {
   Parameters parameters;
-  const LanguageModel model(Scope(parameters, 1) / "gpt", decoder_of(writing_shape));
+  const Model model(Scope(parameters, 1) / "gpt", decoder_of(writing_shape));
   std::vector<std::string> seen;
   {
     const Hook hook([&](const std::string& name, Tensor&) { seen.push_back(name); });
-    model(Ids({1, 3}, {1, 2, 3}));
+    model.logits({.tokens = Ids({1, 3}, {1, 2, 3})});
   }
   CHECK(std::count(seen.begin(), seen.end(), "gpt.embedded") == 1);
   CHECK(seen.back() == "gpt.logits");
-  CHECK(message([&] { model(Ids({3}, {1, 2, 3})); }) == "LanguageModel: expected tokens (B, T), got (3)");
   CHECK(message([&] {
-          model(Ids({1, 7}, {1, 2, 3, 4, 5, 6, 0}));
+          model.logits({.tokens = Ids({3}, {1, 2, 3})});
+        }) == "gpt: Transformer: expected tokens (B, T) and B lengths, got (3) and 0 lengths");
+  CHECK(message([&] {
+          model.logits({.tokens = Ids({1, 7}, {1, 2, 3, 4, 5, 6, 0})});
         }) == "gpt.positions: LearnedPositions: the text has 7 tokens, but max_length is 6");
   CHECK(message([&] {
-          model.unembedding(ones({2, 5}));
+          (*model.head().unembedding)(ones({2, 5}));
         }) == "gpt: linear: inner dimensions must match: (2, 5) x (8, 7): 5 != 8");
-  CHECK(message([&] {
-          LanguageModel(Scope(parameters, 1) / "reader", {writing_shape, {}});
-        }) == "LanguageModel: expected a causal transformer");
+  CHECK(message([&] { Model(Scope(parameters, 1) / "reader", language_model(writing_shape)); }) ==
+        "LanguageModel: expected a causal transformer");
   TransformerConfig of_vectors = writing_shape;
   of_vectors.vocabulary = 0;
-  CHECK(message([&] { LanguageModel(Scope(parameters, 1) / "vectors", decoder_of(of_vectors)); }) ==
+  CHECK(message([&] { Model(Scope(parameters, 1) / "vectors", decoder_of(of_vectors)); }) ==
         "Unembedding: expected a transformer with a vocabulary");
 }
 
-TEST_CASE("LanguageModel::append, a few tokens at a time, gives the logits of the whole text") {
+TEST_CASE("Model::append, a few tokens at a time, gives the logits of the whole text") {
   TransformerConfig config = writing_shape;
   BlockConfig& block = config.block;
   config.positions = GENERATE(Positions::learned, Positions::sinusoidal, Positions::none, Positions::rotary);
@@ -143,9 +143,9 @@ TEST_CASE("LanguageModel::append, a few tokens at a time, gives the logits of th
   }
   SECTION("as GPT-NeoX's") { block.parallel = true; }
   Parameters parameters;
-  const LanguageModel model(Scope(parameters, 1), decoder_of(config, {.tied = tied, .soft_cap = tied ? 2.0 : 0.0}));
+  const Model model(Scope(parameters, 1), decoder_of(config, {.tied = tied, .soft_cap = tied ? 2.0 : 0.0}));
   const Ids tokens({2, 6}, {1, 2, 3, 4, 5, 6, 0, 6, 5, 4, 3, 2});
-  const Tensor whole = model(tokens);  // (2, 6, 7)
+  const Tensor whole = model.logits({.tokens = tokens});  // (2, 6, 7)
   const auto columns = [&](std::int64_t begin, std::int64_t end) {
     std::vector<std::int32_t> ids;
     for (std::int64_t b = 0; b < 2; ++b) {
@@ -173,10 +173,10 @@ TEST_CASE("The configuration of a block determines its parameters and its output
     TransformerConfig config = writing_shape;
     config.block = block;
     auto parameters = std::make_unique<Parameters>();
-    const LanguageModel model(Scope(*parameters, 1, DType::float64), decoder_of(config));
+    const Model model(Scope(*parameters, 1, DType::float64), decoder_of(config));
     std::vector<std::string> names;
     for (const auto& [name, value] : *parameters) names.push_back(name);
-    return std::pair(names, model(Ids({1, 3}, {1, 2, 3})));
+    return std::pair(names, model.logits({.tokens = Ids({1, 3}, {1, 2, 3})}));
   };
   BlockConfig llama_like = writing_shape.block;
   llama_like.norm = rms_config;
@@ -202,15 +202,16 @@ TEST_CASE("The configuration of a block determines its parameters and its output
   }
 }
 
-TEST_CASE("LanguageModel applies dropout to the embeddings") {
+TEST_CASE("A language model applies dropout to the embeddings") {
   Parameters parameters;
-  const LanguageModel model(
+  const Model model(
       Scope(parameters, 2) / "reader",
       decoder_of({.vocabulary = 7, .max_length = 4, .layers = 2, .block = {.attention = {.d_model = 6}}}));
   const Ids tokens({1, 3}, {1, 5, 2});
   Random a(5), b = a;
-  const Tensor read = dropout(model.transformer.embed({tokens}), 0.5, b);
-  const Tensor logits = matmul(model.transformer(read, Mask::causal()).output, transpose(model.unembedding.weight));
-  CHECK(error(model(tokens, {.random = &a, .embedding = 0.5}), logits.detach()) <= 1e-6);
-  CHECK(error(model(tokens), logits.detach()) > 1e-3);
+  const Tensor read = dropout(model.transformer().embed({.tokens = tokens}), 0.5, b);
+  const Tensor logits =
+      matmul(model.transformer()(read, Mask::causal()).output, transpose(model.head().unembedding->weight));
+  CHECK(error(model.logits({.tokens = tokens}, {.random = &a, .embedding = 0.5}), logits.detach()) <= 1e-6);
+  CHECK(error(model.logits({.tokens = tokens}), logits.detach()) > 1e-3);
 }

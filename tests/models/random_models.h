@@ -1,4 +1,6 @@
 #pragma once
+#include "tests/models/sample.h"
+
 #include <heed/autograd/ops.h>
 #include <heed/models/model.h>
 
@@ -21,12 +23,16 @@ class RandomConfig {
     shape.embedding_width = newer_.below(3) == 0 ? 5 : 0;
     shape.projected_tokens = rarely();
     if (rarely()) logits.scale = 0.5;
-    if (kind == 0) return WordAnswererConfig{shape, logits};
-    if (kind == 1) return CandidateChooserConfig{shape, chance()};
-    if (kind == 2) return LanguageModelConfig{shape, logits};
+    if (kind == 0) return word_answerer(shape, logits);
+    if (kind == 1) return candidate_chooser(shape, chance());
+    if (kind == 2) return language_model(shape, logits);
     const Activation activation =
         pick(Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::quick_gelu);
-    return MaskedLanguageModelConfig{shape, logits, chance(), activation, rarely() ? Bias::no : Bias::yes};
+    return with(masked_language_model(shape, logits), [&](ModelConfig& c) {
+      c.transform = chance();
+      c.activation = activation;
+      c.transform_bias = rarely() ? Bias::no : Bias::yes;
+    });
   }
 
  private:
@@ -122,13 +128,14 @@ inline Batch random_batch(int vocabulary, Random random) {
     for (std::int64_t i = 0; i < n; ++i) ids.push_back(static_cast<std::int32_t>(random.below(below)));
     return ids;
   };
-  return {.tokens = Ids({B, T}, drawn(B * T, vocabulary)),
-          .lengths = {6, 4},
-          .query = Ids({B}, {5, 2}),
-          .answer = Ids({B}, drawn(B, vocabulary)),
-          .sentences = Ids({B, T}, drawn(B * T, 3)),
-          .candidates = Ids({B, 3, 2}, {0, 2, 3, 4, 1, 4, 1, 2, 2, 4, -1, -1}),
-          .chosen = Ids({B}, {2, 0})};
+  Batch batch{.tokens = Ids({B, T}, drawn(B * T, vocabulary)),
+              .lengths = {6, 4},
+              .query = Ids({B}, {5, 2}),
+              .candidates = Ids({B, 3, 2}, {0, 2, 3, 4, 1, 4, 1, 2, 2, 4, -1, -1}),
+              .answer = Ids({B}, drawn(B, vocabulary)),
+              .chosen = Ids({B}, {2, 0})};
+  batch.segments = Ids({B, T}, drawn(B * T, 3));
+  return batch;
 }
 
 }  // namespace heed

@@ -24,7 +24,9 @@ const Vocabulary& known_words() {
 struct Answering {
   Parameters parameters;
   Model model;
-  explicit Answering(const ModelConfig& config) : model(make_model(Scope(parameters, 1), config)) {}
+  explicit Answering(const ModelConfig& config) : model(Scope(parameters, 1), config) {
+    model.vocabulary = known_words();
+  }
 };
 
 TransformerConfig of_known_words() {
@@ -47,18 +49,18 @@ TEST_CASE("The correct answer is a candidate's index; (none) is the index after 
   const std::vector<Example> examples{choice(1), choice(-1), choice(2, 3)};
   const Batch batch = NumberedExamples(examples, known_words()).batch(0, 3);
   const Answering either(chooser_of(of_known_words())), or_none(chooser_of(of_known_words(), true));
-  CHECK(numbers_of(right_answers(either.model, batch)) == std::vector<int>{1, -1, 2});
-  CHECK(numbers_of(right_answers(or_none.model, batch)) == std::vector<int>{1, 3, 2});
-  CHECK(right_answer(either.model, known_words(), examples[0]) == 1);
-  CHECK(right_answer(either.model, known_words(), examples[1]) == -1);
-  CHECK(right_answer(or_none.model, known_words(), examples[1]) == 2);
-  CHECK(answer_text(or_none.model, known_words(), examples[1], 1) == "the jam");
-  CHECK(answer_text(or_none.model, known_words(), examples[1], 2) == "(none)");
+  CHECK(numbers_of(either.model.labels(batch)) == std::vector<int>{1, -1, 2});
+  CHECK(numbers_of(or_none.model.labels(batch)) == std::vector<int>{1, 3, 2});
+  CHECK(right_answer(either.model, examples[0]) == 1);
+  CHECK(right_answer(either.model, examples[1]) == -1);
+  CHECK(right_answer(or_none.model, examples[1]) == 2);
+  CHECK(answer_text(or_none.model, examples[1], 1) == "the jam");
+  CHECK(answer_text(or_none.model, examples[1], 2) == "(none)");
 
   const Batch without = NumberedExamples({choice(1, 2), choice(0, 2)}, known_words()).batch(0, 2);
   Batch unmarked = without;
   unmarked.candidates = {};
-  CHECK(message([&] { right_answers(either.model, unmarked); }) ==
+  CHECK(message([&] { either.model.labels(unmarked); }) ==
         "the model chooses among candidates; expected examples with candidates");
 }
 
@@ -66,21 +68,21 @@ TEST_CASE("The correct answer is a word's index, or -1 for an unknown word") {
   const Answering word(answerer_of(of_known_words()));
   Example example{.tokens = {"the", "cup", "it"}, .query = 2, .answer = "cup"};
   const Batch batch = NumberedExamples({example}, known_words()).batch(0, 1);
-  CHECK(numbers_of(right_answers(word.model, batch)) == std::vector<int>{2});
-  CHECK(right_answer(word.model, known_words(), example) == 2);
-  CHECK(answer_text(word.model, known_words(), example, 2) == "cup");
+  CHECK(numbers_of(word.model.labels(batch)) == std::vector<int>{2});
+  CHECK(right_answer(word.model, example) == 2);
+  CHECK(answer_text(word.model, example, 2) == "cup");
   example.answer = "tea";
-  CHECK(right_answer(word.model, known_words(), example) == -1);
+  CHECK(right_answer(word.model, example) == -1);
 }
 
 TEST_CASE("question() selects the last query word of a sentence, or the word that the user names") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   CHECK(question(model, "The animal didn't cross the street because it was too tired").query == 7);
   CHECK(question(model, "it was because it was tired").query == 3);
   CHECK(question(model, "The animal didn't cross the street because it was too tired", "street").query == 5);
   CHECK(message([&] { question(model, "The animal was tired"); }) ==
         "the sentence contains none of the model's query words (it); choose one with --query");
-  SavedModel without = small_model();
+  Model without = small_model();
   without.queries = {};
   CHECK(message([&] { question(without, "The animal was tired"); }) ==
         "the model lacks query words; name the word to ask about with --query");
@@ -88,7 +90,7 @@ TEST_CASE("question() selects the last query word of a sentence, or the word tha
         "the sentence does not contain the token 'animl' (did you mean 'animal'?); its tokens: The animal was tired");
   CHECK(message([&] { question(model, "  "); }) == "the sentence is empty");
 
-  SavedModel chinese = small_model();
+  Model chinese = small_model();
   chinese.queries = {"它"};
   const std::string run_together = "因为它太累了";
   for (const std::string query : {"", "它"}) {
@@ -105,30 +107,27 @@ TEST_CASE("question() selects the last query word of a sentence, or the word tha
   CHECK(message([&] { question(model, "it \xff"); }).find("sentence") != std::string::npos);
 }
 
-TEST_CASE("questions() rejects a text with unknown words, too many tokens or too many sentences") {
-  const auto reading = [](const SavedModel& model, const char* text) {
-    return message([&] { questions(*model.network, model.vocabulary, question(model, text)); });
+TEST_CASE("batch_of() rejects a text with unknown words, too many tokens or too many sentences") {
+  const auto reading = [](const Model& model, const char* text) {
+    return message([&] { batch_of(model, question(model, text)); });
   };
   const char* thirteen = "it it it it it it it it it it it it it";
-  const SavedModel model = small_model();
+  const Model model = small_model();
   CHECK(reading(model, "it was stret zzzzz") ==
         "not among the 14 words that the model knows: 'stret' (did you mean 'street'?), 'zzzzz'");
   CHECK(reading(model, thirteen) == "the text has 13 tokens; the model has positions for 12");
   CHECK(reading(small_model(answerer_of(modern_config())), thirteen) ==
         "the text has 13 tokens; the model has positions for 12");
-  const SavedModel endless = small_model(Positions::none);
+  const Model endless = small_model(Positions::none);
   CHECK(reading(endless, thirteen) == "no error");
-  CHECK(answer(*endless.network, questions(*endless.network, endless.vocabulary, question(endless, thirteen)))
-            .logits.shape() == Shape{1, 14});
+  CHECK(endless.run(batch_of(endless, question(endless, thirteen))).logits.shape() == Shape{1, 14});
 
-  const SavedModel story = small_model(Positions::learned, Tie::none, Bias::no, 2);
+  const Model story = small_model(Positions::learned, Tie::none, Bias::no, 2);
   CHECK(reading(story, "the dog was tired . was it the dog ?") == "no error");
   CHECK(question(story, "the dog was tired . was it ?").sentences == std::vector<int>{1, 1, 1, 1, 1, 0, 0, 0});
   CHECK(reading(story, "the dog . the street . was it ?") == "the text has 3 sentences; the model reads up to 2");
   Example undivided{.tokens = {"it", "was"}, .query = 0};
-  const auto logits = [&] {
-    return answer(*story.network, questions(*story.network, story.vocabulary, undivided)).logits.to_vector();
-  };
+  const auto logits = [&] { return story.logits(batch_of(story, undivided)).to_vector(); };
   const std::vector<double> of_one_sentence = logits();
   undivided.sentences = {0, 0};
   CHECK(logits() == of_one_sentence);
@@ -139,7 +138,7 @@ TEST_CASE("questions() rejects a text with unknown words, too many tokens or too
 }
 
 TEST_CASE("question() for a model of text accepts any bytes and selects the last token") {
-  SavedModel model = small_model(decoder_of(modern_config()));
+  Model model = small_model(decoder_of(modern_config()));
   model.tokenizer = Tokenizer::of_text(Split::bytes);
   const Example example = question(model, "a\xff");
   CHECK(example.tokens == std::vector<std::string>{"a", "<0xFF>"});
@@ -147,27 +146,28 @@ TEST_CASE("question() for a model of text accepts any bytes and selects the last
 }
 
 TEST_CASE("question() asks at the last mask, and a query may have either name of it") {
-  const SavedModel model = load_model("tests/golden/exports/masked_text_of_bert");
+  const Model model = load_model("tests/golden/exports/masked_text_of_bert");
   for (const char* query : {"", "[MASK]", "<mask>"}) {
     CAPTURE(query);
     const Example example = question(model, "the <mask> and the [MASK] .", query);
     CHECK(example.tokens == std::vector<std::string>{"[CLS]", "the", "[MASK]", "[UNK]", "the", "[MASK]", ".", "[SEP]"});
     CHECK(example.query == 5);
   }
-  const SavedModel own = small_model(MaskedLanguageModelConfig{.transformer = small_config()});
+  const Model own = small_model(masked_language_model(small_config()));
   CHECK(message([&] {
           question(own, "the dog", "<mask>");
         }).starts_with("the sentence does not contain the token '<mask>'"));
 }
 
 TEST_CASE("encode() pads the texts of a batch, which the transformer reads as it reads each alone") {
-  SavedModel model{.tokenizer = Tokenizer::of_text(Split::characters)};
+  Model model;
+  model.tokenizer = Tokenizer::of_text(Split::characters);
   for (const char* letter : {"a", "b", "c"}) model.vocabulary.add(letter);
   TransformerConfig config = small_config();
   config.max_length = 4;
   make_network(model, decoder_of(config));
   const std::vector<std::string> texts{"abca", "c", "bb"};
-  const TextBatch batch = encode(model, texts);
+  const Batch batch = encode(model, texts);
   CHECK((batch.tokens.shape() == Shape{3, 4} && batch.lengths == std::vector{4, 1, 2}));
   const Tensor states = model.transformer()(batch).output;
   for (int i = 0; i < 3; ++i) {
@@ -175,7 +175,8 @@ TEST_CASE("encode() pads the texts of a batch, which the transformer reads as it
     const Tensor alone = model.transformer()(encode(model, {text})).output[0];
     CHECK(max(abs(slice(states[i], 0, 0, alone.size(0)) - alone)).item() < 1e-6);
   }
-  SavedModel of_sentences{.tokenizer = Tokenizer(Split::words), .queries = {"b"}};
+  Model of_sentences;
+  of_sentences.tokenizer = Tokenizer(Split::words), of_sentences.queries = {"b"};
   for (const char* word : {"a", "b", "."}) of_sentences.vocabulary.add(word);
   make_network(of_sentences, answerer_of(small_config(Positions::learned, Tie::none, Bias::no, 2)));
   CHECK(std::ranges::equal(encode(of_sentences, {"a . b", "b"}).segments, std::vector{1, 1, 0, 0, 0, 0}));
@@ -186,39 +187,31 @@ TEST_CASE("encode() pads the texts of a batch, which the transformer reads as it
   CHECK(message([&] { encode(model, {"ax"}); }) != "no error");
 }
 
-TEST_CASE("questions() turns an example into a batch of one question") {
-  const SavedModel story = small_model(Positions::learned, Tie::none, Bias::no, 2);
-  const Questions asked = questions(*story.network, story.vocabulary, question(story, "the dog was tired . was it ?"));
+TEST_CASE("batch_of() turns an example into a batch of one question") {
+  const Model story = small_model(Positions::learned, Tie::none, Bias::no, 2);
+  const Batch asked = batch_of(story, question(story, "the dog was tired . was it ?"));
   CHECK(asked.size() == 1);
-  CHECK(numbers_of(asked.texts.tokens) == std::vector<int>{4, 11, 8, 10, 12, 8, 7, 13});
-  CHECK(asked.texts.lengths == std::vector<int>{8});
-  CHECK(numbers_of(asked.texts.segments) == std::vector<int>{1, 1, 1, 1, 1, 0, 0, 0});
+  CHECK(numbers_of(asked.tokens) == std::vector<int>{4, 11, 8, 10, 12, 8, 7, 13});
+  CHECK(asked.lengths == std::vector<int>{8});
+  CHECK(numbers_of(asked.segments) == std::vector<int>{1, 1, 1, 1, 1, 0, 0, 0});
   CHECK(numbers_of(asked.query) == std::vector<int>{6});
   CHECK(asked.candidates.numel() == 0);
 }
 
-TEST_CASE("questions() for a token model puts all tokens into segment 0") {
+TEST_CASE("batch_of() for a token model puts all tokens into segment 0") {
   TransformerConfig shape = small_config();
   shape.segments = 2;
-  const SavedModel masked = small_model(MaskedLanguageModelConfig{.transformer = shape});
+  const Model masked = small_model(masked_language_model(shape));
   const char* three_sentences = "the dog . the street . was it ?";
   for (const char* query : {"", "it"}) {
-    const Questions asked = questions(*masked.network, masked.vocabulary, question(masked, three_sentences, query));
-    CHECK(asked.texts.segments.numel() == 0);
-    CHECK(answer(*masked.network, asked).logits.shape() == Shape{1, 14});
+    const Batch asked = batch_of(masked, question(masked, three_sentences, query));
+    CHECK(asked.segments.numel() == 0);
+    CHECK(masked.logits(asked).shape() == Shape{1, 14});
   }
 }
 
-TEST_CASE("predicts_tokens is true only for language models and masked language models") {
-  CHECK_FALSE(predicts_tokens(*small_model().network));
-  CHECK_FALSE(predicts_tokens(*small_model(chooser_of(small_config())).network));
-  CHECK(predicts_tokens(*small_model(decoder_of(small_config())).network));
-  CHECK(predicts_tokens(*small_model(MaskedLanguageModelConfig{.transformer = small_config()}).network));
-  CHECK_FALSE(reads_pieces(small_model()));
-}
-
-TEST_CASE("question() for a CandidateChooser requires brackets and a query word") {
-  const SavedModel model = small_model(chooser_of(small_config(), true));
+TEST_CASE("question() for a candidate chooser requires brackets and a query word") {
+  const Model model = small_model(chooser_of(small_config(), true));
   const auto said = [&](const char* text, const char* query = "") {
     return message([&] { question(model, text, query); });
   };
@@ -231,9 +224,7 @@ TEST_CASE("question() for a CandidateChooser requires brackets and a query word"
   CHECK(question(model, "it saw [it] and [a dog] as it did").query == 7);
   CHECK(said("The [animal was it") == "'[' without ']' after it");
   Example unmarked{.tokens = {"The", "animal", "it"}, .query = 2};
-  CHECK(message([&] {
-          questions(*model.network, model.vocabulary, unmarked);
-        }).starts_with("the model chooses among candidates; mark them"));
+  CHECK(message([&] { batch_of(model, unmarked); }).starts_with("the model chooses among candidates; mark them"));
 }
 
 TEST_CASE("question() and encode() read <mask> and [MASK] as the mask of heed's own masked models") {
@@ -245,10 +236,11 @@ TEST_CASE("question() and encode() read <mask> and [MASK] as the mask of heed's 
     Vocabulary vocabulary(tokenizer.known_tokens());
     for (const std::string& token : tokenizer(text)) vocabulary.add(token);
     vocabulary.add(mask_token);
-    MaskedLanguageModelConfig config{.transformer = small_config()};
+    ModelConfig config = masked_language_model(small_config());
     config.transformer.vocabulary = vocabulary.size(), config.transformer.max_length = 64;
-    SavedModel model{.vocabulary = vocabulary, .tokenizer = tokenizer};
-    model.network = make_model(Scope(model.parameters, 1), config);
+    Model model;
+    model.vocabulary = vocabulary, model.tokenizer = tokenizer;
+    model.build(Scope(model.parameters, 1), config);
     const Example own = question(model, "the <mask> was <mask> tired");
     CHECK(std::ranges::count(own.tokens, mask_token) == 2);
     CHECK(own.tokens[static_cast<std::size_t>(own.query)] == mask_token);
@@ -257,19 +249,20 @@ TEST_CASE("question() and encode() read <mask> and [MASK] as the mask of heed's 
       CHECK(other.tokens == own.tokens);
       CHECK(other.query == own.query);
     }
-    const TextBatch batch = encode(model, {"the [MASK] was", "the <mask> was"});
+    const Batch batch = encode(model, {"the [MASK] was", "the <mask> was"});
     CHECK(std::count(batch.tokens.data(), batch.tokens.data() + batch.tokens.numel(), vocabulary.size() - 1) == 2);
     CHECK(batch.lengths[0] == batch.lengths[1]);
   }
 }
 
-TEST_CASE("questions() calls characters so, and names the Unicode normal form in which a text would be known") {
+TEST_CASE("batch_of() calls characters so, and names the Unicode normal form in which a text would be known") {
   const auto reading = [](const std::vector<std::string>& known, Split split, const char* text) {
-    LanguageModelConfig config{.transformer = small_config()};
+    ModelConfig config = language_model(small_config());
     config.transformer.causal = true, config.transformer.vocabulary = static_cast<int>(known.size());
-    SavedModel model{.vocabulary = Vocabulary(known), .tokenizer = Tokenizer(split)};
-    model.network = make_model(Scope(model.parameters, 1), config);
-    return message([&] { questions(*model.network, model.vocabulary, question(model, text)); });
+    Model model;
+    model.vocabulary = Vocabulary(known), model.tokenizer = Tokenizer(split);
+    model.build(Scope(model.parameters, 1), config);
+    return message([&] { batch_of(model, question(model, text)); });
   };
   const char *composed = "caf\u00e9", *decomposed = "cafe\u0301";
   CHECK(reading({"c", "a", "f", "\u00e9"}, Split::characters, "caz") ==

@@ -19,7 +19,7 @@ class Reference {
   struct States {
     Tensor output, last_input;  // (B, T, d_model)
   };
-  States operator()(const TextBatch& texts) const {
+  States operator()(const Batch& texts) const {
     const Shape& size = texts.tokens.shape();
     Tensor x = rows("words", texts.tokens) * config_.embedding_scale;
     const bool is_projected = config_.embedding_width > 0;
@@ -139,7 +139,7 @@ class Reference {
   }
 
   // Returns which keys are hidden from which queries: (B, 1, T, T).
-  Booleans hidden(const TextBatch& texts, int window) const {
+  Booleans hidden(const Batch& texts, int window) const {
     const std::int64_t B = texts.tokens.shape()[0], T = texts.tokens.shape()[1];
     std::vector<std::uint8_t> result;
     for (std::int64_t b = 0; b < B; ++b) {
@@ -154,7 +154,7 @@ class Reference {
     return Booleans({B, 1, T, T}, std::move(result));
   }
 
-  Tensor attention(const std::string& name, const Tensor& x, const TextBatch& texts, int window, int layer) const {
+  Tensor attention(const std::string& name, const Tensor& x, const Batch& texts, int window, int layer) const {
     const AttentionConfig& a = config_.block.attention;
     const int kv_heads = a.kv_heads > 0 ? a.kv_heads : a.heads;
     const int d_k = a.d_k > 0 ? a.d_k : a.d_model / a.heads, d_v = a.d_v > 0 ? a.d_v : a.d_model / a.heads;
@@ -194,7 +194,7 @@ class Reference {
                    is_gated ? function(activation, product(name + ".gate", x)) * in : function(activation, in));
   }
 
-  Tensor block(int layer, const Tensor& x, const TextBatch& texts) const {
+  Tensor block(int layer, const Tensor& x, const Batch& texts) const {
     const BlockConfig& b = config_.block;
     const std::string name = "encoder." + std::to_string(config_.shared_layers ? 0 : layer), of_mlp = name + ".mlp";
     const bool is_last = layer + 1 == config_.layers;
@@ -232,18 +232,16 @@ class Reference {
 };
 
 /// Returns the logits of `config`'s model for the questions by the same formulas: (B, answers).
-inline Tensor reference_logits(const ModelConfig& config, const Parameters& parameters, const Questions& asked) {
-  const TransformerConfig& shape = transformer_of(config);
+inline Tensor reference_logits(const ModelConfig& config, const Parameters& parameters, const Batch& asked) {
+  const TransformerConfig& shape = config.transformer;
   const Reference reference(shape, parameters);
-  const auto [output, last_input] = reference(asked.texts);
+  const auto [output, last_input] = reference(asked);
   const Tensor state = select_rows(output, asked.query);  // (B, d_model)
-  if (const auto* words = std::get_if<WordAnswererConfig>(&config)) return reference.logits(state, words->logits);
-  if (const auto* next = std::get_if<LanguageModelConfig>(&config)) return reference.logits(state, next->logits);
-  if (const auto* masked = std::get_if<MaskedLanguageModelConfig>(&config)) {
-    if (!masked->transform) return reference.logits(state, masked->logits);
-    const Tensor hidden = Reference::function(masked->activation, reference.product("transform.dense", state));
-    return reference.logits(reference.normalised("transform.norm", hidden, shape.block.norm), masked->logits);
+  if (config.head == HeadKind::masked_token && config.transform) {
+    const Tensor hidden = Reference::function(config.activation, reference.product("transform.dense", state));
+    return reference.logits(reference.normalised("transform.norm", hidden, shape.block.norm), config.logits);
   }
+  if (config.head != HeadKind::candidate) return reference.logits(state, config.logits);
   const std::int64_t B = asked.size(), C = asked.candidates.shape()[1], d = shape.d_model();
   const Tensor sought = matmul(state, parameters["candidates.pointer.weight"]) / std::sqrt(static_cast<double>(d));
   std::vector<Tensor> texts;
@@ -259,7 +257,7 @@ inline Tensor reference_logits(const ModelConfig& config, const Parameters& para
       logits.push_back(begin < 0 ? full({1, 1}, -1e30, DType::float64)
                                  : logit(mean(slice(plain, 1, begin, end), {0, 1})));
     }
-    if (std::get<CandidateChooserConfig>(config).or_none) logits.push_back(logit(parameters["candidates.none"]));
+    if (config.or_none) logits.push_back(logit(parameters["candidates.none"]));
     texts.push_back(concat(logits, 1));
   }
   return concat(texts, 0);

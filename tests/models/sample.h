@@ -7,22 +7,29 @@
 
 namespace heed {
 
-/// Returns the configuration of a WordAnswerer with this transformer, as train makes it.
-inline WordAnswererConfig answerer_of(TransformerConfig transformer) {
+/// Returns the configuration of a model that answers with words, as train makes it.
+inline ModelConfig answerer_of(TransformerConfig transformer) {
   transformer.embedding_scale = std::sqrt(transformer.d_model());
   transformer.last_residual = Residual::no;
-  return {.transformer = transformer};
+  return word_answerer(transformer);
 }
 
-/// Returns the configuration of a CandidateChooser with this transformer.
-inline CandidateChooserConfig chooser_of(const TransformerConfig& transformer, bool or_none = false) {
-  return {.transformer = answerer_of(transformer).transformer, .or_none = or_none};
+/// Returns the configuration of a model that chooses among candidates.
+inline ModelConfig chooser_of(const TransformerConfig& transformer, bool or_none = false) {
+  return candidate_chooser(answerer_of(transformer).transformer, or_none);
 }
 
-/// Returns the configuration of a LanguageModel with this transformer.
-inline LanguageModelConfig decoder_of(TransformerConfig transformer, const LogitsConfig& logits = {}) {
+/// Returns the configuration of a language model.
+inline ModelConfig decoder_of(TransformerConfig transformer, const LogitsConfig& logits = {}) {
   transformer.causal = true;
-  return {.transformer = transformer, .logits = logits};
+  return language_model(transformer, logits);
+}
+
+/// Returns a configuration after change(config).
+template <class Change>
+ModelConfig with(ModelConfig config, const Change& change) {
+  change(config);
+  return config;
 }
 
 inline const std::vector<std::string> tired_animal{"The",     "animal", "didn't", "cross", "the",  "street",
@@ -56,15 +63,15 @@ inline TransformerConfig modern_config() {
 }
 
 /// Makes the network of `model` anew, with the size of its vocabulary.
-inline void make_network(SavedModel& model, ModelConfig config, std::uint64_t seed = 5) {
-  std::visit([&](auto& c) { c.transformer.vocabulary = model.vocabulary.size(); }, config);
+inline void make_network(Model& model, ModelConfig config, std::uint64_t seed = 5) {
+  config.transformer.vocabulary = model.vocabulary.size();
   model.parameters = Parameters();
-  model.network = make_model(Scope(model.parameters, seed), config);
+  model.build(Scope(model.parameters, seed), config);
 }
 
 /// Returns an untrained model that knows the words of tired_animal and "dog".
-inline SavedModel small_model(const ModelConfig& config) {
-  SavedModel model;
+inline Model small_model(const ModelConfig& config) {
+  Model model;
   for (const std::string& word : tired_animal) model.vocabulary.add(word);
   for (const char* word : {"dog", ".", "?"}) model.vocabulary.add(word);
   make_network(model, config);
@@ -73,8 +80,8 @@ inline SavedModel small_model(const ModelConfig& config) {
   return model;
 }
 
-inline SavedModel small_model(Positions positions = Positions::learned, Tie tie = Tie::none, Bias bias = Bias::no,
-                              int segments = 0) {
+inline Model small_model(Positions positions = Positions::learned, Tie tie = Tie::none, Bias bias = Bias::no,
+                         int segments = 0) {
   return small_model(answerer_of(small_config(positions, tie, bias, segments)));
 }
 

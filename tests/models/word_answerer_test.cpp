@@ -22,36 +22,36 @@ std::vector<std::string> names_in(const Parameters& parameters) {
   return result;
 }
 
-Questions asking(const Ids& tokens, std::vector<int> lengths, const Ids& query, const Ids& segments = {}) {
-  return {.texts = {.tokens = tokens, .lengths = std::move(lengths), .segments = segments}, .query = query};
+Batch asking(const Ids& tokens, std::vector<int> lengths, const Ids& query, const Ids& segments = {}) {
+  return {.tokens = tokens, .lengths = std::move(lengths), .segments = segments, .query = query};
 }
 
 }  // namespace
 
-TEST_CASE("The configuration of a WordAnswerer determines its parameters") {
+TEST_CASE("The configuration of a word answerer determines its parameters") {
   TransformerConfig config = answering_shape;
   config.layers = 0;
   config.segments = 3;
   Parameters all, few, untied;
-  const WordAnswerer with_all(Scope(all, 1), answerer_of(config));
+  const Model with_all(Scope(all, 1), answerer_of(config));
   CHECK(names_in(all) == std::vector<std::string>{"words.weight", "positions.weight", "sentences.weight",
                                                   "encoder.norm.gain", "encoder.norm.bias", "output_bias"});
   config.segments = 0;
   config.positions = Positions::sinusoidal;
-  const WordAnswerer with_few(Scope(few, 1), answerer_of(config));
+  const Model with_few(Scope(few, 1), answerer_of(config));
   CHECK(names_in(few) ==
         std::vector<std::string>{"words.weight", "encoder.norm.gain", "encoder.norm.bias", "output_bias"});
-  const WordAnswerer with_matrix(Scope(untied, 1), {config, {.tied = false}});
+  const Model with_matrix(Scope(untied, 1), word_answerer(config, {.tied = false}));
   CHECK(names_in(untied) ==
         std::vector<std::string>{"words.weight", "encoder.norm.gain", "encoder.norm.bias", "unembedding"});
 }
 
 TEST_CASE("Padding and other texts of a batch do not affect a text's logits and weights") {
   Parameters parameters;
-  const WordAnswerer model(Scope(parameters, 1, DType::float64), answerer_of(answering_shape));
-  const auto alone = model.answer(asking(Ids({1, 3}, {1, 2, 3}), {3}, Ids({1}, {2})), Compute::all, Weights::yes);
-  const auto padded = model.answer(asking(Ids({2, 5}, {1, 2, 3, 8, 7, 5, 4, 3, 2, 1}), {3, 5}, Ids({2}, {2, 0})),
-                                   Compute::all, Weights::yes);
+  const Model model(Scope(parameters, 1, DType::float64), answerer_of(answering_shape));
+  const auto alone = model.run(asking(Ids({1, 3}, {1, 2, 3}), {3}, Ids({1}, {2})), {.weights = Weights::yes});
+  const auto padded = model.run(asking(Ids({2, 5}, {1, 2, 3, 8, 7, 5, 4, 3, 2, 1}), {3, 5}, Ids({2}, {2, 0})),
+                                {.weights = Weights::yes});
   CHECK(alone.logits.shape() == Shape{1, 9});
   CHECK(error(slice(padded.logits, 0, 0, 1), alone.logits) <= 1e-14);
   REQUIRE(padded.weights.size() == 2);
@@ -61,17 +61,17 @@ TEST_CASE("Padding and other texts of a batch do not affect a text's logits and 
   }
 }
 
-TEST_CASE("A WordAnswerer gives the same logits when it computes only the query") {
+TEST_CASE("A word answerer gives the same logits when it computes only the query") {
   TransformerConfig config = answering_shape;
   config.layers = GENERATE(0, 1, 2);
   config.block.mlp.width = GENERATE(0, 12);
   config.positions = GENERATE(Positions::learned, Positions::rotary);
   CAPTURE(config.layers, config.block.mlp.width, name_of(config.positions));
   Parameters parameters;
-  const WordAnswerer model(Scope(parameters, 1, DType::float64), answerer_of(config));
-  const Questions input = asking(Ids({2, 5}, {1, 2, 3, 8, 7, 5, 4, 3, 2, 1}), {3, 5}, Ids({2}, {2, 0}));
-  const Answers output = model.answer(input, Compute::query, Weights::yes);
-  CHECK(error(output.logits, model.answer(input).logits) <= 1e-14);
+  const Model model(Scope(parameters, 1, DType::float64), answerer_of(config));
+  const Batch input = asking(Ids({2, 5}, {1, 2, 3, 8, 7, 5, 4, 3, 2, 1}), {3, 5}, Ids({2}, {2, 0}));
+  const ModelOutput output = model.run(input, {.compute = Compute::query, .weights = Weights::yes});
+  CHECK(error(output.logits, model.logits(input)) <= 1e-14);
   REQUIRE(output.weights.size() == static_cast<std::size_t>(config.layers));
   for (const Tensor& weights : output.weights) CHECK(weights.shape() == Shape{2, 2, 5});
 }
@@ -81,8 +81,8 @@ TEST_CASE("Word order affects the logits only in a model with positions") {
   TransformerConfig config = answering_shape;
   config.positions = positions;
   Parameters parameters;
-  const WordAnswerer model(Scope(parameters, 1, DType::float64), answerer_of(config));
-  const Tensor logits = model.answer(asking(Ids({2, 4}, {1, 2, 3, 4, 3, 1, 2, 4}), {4, 4}, Ids({2}, {3, 3}))).logits;
+  const Model model(Scope(parameters, 1, DType::float64), answerer_of(config));
+  const Tensor logits = model.run(asking(Ids({2, 4}, {1, 2, 3, 4, 3, 1, 2, 4}), {4, 4}, Ids({2}, {3, 3}))).logits;
   const double difference = error(slice(logits, 0, 0, 1), slice(logits, 0, 1, 2));
   CHECK((difference > 1e-3) == (positions != Positions::none));
 }
@@ -91,38 +91,36 @@ TEST_CASE("A model with sentence embeddings distinguishes sentences") {
   TransformerConfig config = answering_shape;
   config.segments = 2;
   Parameters parameters;
-  const WordAnswerer model(Scope(parameters, 1, DType::float64), answerer_of(config));
+  const Model model(Scope(parameters, 1, DType::float64), answerer_of(config));
   const Ids tokens({2, 3}, {1, 2, 3, 1, 2, 3}), query({2}, {2, 2});
-  const Tensor logits = model.answer(asking(tokens, {3, 3}, query, Ids({2, 3}, {1, 1, 0, 1, 0, 0}))).logits;
+  const Tensor logits = model.run(asking(tokens, {3, 3}, query, Ids({2, 3}, {1, 1, 0, 1, 0, 0}))).logits;
   CHECK(error(slice(logits, 0, 0, 1), slice(logits, 0, 1, 2)) > 1e-3);
 }
 
-TEST_CASE("Logits of an untrained WordAnswerer have a variance of about 1") {
+TEST_CASE("Logits of an untrained word answerer have a variance of about 1") {
   Parameters parameters;
-  const WordAnswerer model(
+  const Model model(
       Scope(parameters, 1),
       answerer_of(
           {.vocabulary = 400, .max_length = 8, .layers = 2, .block = {.attention = {.d_model = 64, .heads = 4}}}));
-  const Tensor logits = model.answer(asking(Ids({1, 8}, {1, 2, 3, 4, 5, 6, 7, 8}), {8}, Ids({1}, {4}))).logits;
+  const Tensor logits = model.run(asking(Ids({1, 8}, {1, 2, 3, 4, 5, 6, 7, 8}), {8}, Ids({1}, {4}))).logits;
   CHECK(mean(square(logits)).item() == Approx(1).margin(0.4));
 }
 
-TEST_CASE("A WordAnswerer learns to answer four questions") {
+TEST_CASE("A word answerer learns to answer four questions") {
   Parameters parameters;
-  const WordAnswerer model(Scope(parameters, 1), answerer_of(answering_shape));
+  const Model model(Scope(parameters, 1), answerer_of(answering_shape));
   Optimizer optimizer(parameters, {});
   // The third word determines whether the answer is the first or the second.
   const Batch batch{.tokens = Ids({4, 4}, {1, 2, 5, 7, 1, 2, 6, 7, 2, 1, 5, 7, 2, 1, 6, 7}),
                     .lengths = {4, 4, 4, 4},
                     .query = Ids({4}, {3, 3, 3, 3}),
-                    .answer = Ids({4}, {1, 2, 2, 1}),
-                    .sentences = {}};
-  CHECK(loss(Model(model), batch).item() ==
-        Approx(cross_entropy(model.answer(questions(batch)).logits, batch.answer).item()).epsilon(1e-6));
+                    .answer = Ids({4}, {1, 2, 2, 1})};
+  CHECK(model.loss(batch).item() == Approx(cross_entropy(model.logits(batch), batch.answer).item()).epsilon(1e-6));
   double last = 0;
   for (int step = 0; step < 150; ++step) {
     const Recording recording;
-    const Tensor mean_loss = loss(Model(model), batch);
+    const Tensor mean_loss = model.loss(batch);
     optimizer.step(backward(mean_loss), 0.01);
     last = mean_loss.item();
   }
@@ -137,16 +135,16 @@ std::vector<Tensor> trained_answerer(std::uint64_t seed) {
   config.block.mlp.width = 64;
   config.block.attention.d_model = 32;
   Parameters parameters;
-  const WordAnswerer model(Scope(parameters, seed), answerer_of(config));
+  const Model model(Scope(parameters, seed), answerer_of(config));
   Optimizer optimizer(parameters, {});
   Random random(seed);
   for (int step = 0; step < 10; ++step) {
     std::vector<std::int32_t> tokens(64 * 6);
     for (std::int32_t& token : tokens) token = static_cast<std::int32_t>(random.below(9));
-    const Questions input =
+    const Batch input =
         asking(Ids({64, 6}, tokens), std::vector<int>(64, 6), Ids({64}, std::vector<std::int32_t>(64, 2)));
     const Recording recording;
-    const Tensor logits = model.answer(input, Compute::all, Weights::no, {0.1, &random}).logits;
+    const Tensor logits = model.run(input, {.drop = {0.1, &random}}).logits;
     Gradients gradients = backward(cross_entropy(logits, Ids({64}, std::vector<std::int32_t>(64, 3))));
     clip_by_global_norm(gradients, 1);
     optimizer.step(gradients, 0.01);
@@ -175,13 +173,13 @@ TEST_CASE("Models trained concurrently on separate threads equal models trained 
   }
 }
 
-TEST_CASE("A WordAnswerer rejects texts that do not fit it") {
+TEST_CASE("A word answerer rejects texts that do not fit it") {
   Parameters parameters;
-  const WordAnswerer model(Scope(parameters, 1), answerer_of(answering_shape));
+  const Model model(Scope(parameters, 1), answerer_of(answering_shape));
   CHECK(message([&] {
-          model.answer(asking(Ids({1, 7}, {1, 1, 1, 1, 1, 1, 1}), {7}, Ids({1}, {0})));
+          model.run(asking(Ids({1, 7}, {1, 1, 1, 1, 1, 1, 1}), {7}, Ids({1}, {0})));
         }) == "positions: LearnedPositions: the text has 7 tokens, but max_length is 6");
   CHECK(message([&] {
-          model.answer(asking(Ids({2, 1}, {1, 1}), {1}, Ids({2}, {0, 0})));
+          model.run(asking(Ids({2, 1}, {1, 1}), {1}, Ids({2}, {0, 0})));
         }) == "Transformer: expected tokens (B, T) and B lengths, got (2, 1) and 1 lengths");
 }

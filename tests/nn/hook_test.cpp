@@ -15,7 +15,7 @@ namespace {
 
 struct SmallAnswerer {
   Parameters parameters;
-  WordAnswerer model;
+  Model model;
   explicit SmallAnswerer(DType dtype, int mlp = 6, Tie tie = Tie::none)
       : model(Scope(parameters, 3, dtype), answerer_of({.vocabulary = 9,
                                                         .max_length = 5,
@@ -29,8 +29,8 @@ struct SmallAnswerer {
                                                                   .mlp = {.width = mlp}}})) {}
 };
 
-const Questions five_and_three{.texts = {.tokens = Ids({2, 5}, {1, 2, 3, 4, 5, 8, 7, 6, 0, 0}), .lengths = {5, 3}},
-                               .query = Ids({2}, {4, 1})};
+const Batch five_and_three{
+    .tokens = Ids({2, 5}, {1, 2, 3, 4, 5, 8, 7, 6, 0, 0}), .lengths = {5, 3}, .query = Ids({2}, {4, 1})};
 
 const Hook::Function nothing = [](const std::string&, Tensor&) {};
 
@@ -45,7 +45,7 @@ TEST_CASE("A hook receives every value under the name of its layer") {
       names.push_back(name);
       values[name] = value;
     });
-    small.model.answer(five_and_three);
+    small.model.run(five_and_three);
   }
   CHECK(std::vector(names.begin(), names.begin() + 18) ==
         std::vector<std::string>{"words.output", "positions.output", "embedded", "encoder.0.attention_norm.output",
@@ -64,7 +64,7 @@ TEST_CASE("A hook receives every value under the name of its layer") {
   CHECK(values["encoder.1.attention.heads"].shape() == Shape{2, 2, 5, 5});
   CHECK(values["encoder.1.output"].shape() == Shape{2, 5, 8});
   names.clear();
-  small.model.answer(five_and_three);
+  small.model.run(five_and_three);
   CHECK(names.empty());  // the hook is closed
 
   Parameters parameters;
@@ -78,7 +78,7 @@ TEST_CASE("A hook sees and changes the attention of a text that is read piece by
   TransformerConfig config = modern_config();
   config.vocabulary = 9;
   Parameters parameters;
-  const LanguageModel model(Scope(parameters, 3, DType::float64), decoder_of(config));
+  const Model model(Scope(parameters, 3, DType::float64), decoder_of(config));
   const Ids text({2, 6}, {1, 2, 3, 4, 5, 8, 7, 6, 0, 1, 2, 0});
   const char* const part = GENERATE("Q", "K", "V", "scores", "weights", "heads", "output");
   std::set<std::string> names;
@@ -86,7 +86,7 @@ TEST_CASE("A hook sees and changes the attention of a text that is read piece by
     names.insert(name);
     if (name == std::string("encoder.1.attention.") + part) value = value * 0.5;
   });
-  const Tensor whole = slice(model(text), 1, 5, 6);
+  const Tensor whole = slice(model.logits({.tokens = text}), 1, 5, 6);
   const std::set<std::string> of_whole = std::exchange(names, {});
   Cache cache;
   model.append(Ids({2, 3}, {1, 2, 3, 7, 6, 0}), cache);
@@ -100,7 +100,7 @@ TEST_CASE("An exception of a hook leaves a cache as it was") {
   TransformerConfig config = modern_config();
   config.vocabulary = 9;
   Parameters parameters;
-  const LanguageModel model(Scope(parameters, 3, DType::float64), decoder_of(config));
+  const Model model(Scope(parameters, 3, DType::float64), decoder_of(config));
   Cache cache, undisturbed;
   for (Cache* one : {&cache, &undisturbed}) model.append(Ids({1, 2}, {1, 2}), *one);
   for (const std::string value : {"encoder.1.attention.scores", "encoder.norm.output", "logits"}) {
@@ -124,10 +124,10 @@ TEST_CASE("A hook that only reads does not change output, weights and gradients"
   const SmallAnswerer small(dtype, mlp, tie);
   const Tensor cotangent = tensor({2, 9}, {1, -2, 3, -4, 5, -6, 7, -8, 9, 2, 1, 0, -1, -2, 3, -3, 1, -1}, dtype);
   const Recording recording;
-  const Answers fused = small.model.answer(five_and_three, Compute::all, Weights::yes);
+  const ModelOutput fused = small.model.run(five_and_three, {.weights = Weights::yes});
   const Gradients expected = backward(fused.logits, cotangent);
   const Hook hook(nothing);
-  const Answers seen = small.model.answer(five_and_three, Compute::all, Weights::yes);
+  const ModelOutput seen = small.model.run(five_and_three, {.weights = Weights::yes});
   CHECK(error(seen.logits, fused.logits) <= tolerance(dtype));
   for (std::size_t layer : {0, 1}) CHECK(error(seen.weights[layer], fused.weights[layer]) <= tolerance(dtype));
   const Gradients gradients = backward(seen.logits, cotangent);
@@ -144,14 +144,14 @@ TEST_CASE("Layers continue with a value that a hook replaced, and gradients flow
     const Hook hook([&](const std::string& name, Tensor& value) {
       if (name == "encoder.0.attention.V") value = value * factor;
     });
-    return sum(square(small.model.answer(five_and_three).logits));
+    return sum(square(small.model.logits(five_and_three)));
   };
   Tensor twice = small.parameters["encoder.0.attention.W_V.weight"].clone() * 2;
   const Tensor bias = small.parameters["encoder.0.attention.W_V.bias"];
   const SmallAnswerer doubled(DType::float64);
   Tensor(doubled.parameters["encoder.0.attention.W_V.weight"]).copy_from(twice);
   Tensor(doubled.parameters["encoder.0.attention.W_V.bias"]).copy_from(bias * 2);
-  CHECK(std::abs(loss().item() - sum(square(doubled.model.answer(five_and_three).logits)).item()) <= 1e-9);
+  CHECK(std::abs(loss().item() - sum(square(doubled.model.logits(five_and_three))).item()) <= 1e-9);
 
   double gradient = 0;
   {
@@ -168,14 +168,14 @@ TEST_CASE("Layers continue with a value that a hook replaced, and gradients flow
 
 TEST_CASE("A score of -infinity removes an edge, and masks apply to replaced scores, too") {
   const SmallAnswerer small(DType::float64);
-  const Tensor before = small.model.answer(five_and_three, Compute::all, Weights::yes).weights[1];
+  const Tensor before = small.model.run(five_and_three, {.weights = Weights::yes}).weights[1];
   const Hook hook([](const std::string& name, Tensor& value) {
     if (name != "encoder.1.attention.scores") return;
     std::vector<std::uint8_t> cut(25, 0);
     cut[4 * 5 + 2] = 1;  // token 4 no longer sees token 2
     value = masked_fill(value, Booleans({5, 5}, cut), -std::numeric_limits<double>::infinity());
   });
-  const Tensor after = small.model.answer(five_and_three, Compute::all, Weights::yes).weights[1];
+  const Tensor after = small.model.run(five_and_three, {.weights = Weights::yes}).weights[1];
   CHECK(after.at({0, 1, 4, 2}) == 0);
   CHECK(after.at({0, 1, 4, 3}) == Approx(before.at({0, 1, 4, 3}) / (1 - before.at({0, 1, 4, 2}))));
   CHECK(after.at({0, 1, 3, 2}) == Approx(before.at({0, 1, 3, 2})));
@@ -183,7 +183,7 @@ TEST_CASE("A score of -infinity removes an edge, and masks apply to replaced sco
   const Hook flat([](const std::string& name, Tensor& value) {
     if (name == "encoder.1.attention.scores") value = zeros(value.shape(), value.dtype());
   });
-  const Tensor even = small.model.answer(five_and_three, Compute::all, Weights::yes).weights[1];
+  const Tensor even = small.model.run(five_and_three, {.weights = Weights::yes}).weights[1];
   CHECK(even.at({0, 0, 4, 2}) == Approx(0.2));  // the later hook takes precedence
   CHECK(even.at({1, 0, 1, 2}) == Approx(1.0 / 3));
   CHECK(even.at({1, 0, 1, 3}) == 0);  // beyond the second text's three tokens
@@ -201,12 +201,12 @@ TEST_CASE("Several hooks may be open, and may run a model themselves") {
     const Hook second([&](const std::string& name, Tensor& value) {
       if (name != "logits") return;
       calls += max(square(value)).item() == 0 ? "second" : "out of order";
-      value = small.model.answer(five_and_three).logits;  // runs without hooks
+      value = small.model.logits(five_and_three);  // runs without hooks
     });
-    CHECK(max(square(small.model.answer(five_and_three).logits)).item() > 0);
+    CHECK(max(square(small.model.logits(five_and_three))).item() > 0);
     CHECK(calls == "first second");
   }
-  CHECK(max(square(small.model.answer(five_and_three).logits)).item() == 0);
+  CHECK(max(square(small.model.logits(five_and_three))).item() == 0);
   CHECK(calls == "first secondfirst ");
 }
 
@@ -216,7 +216,7 @@ TEST_CASE("A hook must keep the shape and dtype of a value, and closes after an 
     const Hook hook([&](const std::string& name, Tensor& value) {
       if (name == "encoder.1.attention.heads") value = other;
     });
-    return message([&] { small.model.answer(five_and_three); });
+    return message([&] { small.model.run(five_and_three); });
   };
   CHECK(replaced_by(zeros({2, 2, 5, 4})) ==
         "hook: encoder.1.attention.heads was replaced by float32 (2, 2, 5, 4); expected the same dtype and shape, "

@@ -36,7 +36,7 @@ TEST_CASE("Every view passes axe-core, in both themes") {
     fmt::print("page: axe-core was not asked (pip install axe-core-python)\n");
     return;
   }
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const Page page(model);
   // With causes, and the models of both steps.
   const std::filesystem::path run = page.path / "run";
@@ -44,7 +44,7 @@ TEST_CASE("Every view passes axe-core, in both themes") {
   for (Example& e : held_out) e.answer = "animal";
   write_jsonl(held_out_path(run), held_out);
   std::filesystem::create_directory(run / "models");
-  SavedModel first = small_model();
+  Model first = small_model();
   first.step = 0;
   save_model(dumped_model_path(run, 0), first);
   write_file(page.file, heed::page({page_run(run)}));
@@ -66,8 +66,7 @@ TEST_CASE("For each kind of run, every view has a description and passes axe-cor
   if (!chromium) return;
   const std::string script = axe();
   const Scratch place;
-  const SavedModel chooses = choosing_model(), writes = small_model(decoder_of(modern_config())),
-                   answers = small_model();
+  const Model chooses = choosing_model(), writes = small_model(decoder_of(modern_config())), answers = small_model();
   write_choosing_run(place / "chooses", chooses, twins());
   write_run(place / "writes", writes, {question(writes, animal)});
   write_run(place / "answers", answers, examples_of(answers));

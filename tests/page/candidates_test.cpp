@@ -10,7 +10,7 @@ using namespace heed;
 TEST_CASE("Candidates are marked in every picture, and minimal pairs are shown side by side") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = choosing_model();
+  const Model model = choosing_model();
   const std::vector<Example> examples = twins();
   const ChoosingPage page(model);
   chromium->open(page.file);
@@ -23,8 +23,8 @@ TEST_CASE("Candidates are marked in every picture, and minimal pairs are shown s
   CHECK(chromium->text("document.querySelector('.signs').textContent") ==
         "Question: what does it refer to? Candidates: the cup and jam; the framed one is correct.");
   // A model that gives both sentences of a pair the same answer is right in one of them.
-  const std::string said = attend(*model.network, model.vocabulary, examples[0]).predicted;
-  const bool same = said == attend(*model.network, model.vocabulary, examples[1]).predicted;
+  const std::string said = attend(model, examples[0]).predicted;
+  const bool same = said == attend(model, examples[1]).predicted;
   REQUIRE(same);
   const bool first = said == "the cup";
   const auto sign = [](bool right) { return right ? std::string("✓") : std::string("✗"); };
@@ -65,7 +65,7 @@ TEST_CASE("Candidates are marked in every picture, and minimal pairs are shown s
 TEST_CASE("The page computes the choice among candidates like the program, to 1e-5") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const auto check = [&](const SavedModel& model, const std::vector<std::string>& texts) {
+  const auto check = [&](const Model& model, const std::vector<std::string>& texts) {
     const Example watched = twins()[0];
     const ChoosingPage page(model);
     chromium->open(page.file);
@@ -94,7 +94,7 @@ TEST_CASE("The page computes the choice among candidates like the program, to 1e
 TEST_CASE("An edited sentence keeps its query and candidates, and a message reports a lost one") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = shaken(choosing_model());
+  const Model model = shaken(choosing_model());
   const ChoosingPage page(model);
   chromium->open(page.file);
   show(*chromium, "Try it");
@@ -132,7 +132,7 @@ TEST_CASE("An edited sentence keeps its query and candidates, and a message repo
   chromium->run("update({layer: 1, head: 0})");
   chromium->settle();
   press_button(*chromium, "Remove layer 2 head 1");
-  const SavedModel without = shaken(choosing_model());
+  const Model without = shaken(choosing_model());
   Tensor W_O = without.parameters["encoder.1.attention.W_O.weight"];
   std::vector<double> values = W_O.to_vector();
   std::fill(values.begin(), values.begin() + 4 * 8, 0.0);

@@ -8,9 +8,8 @@
 namespace heed {
 
 // Returns an untrained model that chooses among candidates, for the minimal pair below.
-inline SavedModel choosing_model(bool or_none = false, Positions positions = Positions::learned,
-                                 bool has_unknown = false) {
-  SavedModel model;
+inline Model choosing_model(bool or_none = false, Positions positions = Positions::learned, bool has_unknown = false) {
+  Model model;
   for (const char* word : {"the", "cup", "hid", "jam", "it", "was", "big", "tiny"}) model.vocabulary.add(word);
   if (has_unknown) model.vocabulary.let_stand_for_unknown("<unk>");
   make_network(model,
@@ -34,7 +33,7 @@ inline std::vector<Example> twins() {
   return examples;
 }
 
-inline void write_choosing_run(const std::filesystem::path& run, const SavedModel& model,
+inline void write_choosing_run(const std::filesystem::path& run, const Model& model,
                                const std::vector<Example>& examples) {
   write_run(run, model, examples);
   write_jsonl(held_out_path(run), examples);
@@ -45,7 +44,7 @@ inline void write_choosing_run(const std::filesystem::path& run, const SavedMode
 
 struct ChoosingPage : Scratch {
   std::filesystem::path file = path / "page.html";
-  explicit ChoosingPage(const SavedModel& model) {
+  explicit ChoosingPage(const Model& model) {
     write_choosing_run(path / "run", model, twins());
     write_file(file, page({page_run(path / "run", 2)}));
   }

@@ -71,32 +71,31 @@ TransformerConfig modern() {
   return config;
 }
 
-SavedModel model_of(const Json& config) {
-  SavedModel model = small_model(model_config(config, 14));
+Model model_of(const Json& config) {
+  Model model = small_model(model_config(config, 14));
   shake_all(model.parameters);
   return model;
 }
 
 // Weights of all heads, then the probabilities of all answers.
-std::vector<double> computed(const SavedModel& model, const Example& example) {
-  const Answers output =
-      run(*model.network, questions(*model.network, model.vocabulary, example), Compute::all, Weights::yes);
+std::vector<double> computed(const Model& model, const Example& example) {
+  const ModelOutput output = model.run(batch_of(model, example), {.weights = Weights::yes});
   std::vector<double> numbers;
   for (const Tensor& layer : output.weights) {
     for (const double weight : layer.to_vector()) numbers.push_back(weight);
   }
-  if (!has_answers(*model.network)) return numbers;
+  if (!model.head().exists()) return numbers;
   for (const double p : softmax(output.logits.to(DType::float64)).to_vector()) numbers.push_back(p);
   return numbers;
 }
 
-Json computed_by_page(Browser& chromium, const SavedModel& model, const std::string& text, int query) {
+Json computed_by_page(Browser& chromium, const Model& model, const std::string& text, int query) {
   return chromium.run(fmt::format(
       "(() => {{ const reader = new Reader({}), text = reader.understand({}); if (text.problem) return text.problem; "
       "const found = reader.read({{...text, query: {}}}); return "
       "[...found.layers.flatMap(({{heads}}) => heads.flatMap(({{weights}}) => [...weights])), ...({} ? "
       "found.probabilities : [])]; }})()",
-      format_json(model_json(model)), Json(text).dump(), query, has_answers(*model.network)));
+      format_json(model_json(model)), Json(text).dump(), query, model.head().exists()));
 }
 
 }  // namespace
@@ -107,14 +106,13 @@ TEST_CASE("The page computes each field of each configuration as the program doe
   const Page host(small_model());
   chromium->open(host.file);
   std::map<std::string, double> effects;  // largest of each field on the program's numbers; 1 if the page refuses it
-  const auto check = [&]<class Config>(const Config& base) {
+  const auto check = [&](const ModelConfig& base) {
     std::map<std::string, std::vector<Json>> fields;
-    Config::for_each_field(base, FieldLister{"", fields});
+    ModelConfig::for_each_field(base, FieldLister{"", fields});
     const Json config = to_json(base);
-    const std::string text = Config::kind == std::string("candidate_chooser")
-                                 ? "the [dog] was tired . was it [the street] ?"
-                                 : "the dog was tired . was it the street ?";
-    const SavedModel unchanged = model_of(config);
+    const std::string text = base.head == HeadKind::candidate ? "the [dog] was tired . was it [the street] ?"
+                                                              : "the dog was tired . was it the street ?";
+    const Model unchanged = model_of(config);
     const Example example = question(unchanged, text, "it");
     const std::vector<double> before = computed(unchanged, example);
     REQUIRE(why_left_out(unchanged).empty());
@@ -122,10 +120,10 @@ TEST_CASE("The page computes each field of each configuration as the program doe
     for (const auto& [place, values] : fields) {
       effects[place] += 0;
       for (const Json& value : values) {
-        CAPTURE(Config::kind, place, format_json(value));
+        CAPTURE(name_of(base.head), place, format_json(value));
         Json changed = config;
         changed[Json::json_pointer(place)] = value;
-        std::optional<SavedModel> model;
+        std::optional<Model> model;
         std::vector<double> numbers;
         try {
           model = model_of(changed);
@@ -149,13 +147,13 @@ TEST_CASE("The page computes each field of each configuration as the program doe
     }
   };
   for (const TransformerConfig& shape : {plain(), modern()}) {
-    check(WordAnswererConfig{shape});
-    check(CandidateChooserConfig{shape});
-    check(MaskedLanguageModelConfig{shape});
-    check(BareTransformerConfig{shape});
+    check(word_answerer(shape));
+    check(candidate_chooser(shape));
+    check(masked_language_model(shape));
+    check(bare_transformer(shape));
     TransformerConfig causal = shape;
     causal.causal = true;
-    check(LanguageModelConfig{causal});
+    check(language_model(causal));
   }
   for (const auto& [place, effect] : effects) {
     CAPTURE(place);
@@ -174,7 +172,7 @@ TEST_CASE("The page of a chooser that continues a BERT has its numbers in a text
   chromium->open(host.file);
   TransformerConfig shape = plain();
   shape.segments = 2;  // token types
-  SavedModel model = small_model(CandidateChooserConfig{.transformer = shape, .numbered_sentences = false});
+  Model model = small_model(candidate_chooser(shape, false, false));
   shake_all(model.parameters);
   const std::string text = "the [dog] was tired . was it . the [street] was ?";  // of three sentences
   const Example example = question(model, text, "it");

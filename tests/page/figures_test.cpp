@@ -17,7 +17,7 @@ std::string main_text(Browser& chromium) { return chromium.text("document.queryS
 struct MeasuredRun : Scratch {
   std::filesystem::path run = path / "run", file = path / "page.html";
   MeasuredRun() {
-    const SavedModel model = shaken(small_model());
+    const Model model = shaken(small_model());
     write_run(run, model, examples_of(model));
     std::vector<Example> held_out = examples_of(model);
     for (Example& example : held_out) example.answer = example.tokens[static_cast<std::size_t>(example.antecedent)];
@@ -88,7 +88,7 @@ TEST_CASE(
   Browser* chromium = browser();
   if (!chromium) return;
   const MeasuredRun place;
-  SavedModel first = small_model();
+  Model first = small_model();
   first.step = 0;
   std::filesystem::create_directory(place.run / "models");
   save_model(dumped_model_path(place.run, 0), first);
@@ -107,7 +107,7 @@ TEST_CASE(
 TEST_CASE("The page shows the digits that the program prints") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = shaken(small_model(decoder_of(modern_config())));
+  const Model model = shaken(small_model(decoder_of(modern_config())));
   std::vector<Example> examples;
   for (const char* text : {animal, street, "The dog was tired", "it was too tired because the animal was tired"}) {
     examples.push_back(question(model, text));
@@ -115,7 +115,7 @@ TEST_CASE("The page shows the digits that the program prints") {
   const Page page(model, examples);
   chromium->open(page.file);
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    const Answers given = run(*model.network, questions(*model.network, model.vocabulary, examples[i]));
+    const ModelOutput given = model.run(batch_of(model, examples[i]));
     std::vector<double> p = softmax(given.logits.to(DType::float64)).to_vector();
     std::ranges::sort(p, std::greater());
     Json digits = Json::array();
@@ -141,7 +141,7 @@ TEST_CASE("The page shows the digits that the program prints") {
 TEST_CASE("Try it suggests no other sign for a sign, and leaves out a full stop that the model does not know") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = shaken(choosing_model());
+  const Model model = shaken(choosing_model());
   const ChoosingPage page(model);
   chromium->open(page.file);
   show(*chromium, "Try it");
@@ -179,7 +179,7 @@ TEST_CASE("Escape closes Share, and one head is one head") {
 
 TEST_CASE("A page of two runs of one name tells them apart without paths of the machine") {
   const Scratch place;
-  const SavedModel model = small_model();
+  const Model model = small_model();
   std::vector<PageRun> runs;
   for (const char* name : {"one/seed", "two/seed", "toy"}) {
     write_run(place / name, model, examples_of(model));

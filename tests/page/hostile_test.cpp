@@ -24,8 +24,8 @@ const std::vector<std::string> hostile{"</script><script>alert(1)</script>",
                                        "שלום",
                                        "苹果"};
 
-SavedModel hostile_model() {
-  SavedModel model;
+Model hostile_model() {
+  Model model;
   for (const std::string& word : hostile) model.vocabulary.add(word);
   make_network(model, answerer_of({.max_length = 16, .layers = 1, .block = {.attention = {.d_model = 4, .heads = 2}}}),
                3);

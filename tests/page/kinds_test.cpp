@@ -14,14 +14,14 @@ std::string panel(Browser& chromium) { return chromium.text("document.querySelec
 // A page of one sentence, like that of a pretrained model.
 struct SentencePage : Scratch {
   std::filesystem::path file = path / "page.html";
-  SentencePage(const SavedModel& model, const Example& example, const std::string& text = {}) {
-    const SentenceAttention read = attend(*model.network, model.vocabulary, example);
+  SentencePage(const Model& model, const Example& example, const std::string& text = {}) {
+    const SentenceAttention read = attend(model, example);
     write_file(file, page({page_sentence("model", model, read, example, text)}));
   }
 };
 
-std::vector<double> softmax_of(const SavedModel& model, const Example& example) {
-  const Answers given = run(*model.network, questions(*model.network, model.vocabulary, example));
+std::vector<double> softmax_of(const Model& model, const Example& example) {
+  const ModelOutput given = model.run(batch_of(model, example));
   return softmax(given.logits.to(DType::float64)).to_vector();
 }
 
@@ -32,7 +32,7 @@ TEST_CASE("Calculation shows the largest weights of a long text and the sum of t
   if (!chromium) return;
   TransformerConfig config = modern_config();
   config.max_length = 64;
-  const SavedModel model = shaken(small_model(decoder_of(config)));
+  const Model model = shaken(small_model(decoder_of(config)));
   Example example = question(model, "the dog was tired because it was the animal");
   while (example.tokens.size() < 60) example.tokens.push_back(example.tokens[example.tokens.size() % 7]);
   example.query = 59;
@@ -66,13 +66,13 @@ TEST_CASE("The page of a model with byte-level tokens computes with them and sho
                           {"post_processor", bytes},
                           {"decoder", bytes},
                           {"model", {{"type", "BPE"}, {"vocab", tokens}, {"merges", {"\u0120 i", "\u0120i s"}}}}}));
-  const SavedModel model = load_model(model_files);
+  const Model model = load_model(model_files);
   const Example example = question(model, "This is is");
   const SentencePage page(model, example, "This is is");
   chromium->open(page.file, 1280, false, "#view=calculation&layer=1&head=1&word=6");
   chromium->wait_for("Boolean(viewNow().says())");
   CHECK(chromium->run("subject().tokens") == Json({"T", "h", "i", "s", " is", " is"}));
-  const SentenceAttention expected = attend(*model.network, model.vocabulary, example);
+  const SentenceAttention expected = attend(model, example);
   const Json weights = chromium->run("walkLines(walk(readerOf(0), subject(), 5)).map(({weight}) => weight)");
   REQUIRE(weights.size() == 6);
   for (int key = 0; key < 6; ++key) {
@@ -94,7 +94,7 @@ TEST_CASE("The page of a model with byte-level tokens computes with them and sho
 TEST_CASE("The page of a language model opens with the surprise per token and the next tokens") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = shaken(small_model(decoder_of(modern_config())));
+  const Model model = shaken(small_model(decoder_of(modern_config())));
   const Example example = question(model, "The dog was tired because it was the animal");
   const Page page(model, {example});
   chromium->open(page.file);
@@ -139,7 +139,7 @@ TEST_CASE("The page of a language model opens with the surprise per token and th
 TEST_CASE("The page of an induction text opens with the arcs of two heads, which can be removed") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = shaken(small_model(decoder_of(small_config())));
+  const Model model = shaken(small_model(decoder_of(small_config())));
   Example example;
   example.tokens = {"dog", "it", "The", "street", "was", "dog"};
   example.query = 5;
@@ -171,7 +171,7 @@ TEST_CASE("The page of a masked language model shows predictions, also after a h
   TransformerConfig config = small_config(Positions::learned, Tie::none, Bias::yes);
   config.layers = 3;
   config.block.attention.heads = 4;
-  SavedModel model = shaken(small_model(MaskedLanguageModelConfig{.transformer = config}));
+  Model model = shaken(small_model(masked_language_model(config)));
   Example example = question(model, animal, "it");
   const SentencePage page(model, example);
   chromium->open(page.file);
@@ -199,7 +199,7 @@ TEST_CASE("The page of a masked language model shows predictions, also after a h
 TEST_CASE("The page of a pretrained masked model uses its tokenizer, and accepts two mask names") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = load_model("tests/golden/exports/masked_text_of_bert");
+  const Model model = load_model("tests/golden/exports/masked_text_of_bert");
   const SentencePage page(model, question(model, "the cat [MASK] from a birds"));
   chromium->open(page.file);
   show(*chromium, "Try it");
@@ -217,9 +217,9 @@ TEST_CASE("The page of a pretrained masked model uses its tokenizer, and accepts
 TEST_CASE("Calculation computes with the pieces of words and shows their written form") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const Example example = question(model, animal);
-  const SentenceAttention read = attend(*model.network, model.vocabulary, example);
+  const SentenceAttention read = attend(model, example);
   const Scratch place;
   PageRun run = page_sentence("model", model, read, example);
   run.description["sentences"][0]["tokens"][1] = " beast";
@@ -236,7 +236,7 @@ TEST_CASE("Calculation computes with the pieces of words and shows their written
 TEST_CASE("The page of a large imported model groups the grid of heads, and hides empty views") {
   Browser* chromium = browser();
   if (!chromium) return;
-  SavedModel model;
+  Model model;
   for (int word = 0; word < 9000; ++word) model.vocabulary.add(fmt::format("word{}", word));
   TransformerConfig config = small_config(Positions::rotary);
   config.layers = 20;

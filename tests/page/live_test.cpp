@@ -13,7 +13,7 @@ using namespace heed;
 TEST_CASE("The model in the page computes the program's numbers, to 1e-5") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const auto check = [&](const SavedModel& model, const std::string& text) {
+  const auto check = [&](const Model& model, const std::string& text) {
     const Page page(model, {question(model, text)});
     chromium->open(page.file);
     show(*chromium, "Try it");
@@ -40,7 +40,7 @@ TEST_CASE("The model in the page computes the program's numbers, to 1e-5") {
 TEST_CASE("A model above 2 MiB is stored in float16, and its numbers stay within 3e-3") {
   Browser* chromium = browser();
   if (!chromium) return;
-  SavedModel model;
+  Model model;
   for (int c = 0; c < 65; ++c) model.vocabulary.add(fmt::format("w{}", c));
   TransformerConfig config = modern_config();  // as many parameters as examples/nanogpt.yaml has
   config.max_length = 64;
@@ -80,7 +80,7 @@ TEST_CASE("The page of a run of toy.yaml contains its model and its causes") {
   INFO(made.err);
   REQUIRE(made.code == 0);
   chromium->open(place / "page.html");
-  const SavedModel model = load_model(model_path(place / "run"));
+  const Model model = load_model(model_path(place / "run"));
   for (const char* text : {animal, "The bridge wasn't crossed by the horse because it was too narrow"}) {
     show(*chromium, "Try it");
     type(*chromium, text);
@@ -121,14 +121,14 @@ TEST_CASE("The page of a run of toy.yaml contains its model and its causes") {
 TEST_CASE("Try it answers typed sentences, other queries and removed heads with the program's numbers") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = shaken(small_model());
+  const Model model = shaken(small_model());
   const Page page(model);
   chromium->open(page.file);
   show(*chromium, "Try it");
   const std::string text = "The dog didn't cross the street because it was too tired";
   type(*chromium, text);
   CHECK(largest_difference(chromium->run(typed), expected(model, question(model, text))) < tolerance);
-  const SentenceAttention said = attend(*model.network, model.vocabulary, question(model, text));
+  const SentenceAttention said = attend(model, question(model, text));
   CHECK(chromium->text("document.querySelector('#main .answers tbody tr').textContent")
             .starts_with(said.predicted + fmt::format("{:.3f}", said.probability)));
 
@@ -139,7 +139,7 @@ TEST_CASE("Try it answers typed sentences, other queries and removed heads with 
   chromium->run("update({layer: 0, head: 1})");
   chromium->settle();
   press_button(*chromium, "Remove layer 1 head 2");
-  const SavedModel without = shaken(small_model());
+  const Model without = shaken(small_model());
   Tensor W_O = without.parameters["encoder.0.attention.W_O.weight"];
   std::vector<double> values = W_O.to_vector();
   std::fill(values.begin() + 5 * 8, values.end(), 0.0);
@@ -166,7 +166,7 @@ TEST_CASE("A typed sentence is shown in every view, until it is reset") {
   show(*chromium, "Sentence");
   CHECK(chromium->text("document.querySelector('.words').textContent").starts_with(text));
   CHECK(chromium->text("document.querySelector('.signs').textContent").find("Your own sentence") != std::string::npos);
-  const SavedModel whole = shaken(small_model());
+  const Model whole = shaken(small_model());
   const std::vector<double> weights = expected(whole, question(whole, text));
   CHECK(largest_difference(chromium->run(all_weights("subject().attention")),
                            {weights.begin(), weights.begin() + 4 * 121}) < tolerance);
@@ -186,7 +186,7 @@ TEST_CASE("A typed sentence is shown in every view, until it is reset") {
 TEST_CASE("A click on a word at the right removes the edge to it and renormalises the weights") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = shaken(small_model());
+  const Model model = shaken(small_model());
   const Page page(model);
   chromium->open(page.file, 1280, false, "#layer=2&head=2");
   const char* row = "Array.from(shownNow().live.reading.attention.of(1, 1).subarray(77, 88))";
@@ -206,7 +206,7 @@ TEST_CASE("A click on a word at the right removes the edge to it and renormalise
 TEST_CASE("The first view can remove the edge and the head, and shows the changed answer") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = shaken(small_model());
+  const Model model = shaken(small_model());
   const Page page(model);
   chromium->open(page.file, 1280, false, "#layer=2&head=1");
   const std::vector<double> whole = expected(model, question(model, animal));
@@ -214,7 +214,7 @@ TEST_CASE("The first view can remove the edge and the head, and shows the change
     return chromium->text(std::string("document.querySelector('#panel ") + of + "').textContent");
   };
   CHECK(text(".guide li").starts_with("In layer 2 head 1, it puts "));
-  const std::string answer = attend(*model.network, model.vocabulary, question(model, animal)).predicted;
+  const std::string answer = attend(model, question(model, animal)).predicted;
   CHECK(text(".guide li:last-child").starts_with("The answer is " + answer + ", with probability "));
   press_button(*chromium, "Remove this edge");
   CHECK(chromium->run("state.removed") == Json::array({"1.0.1"}));
@@ -264,7 +264,7 @@ TEST_CASE("Try it shows a message for unknown words and for texts that are too l
 TEST_CASE("Calculation shows the steps of the program") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = shaken(small_model());
+  const Model model = shaken(small_model());
   const Page page(model);
   chromium->open(page.file, 1280, false, "#layer=2&head=1");
   show(*chromium, "Calculation");
@@ -283,7 +283,7 @@ TEST_CASE("Calculation shows the steps of the program") {
 TEST_CASE("The page decomposes a score as the program does") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const auto check = [&](const SavedModel& model) {
+  const auto check = [&](const Model& model) {
     const Page page(model);
     chromium->open(page.file, 1280, false, "#view=why&layer=2&head=1");
     Example example = question(model, animal);
@@ -327,7 +327,7 @@ TEST_CASE("The page continues a text token by token with the program's numbers")
   Browser* chromium = browser();
   if (!chromium) return;
   const auto check = [&](const TransformerConfig& config) {
-    SavedModel model;
+    Model model;
     model.vocabulary = Vocabulary({"a", "b", "c", " ", "\n"});
     make_network(model, decoder_of(config));
     model.step = 400;
@@ -339,8 +339,7 @@ TEST_CASE("The page continues a text token by token with the program's numbers")
     show(*chromium, "Try it");
     std::vector<std::int32_t> ids;
     for (const char c : text) ids.push_back(model.vocabulary[std::string(1, c)]);
-    const auto& network = std::get<LanguageModel>(*model.network);
-    const Tensor all = network(Ids({1, 11}, ids));  // (1, 11, 5)
+    const Tensor all = model.logits({.tokens = Ids({1, 11}, ids)});  // (1, 11, 5)
     const Json logits = chromium->run("(() => { const writer = new Writer(readerOf(0)); return [..." +
                                       Json(text).dump() + "].flatMap((token) => [...writer.next(token)]); })()");
     CHECK(largest_difference(logits, all.to_vector()) < tolerance);
@@ -352,7 +351,7 @@ TEST_CASE("The page continues a text token by token with the program's numbers")
     const std::vector<std::int32_t> half{model.vocabulary["b"], model.vocabulary[" "], model.vocabulary["c"],
                                          model.vocabulary["a"], model.vocabulary["b"], model.vocabulary["a"],
                                          model.vocabulary["b"]};
-    const Tensor anew = network(Ids({1, 6}, {half.end() - 6, half.end()}));
+    const Tensor anew = model.logits({.tokens = Ids({1, 6}, {half.end() - 6, half.end()})});
     CHECK(largest_difference(after, slice(anew, 1, 5, 6).to_vector()) < tolerance);
     chromium->click("[...document.querySelectorAll('button')].find((b) => b.textContent === 'Continue the text')");
     chromium->wait_for("[...document.querySelector('.written').textContent].length === 211");

@@ -14,15 +14,15 @@ constexpr const char* said = "document.querySelector('#panel .says').textContent
 constexpr const char* fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth";
 
 // An untrained model with this many more words, layers and heads.
-SavedModel sized_model(int words, int layers, int heads) {
-  SavedModel model = small_model();
+Model sized_model(int words, int layers, int heads) {
+  Model model = small_model();
   for (int word = 0; word < words; ++word) model.vocabulary.add(fmt::format("word{}", word));
-  WordAnswererConfig config = std::get<WordAnswerer>(*model.network).config;
+  ModelConfig config = model.config();
   config.transformer.vocabulary = model.vocabulary.size();
   config.transformer.layers = layers;
   config.transformer.block.attention.heads = heads;
   model.parameters = Parameters();
-  model.network = make_model(Scope(model.parameters, 5), config);
+  model.build(Scope(model.parameters, 5), config);
   return model;
 }
 
@@ -40,7 +40,7 @@ bool pictures_fit(Browser& chromium) {
 TEST_CASE("The page of a language model names the largest weight and the next token") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = small_model(decoder_of(modern_config()));
+  const Model model = small_model(decoder_of(modern_config()));
   const Page page(model, {question(model, animal)});
   chromium->open(page.file);
   CHECK(chromium->text("document.querySelector('.aside h2').textContent") == "Next token after tired");
@@ -79,7 +79,7 @@ TEST_CASE("A page without a model hides the views and buttons that need one") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;
-  const SavedModel model = small_model();
+  const Model model = small_model();
   write_run(place / "run", model, examples_of(model));
   std::filesystem::remove(model_path(place / "run"));
   write_file(place / "page.html", page({page_run(place / "run")}));
@@ -148,7 +148,7 @@ TEST_CASE("A pending part of a large run's view is not drawn over the view of a 
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;
-  const SavedModel large = sized_model(0, 13, 12), small = small_model();
+  const Model large = sized_model(0, 13, 12), small = small_model();
   write_run(place / "large", large, examples_of(large));
   write_run(place / "small", small, examples_of(small));
   write_file(place / "page.html", page({page_run(place / "large"), page_run(place / "small")}));
@@ -165,7 +165,7 @@ TEST_CASE("Each share of held-out sentences is shown with its count and its inte
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;
-  const SavedModel model = small_model();
+  const Model model = small_model();
   std::vector<Example> held_out = examples_of(model);
   for (Example& e : held_out) e.answer = e.tokens[static_cast<std::size_t>(e.antecedent)];
   write_run(place / "run", model, examples_of(model));

@@ -17,11 +17,11 @@ inline constexpr const char* animal = "The animal didn't cross the street becaus
 inline constexpr const char* street = "The animal didn't cross the street because it was too was";
 
 // Fills a run directory with the answers of a model of `step` to some texts, a dump of step 0 and metrics.
-inline void write_run(const std::filesystem::path& run, const SavedModel& model, const std::vector<Example>& examples) {
+inline void write_run(const std::filesystem::path& run, const Model& model, const std::vector<Example>& examples) {
   std::filesystem::create_directories(run);
   Dump first{0, {}}, last{model.step, {}};
   for (const Example& example : examples) {
-    last.sentences.push_back(attend(*model.network, model.vocabulary, example));
+    last.sentences.push_back(attend(model, example));
     first.sentences.push_back(last.sentences.back());
     for (Tensor& layer : first.sentences.back().layers) layer = softmax(transpose(layer) * 3.0);
   }
@@ -38,7 +38,7 @@ inline void write_run(const std::filesystem::path& run, const SavedModel& model,
   write_file(run / "metrics.jsonl", metrics);
 }
 
-inline std::vector<Example> examples_of(const SavedModel& model) {
+inline std::vector<Example> examples_of(const Model& model) {
   std::vector<Example> examples{question(model, animal), question(model, street)};
   examples[0].antecedent = 1;
   examples[1].antecedent = 5;
@@ -47,8 +47,8 @@ inline std::vector<Example> examples_of(const SavedModel& model) {
 
 struct Page : Scratch {
   std::filesystem::path file = path / "page.html";
-  explicit Page(const SavedModel& model) : Page(model, examples_of(model)) {}
-  Page(const SavedModel& model, const std::vector<Example>& examples) {
+  explicit Page(const Model& model) : Page(model, examples_of(model)) {}
+  Page(const Model& model, const std::vector<Example>& examples) {
     write_run(path / "run", model, examples);
     write_file(file, page({page_run(path / "run")}));
   }

@@ -13,14 +13,14 @@ using namespace heed;
 namespace {
 
 struct DrawnModel {
-  SavedModel model;
+  Model model;
   std::string text;
   Example example;
   explicit DrawnModel(RandomConfig& draw) : model(small_model(draw(14))) {
     shake_all(model.parameters);
-    const bool chooses = std::holds_alternative<CandidateChooser>(*model.network);
+    const bool chooses = model.head().chooses_candidates();
     text = chooses ? "the [dog] was tired . was it [the street] ?" : "the dog was tired . was it the street ?";
-    example = question(model, text, predicts_tokens(*model.network) ? "" : "it");
+    example = question(model, text, model.head().has_token_logits() ? "" : "it");
     if (chooses) choose(example, 0);
     if (!chooses) example.answer = "dog";
   }
@@ -35,7 +35,7 @@ TEST_CASE("The page computes models of random configurations as the program does
   int computed = 0;
   for (int i = 0; i < 60; ++i) {
     const DrawnModel drawn(draw);
-    CAPTURE(i, format_json(to_json(config_of(*drawn.model.network))));
+    CAPTURE(i, format_json(to_json(drawn.model.config())));
     const Scratch place;
     write_choosing_run(place / "run", drawn.model, {drawn.example});
     const PageRun run = page_run(place / "run", 1);
@@ -58,12 +58,12 @@ TEST_CASE("The page computes models of random configurations as the program does
         "ahead}}) => [score, ahead])].map((x) => x / scale); }})()",
         layer, head, drawn.example.query));
     CHECK(largest_difference(found, numbers) < 1e-4);
-    if (const auto* decoder = std::get_if<LanguageModel>(&*drawn.model.network)) {
-      const Questions asked = questions(*drawn.model.network, drawn.model.vocabulary, drawn.example);
+    if (drawn.model.head().generates()) {
+      const Batch asked = batch_of(drawn.model, drawn.example);
       const Json logits = chromium->run(
           "(() => { const writer = new Writer(readerOf(0)); return subject().tokens.flatMap((token) => "
           "[...writer.next(token)]); })()");
-      CHECK(largest_difference(logits, (*decoder)(asked.texts.tokens).to_vector()) < 1e-3);
+      CHECK(largest_difference(logits, drawn.model.logits({.tokens = asked.tokens}).to_vector()) < 1e-3);
     }
     CHECK(chromium->complaints() == std::vector<std::string>{});
   }

@@ -17,7 +17,7 @@ namespace {
 // Serves the page of one sentence, without the model, while this object lives.
 class Serving {
  public:
-  Serving(const SavedModel& model, const std::string& text)
+  Serving(const Model& model, const std::string& text)
       : page_(sentence_of(model, text), model), thread_([this] { server_.run(page_); }) {}
   ~Serving() {
     server_.stop();
@@ -26,9 +26,9 @@ class Serving {
   std::string address() const { return fmt::format("http://127.0.0.1:{}{}", server_.port(), page_.path()); }
 
  private:
-  static PageRun sentence_of(const SavedModel& model, const std::string& text) {
+  static PageRun sentence_of(const Model& model, const std::string& text) {
     const Example example = question(model, text);
-    PageRun run = page_sentence("model", model, attend(*model.network, model.vocabulary, example), example);
+    PageRun run = page_sentence("model", model, attend(model, example), example);
     run.model.clear();
     run.description["model"] = nullptr;
     return run;
@@ -46,7 +46,7 @@ const std::string probability = "shownNow().live?.reading.answers(shownNow().que
 TEST_CASE("A served page shows the library's results for typed text and for an ablated head") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = shaken(small_model());
+  const Model model = shaken(small_model());
   const Serving serving(model, animal);
   chromium->open(serving.address());
   chromium->wait_for("Boolean(shownNow().live)");
@@ -54,7 +54,7 @@ TEST_CASE("A served page shows the library's results for typed text and for an a
   type(*chromium, street);
   chromium->wait_for("state.sentence === OWN && Boolean(shownNow().live)");
   const Example example = question(model, street);
-  const SentenceAttention expected = attend(*model.network, model.vocabulary, example);
+  const SentenceAttention expected = attend(model, example);
   CHECK(chromium->text("shownNow().predicted") == expected.predicted);
   CHECK(chromium->run(probability).get<double>() == Approx(expected.probability));
   std::vector<double> weights;
@@ -66,8 +66,8 @@ TEST_CASE("A served page shows the library's results for typed text and for an a
 
   chromium->run("toggleRemoved(['0.1'])");
   chromium->wait_for("isRemovedAny() && shownNow().live?.reading !== shownNow().live?.whole");
-  const Questions asked = questions(*model.network, model.vocabulary, example);
-  const std::vector<double> without = softmax(answer(*model.network, asked, {ablate({0, 1})}).logits).to_vector();
+  const Batch asked = batch_of(model, example);
+  const std::vector<double> without = softmax(logits_under({ablate({0, 1})}, model, asked)).to_vector();
   CHECK(chromium->run(probability).get<double>() == Approx(*std::ranges::max_element(without)));
   CHECK(chromium->run("content.runs[0].model") == Json());
 
@@ -79,7 +79,7 @@ TEST_CASE("A served page shows the library's results for typed text and for an a
 TEST_CASE("A served page shows the library's score parts and the circuits of the text's words") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = shaken(small_model());
+  const Model model = shaken(small_model());
   const Serving serving(model, animal);
   chromium->open(serving.address(), 1280, false, "#view=why&layer=2&head=1");
   chromium->wait_for("document.querySelector('#main').textContent.includes('removed: the weight is ')");
@@ -101,7 +101,7 @@ TEST_CASE("A served page shows the library's score parts and the circuits of the
   chromium->wait_for("document.querySelectorAll('.two tbody tr').length === 24");
   CHECK(chromium->text("document.querySelector('.two p').textContent").find("The words of the text.") !=
         std::string::npos);
-  const Ids tokens = questions(*model.network, model.vocabulary, example).texts.tokens;
+  const Ids tokens = batch_of(model, example).tokens;
   const Tensor raises = token_circuits(model, reshape(tokens, {tokens.numel()}), 1, 0).raises;
   CHECK(chromium->text("document.querySelector('.two section:last-child .figure-text').textContent") ==
         fmt::format("+{:.2f}", max(raises).item()));
@@ -111,7 +111,7 @@ TEST_CASE("A served page shows the library's score parts and the circuits of the
 TEST_CASE("A served page reports that the program has ended") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = shaken(small_model());
+  const Model model = shaken(small_model());
   {
     const Serving serving(model, animal);
     chromium->open(serving.address());

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int of_long_text = 100, dumps = 9;
 
-SavedModel large_model() {
-  SavedModel model;
+Model large_model() {
+  Model model;
   for (int word = 0; word < 60; ++word) model.vocabulary.add(fmt::format("word{}", word));
   make_network(model, answerer_of({.max_length = of_long_text,
                                    .layers = 6,
@@ -55,7 +55,7 @@ TEST_CASE("A page of 6 layers of 8 heads over 100 tokens opens and changes step 
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;
-  const SavedModel model = large_model();
+  const Model model = large_model();
   write_run(place / "run", model, {long_example(1), long_example(2)});
   const Dump last = last_dump(place / "run");
   Random random(1);
@@ -71,7 +71,7 @@ TEST_CASE("A page of 6 layers of 8 heads over 100 tokens opens and changes step 
       }
     }
     write_dump(place / "run", dump);
-    SavedModel kept = large_model();
+    Model kept = large_model();
     kept.step = dump.step;
     save_model(dumped_model_path(place / "run", dump.step), kept);
   }
@@ -108,7 +108,7 @@ TEST_CASE("A page of 30 layers of 9 heads over 128 tokens opens and answers in t
   Browser* chromium = browser();
   if (!chromium) return;
   constexpr int T = 128;
-  SavedModel model;
+  Model model;
   for (int word = 0; word < 200; ++word) model.vocabulary.add(fmt::format("word{}", word));
   make_network(model,
                decoder_of({.max_length = T,
@@ -125,7 +125,7 @@ TEST_CASE("A page of 30 layers of 9 heads over 128 tokens opens and answers in t
   example.query = T - 1;
   example.antecedent = -1;
   const Scratch place;
-  const SentenceAttention read = attend(*model.network, model.vocabulary, example);
+  const SentenceAttention read = attend(model, example);
   write_file(place / "page.html", page({page_sentence("large", model, read, example)}));
   std::vector<double> first;
   std::vector<Browser::Task> tasks;

@@ -9,7 +9,7 @@ using namespace heed;
 namespace {
 
 // An untrained model of other sizes, with the words of small_model().
-SavedModel model_of(int layers, int heads, int max_length = 12) {
+Model model_of(int layers, int heads, int max_length = 12) {
   TransformerConfig config = small_config();
   config.layers = layers;
   config.block.attention.heads = heads;
@@ -34,7 +34,7 @@ void point(const std::filesystem::path& run, std::size_t sentence, std::size_t l
 // A run of a model of these sizes, whose head `head` of layer `layer` (from 0) points in the first sentence.
 std::filesystem::path run_of(const Scratch& place, const std::string& name, int layers, int heads, std::size_t layer,
                              int head) {
-  const SavedModel model = model_of(layers, heads);
+  const Model model = model_of(layers, heads);
   write_run(place / name, model, examples_of(model));
   point(place / name, 0, layer, head, 0.97);
   return place / name;
@@ -69,7 +69,7 @@ TEST_CASE("A page opens at the query, with the head that points in the sentence"
 TEST_CASE("A long text opens at the query") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = model_of(2, 2, 100);
+  const Model model = model_of(2, 2, 100);
   Example example = question(model, animal);
   std::vector<std::string> before(80, "the");
   example.tokens.insert(example.tokens.begin(), before.begin(), before.end());
@@ -153,7 +153,7 @@ TEST_CASE("An answer is marked right or wrong if a held-out sentence has the cor
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const std::vector<Example> examples = examples_of(model);
   write_run(place / "run", model, examples);
   const auto shown = [&](const std::string& answer) {
@@ -164,7 +164,7 @@ TEST_CASE("An answer is marked right or wrong if a held-out sentence has the cor
     chromium->open(place / "page.html");
     return chromium->text("document.querySelector('.answer').textContent");
   };
-  const std::string said = attend(*model.network, model.vocabulary, examples[0]).predicted;
+  const std::string said = attend(model, examples[0]).predicted;
   CHECK(shown(said).find("→ " + said + " ✓ right") == 0);
   const std::string other = said == "dog" ? "tired" : "dog";
   CHECK(shown(other).find("→ " + said + " ✗ not " + other) == 0);

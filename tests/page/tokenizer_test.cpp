@@ -35,7 +35,7 @@ TEST_CASE("The page splits a typed text into the program's subwords, and continu
   if (!chromium) return;
   std::string learned;
   for (int i = 0; i < 40; ++i) learned += "the theatre was there, then; 苹果很甜 and naïve tests try other things\n";
-  SavedModel model;
+  Model model;
   model.tokenizer = Tokenizer::of_text(Subwords::learn({learned}, 360));
   model.vocabulary = Vocabulary(model.tokenizer.subwords()->words());
   TransformerConfig config = modern_config();

@@ -6,7 +6,7 @@ namespace heed {
 inline constexpr double tolerance = 1e-5;  // float32 compared with double
 
 // Changes all parameters, so that biases are not 0 and gains are not 1.
-inline SavedModel shaken(SavedModel model) {
+inline Model shaken(Model model) {
   double phase = 0;
   for (const auto& [name, value] : model.parameters) {
     std::vector<double> values = value.to_vector();
@@ -18,9 +18,8 @@ inline SavedModel shaken(SavedModel model) {
 }
 
 // Returns the expected answer at the query: the weights of all layers and heads in turn, then all probabilities.
-inline std::vector<double> expected(const SavedModel& model, const Example& example) {
-  const Answers output =
-      answer(*model.network, questions(*model.network, model.vocabulary, example), Compute::all, Weights::yes);
+inline std::vector<double> expected(const Model& model, const Example& example) {
+  const ModelOutput output = model.run(batch_of(model, example), {.weights = Weights::yes});
   std::vector<double> numbers;
   for (const Tensor& layer : output.weights) {
     const std::vector<double> weights = layer.to_vector();

@@ -12,8 +12,8 @@ using namespace heed;
 namespace {
 
 // Returns small_model() with every parameter times `factor`, as if from `step`.
-SavedModel scaled(double factor, std::int64_t step) {
-  SavedModel model = small_model();
+Model scaled(double factor, std::int64_t step) {
+  Model model = small_model();
   for (const auto& [name, value] : model.parameters) {
     Tensor parameter = value;
     parameter.copy_from((value.detach() * factor).detach());
@@ -25,11 +25,11 @@ SavedModel scaled(double factor, std::int64_t step) {
 struct KeptRun : Scratch {
   std::filesystem::path run = path / "run", file = path / "page.html";
   KeptRun() {
-    const SavedModel last = scaled(1.5, 400);
+    const Model last = scaled(1.5, 400);
     write_run(run, last, examples_of(last));
     write_jsonl(held_out_path(run), answered(last));
   }
-  void keep(const SavedModel& model) const {
+  void keep(const Model& model) const {
     std::filesystem::create_directory(run / "models");
     save_model(dumped_model_path(run, model.step), model);
   }
@@ -39,7 +39,7 @@ struct KeptRun : Scratch {
   }
 
  private:
-  static std::vector<Example> answered(const SavedModel& model) {
+  static std::vector<Example> answered(const Model& model) {
     std::vector<Example> examples = examples_of(model);
     for (Example& e : examples) e.answer = e.tokens[static_cast<std::size_t>(e.antecedent)];
     return examples;
@@ -56,8 +56,8 @@ TEST_CASE("Try, Calculation, Circuits and Why show the slider's step") {
   const KeptRun place;
   place.keep(scaled(2, 0));
   place.open(*chromium, "#view=try-it&step=0");
-  const auto read_by = [&](const SavedModel& model, const std::string& tokens) {
-    const SentenceAttention said = attend(*model.network, model.vocabulary, question(model, tokens));
+  const auto read_by = [&](const Model& model, const std::string& tokens) {
+    const SentenceAttention said = attend(model, question(model, tokens));
     std::vector<double> numbers{said.probability};
     for (const Tensor& layer : said.layers) {
       const std::vector<double> weights = layer.to_vector();
@@ -121,7 +121,7 @@ TEST_CASE("The page computes a large model on a long text in slices, and then sh
     config.layers = 6;
     config.block.attention.heads = 8;
     config.max_length = 24;
-    SavedModel model = small_model(answerer_of(config));
+    Model model = small_model(answerer_of(config));
     for (const auto& [name, value] : model.parameters) {
       Tensor parameter = value;
       parameter.copy_from((value.detach() * factor).detach());
@@ -131,14 +131,12 @@ TEST_CASE("The page computes a large model on a long text in slices, and then sh
   };
   const Scratch place;
   const std::string text = std::string(animal) + " because " + animal;
-  const SavedModel last = large(1.5, 400), first = large(2, 0);
+  const Model last = large(1.5, 400), first = large(2, 0);
   write_run(place / "run", last, {question(last, text)});
   std::filesystem::create_directory(place / "run/models");
   save_model(dumped_model_path(place / "run", 0), first);
   write_file(place / "page.html", page({page_run(place / "run")}));
-  const auto probability = [&](const SavedModel& model) {
-    return attend(*model.network, model.vocabulary, question(model, text)).probability;
-  };
+  const auto probability = [&](const Model& model) { return attend(model, question(model, text)).probability; };
   chromium->open(place / "page.html", 1280, false, "#view=try-it");
   chromium->run("fewProducts = 0; readers.clear()");
   const char* shown = "Math.max(...shownNow().live.reading.found.probabilities)";
@@ -154,7 +152,7 @@ TEST_CASE("The page computes a large model on a long text in slices, and then sh
   chromium->wait_for(std::string(says) + ".startsWith('In the saved model of step 400, the largest score of ')");
   CHECK(chromium->run("document.querySelector('#main .stale') === null && !viewNow().element.matches('.stale')") ==
         true);
-  const SentenceAttention said = attend(*last.network, last.vocabulary, question(last, text));
+  const SentenceAttention said = attend(last, question(last, text));
   const double expected = said.layers[0].at({0, said.query, 3});
   chromium->run("update({layer: 0, head: 0, token: subject().query})");
   chromium->settle();

@@ -28,7 +28,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
 }
 
 static const Task task = coreference_task(4, 4, Random(1));
-static const SavedModel model = load_model("all-MiniLM-L6-v2");
+static const Model model = load_model("all-MiniLM-L6-v2");
 
 int main() {
   if (task.train.size() != 4 || model.layers() < 1) return 1;

@@ -216,7 +216,7 @@ TEST_CASE("write_dump fails if the run has a file named attention") {
 }
 
 TEST_CASE("check_same_model compares the layers, heads and words of a snapshot with the model") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const auto checking = [&](const SentenceAttention& sentence) {
     return message([&] { check_same_model({400, {sentence}}, model, "dump"); });
   };
@@ -232,9 +232,9 @@ TEST_CASE("check_same_model compares the layers, heads and words of a snapshot w
 
 TEST_CASE("A snapshot keeps the candidates of its sentences") {
   const ScratchDirectory scratch;
-  const SavedModel model = small_model(chooser_of(small_config()));
+  const Model model = small_model(chooser_of(small_config()));
   const Example example = question(model, "The [animal] didn't cross [the street] because it was too tired");
-  const SentenceAttention sentence = attend(*model.network, model.vocabulary, example);
+  const SentenceAttention sentence = attend(model, example);
   write_dump(scratch.path, {400, {sentence}});
   CHECK(last_dump(scratch.path).sentences[0].candidates == std::vector<Span>{{1, 2}, {4, 6}});
   check_same_model(last_dump(scratch.path), model, "dump");

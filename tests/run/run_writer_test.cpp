@@ -17,13 +17,13 @@ namespace {
 
 // An untrained decoder over words, and a sentence to watch.
 struct OwnModel {
-  SavedModel saved{};
+  Model saved{};
   Example watched{};
   explicit OwnModel(const std::string& text = "a b c a b") {
     saved.vocabulary = Vocabulary({"a", "b", "c"});
-    LanguageModelConfig config{.transformer = gpt2(1, 2, 8)};
+    ModelConfig config = language_model(gpt2(1, 2, 8));
     config.transformer.vocabulary = 3, config.transformer.max_length = 8;
-    saved.network = LanguageModel(Scope(saved.parameters, 1), config);
+    saved.build(Scope(saved.parameters, 1), config);
     watched = question(saved, text);
     watched.answer = "c";
   }
@@ -41,13 +41,13 @@ TEST_CASE("RunWriter stores the last model, and the attention and metrics of eac
   run.write({.step = 10, .train_loss = 0.5, .held_out = {.loss = 0.75}});
 
   CHECK(dump_steps(run.path()) == std::vector<std::int64_t>{0, 10});
-  const SavedModel read = load_model(model_path(run.path()));
+  const Model read = load_model(model_path(run.path()));
   CHECK(read.step == 10);
   CHECK(read.parameters["words.weight"].at({0, 0}) == 7);
   CHECK(read.queries == std::vector<std::string>{"b"});
   const Dump last = last_dump(run.path());
   CHECK(last.sentences.at(0).tokens == own.watched.tokens);
-  const SentenceAttention now = attend(*own.saved.network, own.saved.vocabulary, own.watched);
+  const SentenceAttention now = attend(own.saved, own.watched);
   CHECK(last.sentences[0].layers.at(0).to_vector() == now.layers.at(0).to_vector());
   const std::vector<Metrics> metrics = read_metrics(run.path());
   REQUIRE(metrics.size() == 2);
@@ -101,12 +101,12 @@ TEST_CASE("RunWriter refuses invalid models, steps and weights, and keeps the la
   unknown.tokens[0] = "z";
   CHECK(message([&] { RunWriter(mine, own.saved, {unknown}); }) ==
         "not among the 3 characters that the model knows: 'z'");
-  CHECK(message([&] { RunWriter(mine, SavedModel{}, {}); }) == "saved model: expected a network, got none");
-  SavedModel short_of_words = own.saved;
+  CHECK(message([&] { RunWriter(mine, Model{}, {}); }) == "saved model: expected a network, got none");
+  Model short_of_words = own.saved;
   short_of_words.vocabulary = Vocabulary({"a", "b"});
   CHECK(message([&] { RunWriter(mine, short_of_words, {}); }) ==
         "saved model: expected a vocabulary of 3 words as in the network's configuration, got 2");
-  SavedModel short_of_parameters = own.saved;
+  Model short_of_parameters = own.saved;
   short_of_parameters.parameters = Parameters();
   CHECK(message([&] { RunWriter(mine, short_of_parameters, {}); }) ==
         "saved model: its parameters are not those of its network: expected words.weight (3, 8), got no more. "

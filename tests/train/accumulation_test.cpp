@@ -7,7 +7,6 @@
 
 #include <heed/autograd/ops.h>
 #include <heed/formats/datasets/jsonl.h>
-#include <heed/models/predictions.h>
 #include <heed/optim/gradient_reducer.h>
 
 #include <cmath>
@@ -32,13 +31,13 @@ double product(const std::vector<double>& a, const std::vector<double>& b) {
 
 // Loss and gradient of the first batch, in this many parts.
 std::pair<double, std::vector<double>> cut(const Experiment& e, int parts) {
-  const TrainingBatch batch = training_batch(e, 0);
+  const Batch batch = training_batch(e, 0);
   std::vector<double> counts;
   for (int part = 0; part < parts; ++part) {
-    counts.push_back(static_cast<double>(predictions(*e.model.network, part_of(batch, part, parts))));
+    counts.push_back(static_cast<double>(e.model.predictions(part_of(batch, part, parts))));
   }
-  const auto [losses, gradients] = mean_gradients(
-      e.model.parameters, counts, [&](int part) { return loss(*e.model.network, part_of(batch, part, parts)); });
+  const auto [losses, gradients] =
+      mean_gradients(e.model.parameters, counts, [&](int part) { return e.model.loss(part_of(batch, part, parts)); });
   return {mean_over_parts(losses, counts), flat(e.model.parameters, gradients)};
 }
 

@@ -27,38 +27,38 @@ TEST_CASE("make_experiment creates the task, the model and the watched sentences
   CHECK(e.model.queries == std::vector<std::string>{"it"});
   CHECK((e.watched.size() == 2 && e.watched[1] == e.task.held_out[1]));
   CHECK_FALSE(e.begun_from);
-  const auto batch = std::get<Batch>(training_batch(e, 5));
+  const auto batch = training_batch(e, 5);
   CHECK(batch.lengths.size() == 7);
   const Experiment again = make_experiment(config, DType::float64);
   CHECK(again.model.parameters["words.weight"].dtype() == DType::float64);
   CHECK(again.model.parameters["words.weight"].at({0, 0}) ==
         Approx(e.model.parameters["words.weight"].at({0, 0})).epsilon(1e-6));
-  CHECK(std::get<Batch>(training_batch(again, 5)).lengths == batch.lengths);
+  CHECK(training_batch(again, 5).lengths == batch.lengths);
 }
 
 TEST_CASE("The task determines the class of the model, and the configuration its options") {
   const auto made = [](const std::string& data, const std::string& model) {
-    return config_of(
-        *make_experiment(parse_config("data: " + data + "\nmodel: {d_model: 16, " + model + "}\n", "f")).model.network);
+    return make_experiment(parse_config("data: " + data + "\nmodel: {d_model: 16, " + model + "}\n", "f"))
+        .model.config();
   };
   const std::string sentences = "{sentences: 40, held_out: 20}";
-  const auto word = std::get<WordAnswererConfig>(made(sentences, "logits: untied, logit_cap: 3"));
+  const auto word = made(sentences, "logits: untied, logit_cap: 3");
   CHECK(word.transformer.embedding_scale == 4);
   CHECK(word.transformer.last_residual == Residual::no);
   CHECK_FALSE(word.transformer.causal);
   CHECK((!word.logits.tied && word.logits.bias == Bias::yes && word.logits.soft_cap == 3));
-  const auto either = std::get<CandidateChooserConfig>(made(sentences, "answer: candidate"));
+  const auto either = made(sentences, "answer: candidate");
   CHECK((either.transformer.embedding_scale == 4 && !either.or_none));
   CHECK(either.transformer.last_residual == Residual::no);
-  CHECK(std::get<CandidateChooserConfig>(made(sentences, "answer: candidate_or_none")).or_none);
+  CHECK(made(sentences, "answer: candidate_or_none").or_none);
   for (const char* answer : {"word", "candidate"}) {
     const ModelConfig model = made(sentences, "last_residual: true, answer: " + std::string(answer));
-    CHECK(transformer_of(model).last_residual == Residual::yes);
+    CHECK(model.transformer.last_residual == Residual::yes);
   }
-  const auto next = std::get<LanguageModelConfig>(
+  const auto next =
       made("{task: induction, context: 16, sentences: 40, held_out: 20}",
            "window: 5, norm_placement: both, soft_cap: 7, score_scale: 2, output_bias: false, normalised_heads: true, "
-           "positions: rotary, rotary_base: 50, rotary_scaling: linear, rotary_factor: 3, logit_cap: 9"));
+           "positions: rotary, rotary_base: 50, rotary_scaling: linear, rotary_factor: 3, logit_cap: 9");
   CHECK(next.transformer.causal);
   CHECK((next.transformer.embedding_scale == 1 && next.transformer.last_residual == Residual::yes));
   CHECK((next.logits.tied && next.logits.bias == Bias::no && next.logits.soft_cap == 9));
@@ -117,7 +117,7 @@ TEST_CASE("The loss is exactly the cross-entropy of the answers, without a term 
   CAPTURE(kind);
   const Experiment e = make_experiment(
       parse_config(fmt::format("data: {{sentences: 40, held_out: 20}}\nmodel: {{answer: {}}}\n", kind), "f"));
-  const auto batch = std::get<Batch>(training_batch(e, 0));
+  const auto batch = training_batch(e, 0);
   const auto bits = [&](const auto& loss_of) {
     const Recording recording;
     const Tensor loss = loss_of();
@@ -128,12 +128,11 @@ TEST_CASE("The loss is exactly the cross-entropy of the answers, without a term 
     }
     return values;
   };
-  const Model& model = *e.model.network;
-  const std::vector<double> of_loss = bits([&] { return loss(model, batch); });
+  const Model& model = e.model;
+  const std::vector<double> of_loss = bits([&] { return model.loss(batch); });
   CHECK(of_loss.size() > 1000);
-  CHECK(of_loss == bits([&] {
-          return cross_entropy(answer(model, questions(batch), Compute::query).logits, right_answers(model, batch));
-        }));
+  CHECK(of_loss ==
+        bits([&] { return cross_entropy(model.run(batch, {.compute = Compute::query}).logits, model.labels(batch)); }));
 }
 
 TEST_CASE("With answer: candidate, the antecedent and the distractor of coreference are candidates") {
@@ -143,8 +142,8 @@ TEST_CASE("With answer: candidate, the antecedent and the distractor of corefere
                    "antecedent: animal}]",
                    "f"));
   CHECK(e.task.train[0].candidates.size() == 2);
-  const auto batch = std::get<Batch>(training_batch(e, 0));
-  CHECK(answer(*e.model.network, questions(batch)).logits.size(1) == 2);
+  const auto batch = training_batch(e, 0);
+  CHECK(e.model.logits(batch).size(1) == 2);
   CHECK(evaluate(e).accuracy > 0.2);  // chance: 0.5 for two candidates, below 0.02 for 73 words
   REQUIRE(e.watched.size() == 1);
   CHECK(e.watched[0].tokens.size() == 11);

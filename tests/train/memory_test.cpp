@@ -3,10 +3,10 @@
 #include "tests/catch.h"
 #include "tests/message.h"
 #include "tests/scratch.h"
-#include "train/evaluation.h"
 #include "train/training.h"
 
 #include <heed/autograd/machine.h>
+#include <heed/explain/evaluation.h>
 #include <heed/files/file.h>
 
 #include <chrono>

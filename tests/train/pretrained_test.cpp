@@ -67,8 +67,8 @@ struct PretrainedScratch : ProgramScratch {
   // Exports the run, reads the export, and returns the largest difference between their parameters.
   double exported_difference(const std::string& run) const {
     CHECK(error("inspect export " + run + " --hugging-face " + run + "-out") == "0: ");
-    const SavedModel one = load_model(*this / run / "model.safetensors"), other = load_model(*this / (run + "-out"));
-    CHECK(one.network->index() == other.network->index());
+    const Model one = load_model(*this / run / "model.safetensors"), other = load_model(*this / (run + "-out"));
+    CHECK(one.config().head == other.config().head);
     REQUIRE(one.parameters.size() == other.parameters.size());
     CHECK(one.vocabulary.words() == other.vocabulary.words());
     double largest = 0;
@@ -80,7 +80,7 @@ struct PretrainedScratch : ProgramScratch {
 
   // Returns the largest change of a parameter since the pretrained model.
   double change(const std::string& run, const std::string& from, const std::string& parameter) const {
-    const SavedModel after = load_model(*this / run / "model.safetensors"), before = load_model(*this / from);
+    const Model after = load_model(*this / run / "model.safetensors"), before = load_model(*this / from);
     return max(abs(after.parameters[parameter] - before.parameters[parameter])).item();
   }
 };
@@ -101,10 +101,10 @@ TEST_CASE("A pretrained encoder learns candidates with its tokenizer, and resumi
   const std::string held_out = read_file(place / "r/held_out.jsonl");
   CHECK(held_out.find(R"("[CLS]","the")") != std::string::npos);
   CHECK(held_out.find(R"("bi","##rd","##s")") != std::string::npos);
-  const SavedModel model = load_model(place / "r/model.safetensors");
+  const Model model = load_model(place / "r/model.safetensors");
   CHECK(model.tokenizer.pretrained());
   CHECK(model.queries == std::vector<std::string>{"it"});
-  CHECK(std::get<CandidateChooser>(*model.network).config.transformer.last_residual == Residual::yes);
+  CHECK(model.config().transformer.last_residual == Residual::yes);
   CHECK(place.exported_difference("r") == 0);
 }
 

@@ -23,11 +23,12 @@ Example ask(int query, int antecedent, const char* relation) {
 TEST_CASE("relations_table shows the weight on the antecedent per relation and head") {
   Parameters parameters;
   const Vocabulary vocabulary({"a", "b", "c"});
-  const WordAnswerer model(Scope(parameters, 1), answerer_of({.vocabulary = 3,
-                                                              .max_length = 3,
-                                                              .layers = 1,
-                                                              .positions = Positions::none,
-                                                              .block = {.attention = {.d_model = 4, .heads = 2}}}));
+  Model model(Scope(parameters, 1), answerer_of({.vocabulary = 3,
+                                                 .max_length = 3,
+                                                 .layers = 1,
+                                                 .positions = Positions::none,
+                                                 .block = {.attention = {.d_model = 4, .heads = 2}}}));
+  model.vocabulary = vocabulary;
   // W_Q = 0 makes attention uniform. Only the query "a" in head 2 has another row: it attends to "b".
   parameters.load({{"words.weight", tensor({3, 4}, {3, -1, -1, -1, -1, 3, -1, -1, -1, -1, 3, -1})},
                    {"encoder.0.attention.W_Q.weight", tensor({4, 4}, {0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})},
@@ -45,7 +46,7 @@ TEST_CASE("relations_table shows the weight on the antecedent per relation and h
   CHECK_FALSE(has_relations({examples[0], examples[2]}));
   CHECK(has_relations(examples));
   examples[1].answer = "c";
-  CHECK(relations_table(evaluate_relations(model, vocabulary, examples), {}) ==
+  CHECK(relations_table(evaluate_relations(model, examples), {}) ==
         "  query -> antecedent          what          谁 \n"
         "  layer 1, head 1              0.33        0.33*\n"
         "  layer 1, head 2              1.00*       0.00 \n"

@@ -88,10 +88,10 @@ TEST_CASE("dump.weights keeps models of snapshots, also when it is set only to e
   // Each model gives the attention weights of its snapshot.
   for (const std::int64_t step : dumped_model_steps(run.path())) {
     CAPTURE(step);
-    const SavedModel model = load_model(dumped_model_path(run.path(), step));
+    const Model model = load_model(dumped_model_path(run.path(), step));
     CHECK(model.step == step);
     const Dump dump = read_dump(dump_path(run.path(), step));
-    const SentenceAttention again = attend(*model.network, model.vocabulary, longer.watched[0]);
+    const SentenceAttention again = attend(model, longer.watched[0]);
     CHECK(again.layers[1].to_vector() == dump.sentences[0].layers[1].to_vector());
   }
 }

@@ -9,8 +9,8 @@ using namespace heed;
 namespace {
 
 // small_model() with other words, another length and another seed.
-SavedModel another_model(const std::vector<std::string>& words, int length) {
-  SavedModel model;
+Model another_model(const std::vector<std::string>& words, int length) {
+  Model model;
   for (const std::string& word : words) model.vocabulary.add(word);
   TransformerConfig config = small_config();
   config.max_length = length;
@@ -18,7 +18,7 @@ SavedModel another_model(const std::vector<std::string>& words, int length) {
   return model;
 }
 
-std::vector<double> row_of(const SavedModel& model, const char* parameter, std::int64_t number) {
+std::vector<double> row_of(const Model& model, const char* parameter, std::int64_t number) {
   return slice(model.parameters[parameter], 0, number, number + 1).to_vector();
 }
 
@@ -26,15 +26,15 @@ std::vector<double> row_of(const SavedModel& model, const char* parameter, std::
 
 TEST_CASE("warm_start copies the common parameters of word answerers and candidate choosers") {
   const ScratchDirectory scratch;
-  const SavedModel first = small_model();
+  const Model first = small_model();
   save_model(model_path(scratch.path), first);
   const auto choosing = [&] {
-    SavedModel model;
+    Model model;
     for (const std::string& word : first.vocabulary.words()) model.vocabulary.add(word);
     make_network(model, chooser_of(small_config()), 9);
     return model;
   };
-  const SavedModel untouched = choosing(), model = choosing();
+  const Model untouched = choosing(), model = choosing();
   warm_start(scratch.path, model);
   CHECK(model.parameters["words.weight"].to_vector() == first.parameters["words.weight"].to_vector());
   CHECK(model.parameters["encoder.1.attention.W_V.weight"].to_vector() ==
@@ -43,7 +43,7 @@ TEST_CASE("warm_start copies the common parameters of word answerers and candida
         untouched.parameters["candidates.pointer.weight"].to_vector());
 
   save_model(model_path(scratch.path), model);
-  const SavedModel back = another_model(first.vocabulary.words(), 12);
+  const Model back = another_model(first.vocabulary.words(), 12);
   warm_start(scratch.path, back);
   CHECK(back.parameters["words.weight"].to_vector() == first.parameters["words.weight"].to_vector());
   CHECK(back.parameters["output_bias"].to_vector() == std::vector<double>(14, 0.0));
@@ -51,8 +51,8 @@ TEST_CASE("warm_start copies the common parameters of word answerers and candida
 
 TEST_CASE("warm_start from a language model gives an answering model its embeddings and layers") {
   const ScratchDirectory scratch;
-  const SavedModel answering = small_model();
-  SavedModel language;
+  const Model answering = small_model();
+  Model language;
   for (const std::string& word : answering.vocabulary.words()) language.vocabulary.add(word == "it" ? " it" : word);
   make_network(language, decoder_of(small_config()), 9);
   save_model(model_path(scratch.path), language);
@@ -70,9 +70,9 @@ TEST_CASE("warm_start from a language model gives an answering model its embeddi
 
 TEST_CASE("warm_start copies the vectors of common words and positions, and all other parameters") {
   const ScratchDirectory scratch;
-  const SavedModel first = small_model();
+  const Model first = small_model();
   save_model(model_path(scratch.path), first);
-  const SavedModel untouched = another_model({"cat", "it", "The"}, 14), model = another_model({"cat", "it", "The"}, 14);
+  const Model untouched = another_model({"cat", "it", "The"}, 14), model = another_model({"cat", "it", "The"}, 14);
   const WarmStart start = warm_start(scratch.path, model);
   CHECK(start.words_known == 2);
   CHECK(start.step == 400);
@@ -93,7 +93,7 @@ TEST_CASE("warm_start copies the vectors of common words and positions, and all 
   }
   CHECK(row_of(first, "words.weight", 0) != row_of(untouched, "words.weight", 0));
 
-  const SavedModel shorter = another_model({"it"}, 3);
+  const Model shorter = another_model({"it"}, 3);
   CHECK(warm_start(model_path(scratch.path), shorter).words_known == 1);
   CHECK(row_of(shorter, "positions.weight", 2) == row_of(first, "positions.weight", 2));
 }
@@ -102,10 +102,10 @@ TEST_CASE("warm_start names lists of the architecture that differ in length") {
   const ScratchDirectory scratch;
   TransformerConfig config = small_config();
   config.block.attention.window = 4;
-  const SavedModel model = small_model(decoder_of(config));
+  const Model model = small_model(decoder_of(config));
   config.full_attention_layers = {1};
-  const SavedModel other = small_model(decoder_of(config));
-  const auto message_from = [&](const SavedModel& there, const SavedModel& here) {
+  const Model other = small_model(decoder_of(config));
+  const auto message_from = [&](const Model& there, const Model& here) {
     save_model(model_path(scratch.path), there);
     return message([&] { warm_start(scratch.path, here); }, model_path(scratch.path));
   };
@@ -117,7 +117,7 @@ TEST_CASE("warm_start names lists of the architecture that differ in length") {
 TEST_CASE("A warm start from another architecture names every difference, and changes nothing") {
   const ScratchDirectory scratch;
   save_model(model_path(scratch.path), small_model(Positions::learned, Tie::none, Bias::no, 2));
-  const SavedModel model = small_model(Positions::none, Tie::K_is_V, Bias::yes);
+  const Model model = small_model(Positions::none, Tie::K_is_V, Bias::yes);
   const std::vector<double> before = model.parameters["words.weight"].to_vector();
   CHECK(message([&] { warm_start(scratch.path, model); }) ==
         fmt::format("model.from: {}: has another architecture:\n"

@@ -6,7 +6,7 @@
 using namespace heed;
 
 TEST_CASE("causes_json names interventions and counts layers and heads from 0") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const Causes found = causes(model, sentences(), {question(model, "The dog was it")});
   const Json json = causes_json(found);
   CHECK(json["pointing"]["layer"] == found.pointing->layer);
@@ -20,7 +20,7 @@ TEST_CASE("causes_json names interventions and counts layers and heads from 0") 
 }
 
 TEST_CASE("causes_json writes null for unknown values") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   std::vector<Example> bare = sentences();
   for (Example& e : bare) e.antecedent = e.distractor = e.twin = -1, e.decider = "";
   const Causes found = causes(model, bare, {});

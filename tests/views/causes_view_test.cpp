@@ -7,7 +7,7 @@
 using namespace heed;
 
 TEST_CASE("causes_view fits the terminal, and shows the layer and head chosen") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const Causes found = causes(model, sentences(), {question(model, "The dog was it")});
   const std::string text = causes_view(found, {});
   CHECK(text.starts_with("step 400: 5 of 5 held-out sentences\n"));
@@ -28,7 +28,7 @@ TEST_CASE("causes_view fits the terminal, and shows the layer and head chosen") 
 }
 
 TEST_CASE("causes_view names measurements that the sentences do not allow") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   std::vector<Example> bare = sentences();
   for (Example& e : bare) e.antecedent = e.distractor = e.twin = -1, e.decider = "";
   const Causes found = causes(model, bare, {});
@@ -36,7 +36,7 @@ TEST_CASE("causes_view names measurements that the sentences do not allow") {
 }
 
 TEST_CASE("causes_view prints each row on two lines if the terminal is narrow") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const Causes found = causes(model, sentences(), {question(model, "The dog was it")});
   const std::string text = causes_view(found, at_width(40));
   check_width(text, 40);

@@ -12,7 +12,7 @@ TEST_CASE("steps_view gives every matrix with its shape, and the model's own wei
   const auto tie = GENERATE(Tie::none, Tie::K_is_V, Tie::Q_is_K);
   const auto bias = GENERATE(Bias::no, Bias::yes);
   const auto positions = GENERATE(Positions::learned, Positions::sinusoidal, Positions::none);
-  const SavedModel model = small_model(positions, tie, bias, 2);
+  const Model model = small_model(positions, tie, bias, 2);
   const Example example = question(model, "the dog was tired . was it ?");
   const std::string text = steps_view(model, example, choosing(2, 2));
   const std::string d_v = tie == Tie::K_is_V ? "3" : "5";
@@ -31,13 +31,13 @@ TEST_CASE("steps_view gives every matrix with its shape, and the model's own wei
   check_width(text, 80);
 
   // The printed row of "it" equals the weights of attend().
-  const Tensor weights = attend(*model.network, model.vocabulary, example).layers[1];
+  const Tensor weights = attend(model, example).layers[1];
   std::string row = "  it   ";
   for (int key = 0; key < 8; ++key) row += fmt::format("{:7.3f}", weights.at({1, 6, key}));
   CHECK(text.substr(text.find("weights = softmax")).find(row + "\n") != std::string::npos);
   // Eleven columns fit with two decimals.
   const Example longer = question(model, fmt::format("{}", fmt::join(english_sentence().tokens, " ")));
-  const Tensor first = attend(*model.network, model.vocabulary, longer).layers[0];
+  const Tensor first = attend(model, longer).layers[0];
   const std::string fitted = steps_view(model, longer, {});
   row = "  it     ";
   for (int key = 0; key < 11; ++key) row += fmt::format("{:6.2f}", first.at({0, 7, key}));
@@ -49,7 +49,7 @@ TEST_CASE("steps_view gives every matrix with its shape, and the model's own wei
 }
 
 TEST_CASE("steps_view shows the normalised and rotated queries and keys of a decoder") {
-  const SavedModel model = small_model(decoder_of(modern_config()));
+  const Model model = small_model(decoder_of(modern_config()));
   const Example example = question(model, "the dog was tired . was it ?");
   const std::string text = steps_view(model, example, choosing(1, 2));
   for (const char* line : {"X  (8, 8)  the words, normalised", "W_Q  (8, 4)  learned", "W_K  (8, 4)  learned",
@@ -64,7 +64,7 @@ TEST_CASE("steps_view shows the normalised and rotated queries and keys of a dec
 }
 
 TEST_CASE("steps_view refuses numbers that do not follow from each other") {
-  const SavedModel model = small_model(Positions::learned, Tie::none, Bias::yes, 2);
+  const Model model = small_model(Positions::learned, Tie::none, Bias::yes, 2);
   const Example example = question(model, "the dog was tired . was it ?");
   const auto message_with_doubled = [&](const std::string& what) {
     const Hook hook([&](const std::string& name, Tensor& value) {
@@ -88,7 +88,7 @@ TEST_CASE("steps_view refuses numbers that do not follow from each other") {
 }
 
 TEST_CASE("steps_view names the first value that is not finite, and prints no nan") {
-  SavedModel model = small_model();
+  Model model = small_model();
   const Tensor gain = model.parameters["encoder.0.attention_norm.gain"];
   Tensor(gain).copy_from(zeros(gain.shape()) + 3.4e38);
   const std::string told = message([&] { steps_view(model, question(model, "the dog was it"), {}); });
@@ -100,13 +100,13 @@ TEST_CASE("steps_view says which scores are infinite where the answer stays fini
   TransformerConfig config = small_config();
   config.block.attention.d_k = 1;
   config.block.attention.soft_cap = 10;
-  SavedModel model = small_model(answerer_of(config));
+  Model model = small_model(answerer_of(config));
   for (const char* name : {"encoder.0.attention.W_Q.weight", "encoder.0.attention.W_K.weight"}) {
     const Tensor weight = model.parameters[name];
     Tensor(weight).copy_from(1e30 * weight);
   }
   const Example example = question(model, "the dog was it");
-  CHECK(attend(*model.network, model.vocabulary, example).probability > 0);
+  CHECK(attend(model, example).probability > 0);
   const std::string text = steps_view(model, example, {});
   CHECK(
       text.find(

@@ -4,7 +4,7 @@
 using namespace heed;
 
 TEST_CASE("weights_view gives shapes, norms and signs") {
-  SavedModel model = small_model();
+  Model model = small_model();
   const auto set = [&](const std::string& name, const std::vector<double>& values) {
     Tensor parameter = model.parameters["encoder.0.attention." + name + ".weight"];
     parameter.copy_from(tensor(parameter.shape(), values));
@@ -35,7 +35,7 @@ TEST_CASE("weights_view gives shapes, norms and signs") {
 }
 
 TEST_CASE("weights_view fits the terminal") {
-  SavedModel model = small_model();
+  Model model = small_model();
   for (const auto& [name, parameter] : model.parameters) Tensor(parameter).copy_from(parameter.detach() * 1.2345e-7);
   for (const int width : {40, 59, 60, 80, 120}) check_width(weights_view(model, at_width(width)), width);
 }

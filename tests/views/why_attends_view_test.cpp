@@ -31,10 +31,10 @@ std::vector<double> sums_of_lists(const std::string& text) {
 }  // namespace
 
 TEST_CASE("Each list of inspect why adds up to the difference of the scores") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   Example example = question(model, "The animal didn't cross the street because it was too tired");
   example.antecedent = 1;
-  const Dump dump{model.step, {attend(*model.network, model.vocabulary, example)}};
+  const Dump dump{model.step, {attend(model, example)}};
   const View view{.terminal = {.width = 200}, .layer = 2, .head = 1};
   const std::vector<ScoreParts> all = why_attends(model, dump, dump.sentences, view);
   const std::vector<double> sums = sums_of_lists(why_attends_view(all, dump, view));
@@ -45,13 +45,12 @@ TEST_CASE("Each list of inspect why adds up to the difference of the scores") {
 
 TEST_CASE("inspect why prints the parts of a score, as text and JSON, for the pointing or chosen head") {
   const ScratchDirectory place;
-  const SavedModel model = small_model();
+  const Model model = small_model();
   Example first = question(model, "The animal didn't cross the street because it was too tired"), second = first;
   second.tokens.back() = "was";
   first.antecedent = 1;
   second.antecedent = 5;
-  const Dump dump{model.step,
-                  {attend(*model.network, model.vocabulary, first), attend(*model.network, model.vocabulary, second)}};
+  const Dump dump{model.step, {attend(model, first), attend(model, second)}};
   write_dump(place.path, dump);
   save_model(model_path(place.path), model);
   const auto inspected = [&](std::vector<std::string> arguments) {

@@ -72,7 +72,7 @@ class SettingsReader {
  private:
   // Takes what a pretrained model decides. Keys that are given must agree with it.
   void take_pretrained() {
-    const std::shared_ptr<const SavedModel> pretrained = find_pretrained(config_.from);
+    const std::shared_ptr<const Model> pretrained = find_pretrained(config_.from);
     if (!pretrained) return;
     Config taken = config_;
     use_pretrained(taken, pretrained);

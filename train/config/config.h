@@ -72,7 +72,7 @@ struct Config {
 
   /// Description of the pretrained model that the run continues, without its weights; null for models of heed's own. No key
   /// sets it: read_config() finds it where model.from says, a resumed run in its own model.
-  std::shared_ptr<const SavedModel> pretrained = nullptr;
+  std::shared_ptr<const Model> pretrained = nullptr;
 };
 
 /// Reads `path` (strict YAML, UTF-8), then the `--set` overrides ("model.heads=4"); later overrides win. fit_defaults()

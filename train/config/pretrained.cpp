@@ -13,18 +13,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-PretrainedConfig shape_of(const SavedModel& model) {
+PretrainedConfig shape_of(const Model& model) {
   return read_pretrained_config(model.pretrained_config, "model.from: its config.json");
 }
 
 }  // namespace
 
-std::shared_ptr<const SavedModel> find_pretrained(const fs::path& from) {
+std::shared_ptr<const Model> find_pretrained(const fs::path& from) {
   std::error_code unreadable;
   if (from.empty() || !fs::exists(from, unreadable)) return nullptr;
   const fs::path file = fs::is_directory(from) ? model_path(from) : from;
   if (!fs::exists(file, unreadable)) return nullptr;
-  auto model = std::make_shared<const SavedModel>(read_description(file));
+  auto model = std::make_shared<const Model>(read_description(file));
   if (model->pretrained_config.empty()) return nullptr;
   if (!model->tokenizer.pretrained()) {
     fail("model.from: {}: expected a tokenizer, with which the data is read; found no {}", from.string(),
@@ -33,7 +33,7 @@ std::shared_ptr<const SavedModel> find_pretrained(const fs::path& from) {
   return model;
 }
 
-void use_pretrained(Config& config, std::shared_ptr<const SavedModel> model) {
+void use_pretrained(Config& config, std::shared_ptr<const Model> model) {
   const PretrainedConfig shape = shape_of(*model);
   config.model = shape.transformer;
   config.model.block.attention = config.model.block.attention.complete();
@@ -70,9 +70,9 @@ std::vector<std::pair<std::string, std::string>> contradictions(
   return found;
 }
 
-void use_tokenizer(Config& config, SavedModel model) {
+void use_tokenizer(Config& config, Model model) {
   if (!model.pretrained_config.empty()) {
-    use_pretrained(config, std::make_shared<const SavedModel>(std::move(model)));
+    use_pretrained(config, std::make_shared<const Model>(std::move(model)));
   } else if (model.tokenizer.subwords()) {
     config.data.tokenizer = model.tokenizer;
   }
@@ -88,18 +88,17 @@ ModelConfig continued_config(const Config& config) {
       if (config.answer == Answer::word)
         refuse("model.answer candidate or candidate_or_none, got word", "one of these");
       shape.transformer.causal = false;  // the word that decides follows the pronoun
-      return CandidateChooserConfig{.transformer = shape.transformer,
-                                    .or_none = config.answer == Answer::candidate_or_none,
-                                    .numbered_sentences = false};
+      return candidate_chooser(shape.transformer, config.answer == Answer::candidate_or_none, false);
     case TaskKind::text:
       if (!shape.transformer.causal) refuse("a model that sees earlier tokens alone", "masked_text");
-      return LanguageModelConfig{.transformer = shape.transformer, .logits = shape.logits};
-    case TaskKind::masked_text:
+      return language_model(shape.transformer, shape.logits);
+    case TaskKind::masked_text: {
       if (shape.transformer.causal) refuse("a model that sees the whole text", "text");
-      return MaskedLanguageModelConfig{.transformer = shape.transformer,
-                                       .logits = shape.logits,
-                                       .activation = shape.head_activation,
-                                       .transform_bias = shape.head_bias};
+      ModelConfig masked = masked_language_model(shape.transformer, shape.logits);
+      masked.activation = shape.head_activation;
+      masked.transform_bias = shape.head_bias;
+      return masked;
+    }
     default:
       fail("model.from: {}: a pretrained model learns candidates, text or masked_text, not task {}", config.from,
            name_of(config.data.kind));

@@ -6,7 +6,7 @@
 using namespace heed;
 
 TEST_CASE("Baseline holds the mean outputs of heads and the weights between tokens with roles") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const HeldOut held_out(model, sentences(), any_number);
   const Baseline baseline(held_out);
   std::vector<double> at_query(10, 0.0), elsewhere(10, 0.0);
@@ -21,20 +21,20 @@ TEST_CASE("Baseline holds the mean outputs of heads and the weights between toke
         others += t != 2;
       }
     });
-    answer(*model.network, questions(*model.network, model.vocabulary, e));
+    model.run(batch_of(model, e));
   }
   for (std::size_t d = 0; d < 10; ++d) {
     CHECK(baseline.mean_output(1).at_query[d] == Approx(at_query[d] / 5).margin(1e-6));
     CHECK(baseline.mean_output(1).elsewhere[d] == Approx(elsewhere[d] / static_cast<double>(others)).margin(1e-6));
   }
-  const SentenceAttention read = attend(*model.network, model.vocabulary, sentences()[0]);
+  const SentenceAttention read = attend(model, sentences()[0]);
   CHECK(baseline.weight(0, {1, 0}, Role::query, {4, 5}) == Approx(read.layers[1].at({0, 2, 4})));
   CHECK(baseline.weight(0, {1, -1}, Role::decider, {0, 1}) ==
         Approx((read.layers[1].at({0, 4, 0}) + read.layers[1].at({1, 4, 0})) / 2));
 }
 
 TEST_CASE("span_of and Baseline treat a candidate of several words as a whole") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   std::vector<Example> examples = sentences();
   examples.resize(1);
   Example& e = examples[0];
@@ -45,7 +45,7 @@ TEST_CASE("span_of and Baseline treat a candidate of several words as a whole") 
   CHECK(span_of(e, Role::distractor) == Span{0, 2});
   CHECK(span_of(e, Role::query) == Span{e.query, e.query + 1});
   const HeldOut held_out(model, examples, any_number);
-  const SentenceAttention read = attend(*model.network, model.vocabulary, e);
+  const SentenceAttention read = attend(model, e);
   CHECK(Baseline(held_out).weight(0, {1, 0}, Role::query, {3, 5}) ==
         Approx(read.layers[1].at({0, 2, 3}) + read.layers[1].at({0, 2, 4})));
   e.chosen = -1;

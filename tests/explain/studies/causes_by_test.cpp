@@ -29,7 +29,7 @@ Causes with_loss(const Interval& lost, int sentences) {
 }  // namespace
 
 TEST_CASE("causes_by measures each kind of sentence as causes() measures it alone") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const std::vector<Example> all = of_two_kinds();
   const Causes whole = causes(model, all);
   const CausesBy found = causes_by(model, all, whole, "relation");
@@ -49,7 +49,7 @@ TEST_CASE("causes_by measures each kind of sentence as causes() measures it alon
 }
 
 TEST_CASE("causes_by splits by cue word, answer or query, and names the fields that exist") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const std::vector<Example> all = of_two_kinds();
   const Causes whole = causes(model, all);
   CHECK(causes_by(model, all, whole, "decider").groups.size() == 3);

@@ -12,7 +12,7 @@
 using namespace heed;
 
 TEST_CASE("causes has a row for each intervention, with the accuracy before it") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const Causes found = causes(model, sentences(), {question(model, "The dog was it")});
   CHECK((found.step == 400 && found.sentences == 5 && found.held_out == 5));
   CHECK(found.chance == 0.5);
@@ -52,7 +52,7 @@ TEST_CASE("causes has a row for each intervention, with the accuracy before it")
     change += difference / 5;
     squares += difference * difference / 5;
     const Example& e = held_out.sentences()[i];
-    weight += attend(*model.network, model.vocabulary, e).layers[1].at({0, e.query, e.antecedent}) / 5;
+    weight += attend(model, e).layers[1].at({0, e.query, e.antecedent}) / 5;
   }
   const Cause* row = found.find(Cause::What::edge, 1, 0, "antecedent");
   REQUIRE(row);
@@ -62,7 +62,7 @@ TEST_CASE("causes has a row for each intervention, with the accuracy before it")
 }
 
 TEST_CASE("causes leaves out studies that need annotations which the sentences lack, and says so") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   std::vector<Example> bare = sentences();
   for (Example& e : bare) e.antecedent = e.distractor = e.twin = -1, e.decider = "";
   const Causes found = causes(model, bare, {});
@@ -79,7 +79,7 @@ TEST_CASE("causes leaves out studies that need annotations which the sentences l
 }
 
 TEST_CASE("causes reports strictly increasing progress") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   double last = -1;
   int times = 0;
   const OnProgress progress = [&](const std::string& what, double share, double) {
@@ -108,7 +108,7 @@ TEST_CASE("causes also removes the edge to the antecedent in all heads of all la
   using What = Cause::What;
   const auto [what, in_each] = GENERATE(std::pair(What::edge_everywhere, &cut_in_each),
                                         std::pair(What::zero_weight_everywhere, &zero_weight_in_each));
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const Causes found = causes(model, sentences(), {});
   const HeldOut held_out(model, sentences(), any_number);
   const auto before = held_out.answers();
@@ -119,7 +119,7 @@ TEST_CASE("causes also removes the edge to the antecedent in all heads of all la
   for (std::size_t i = 0; i < 5; ++i) {
     change += (after[i].probability - before[i].probability) / 5;
     const Example& e = held_out.sentences()[i];
-    for (const Tensor& layer : attend(*model.network, model.vocabulary, e).layers) {
+    for (const Tensor& layer : attend(model, e).layers) {
       for (const int head : {0, 1}) weight += layer.at({head, e.query, e.antecedent}) / 20;
     }
   }
@@ -130,7 +130,7 @@ TEST_CASE("causes also removes the edge to the antecedent in all heads of all la
 }
 
 TEST_CASE("causes of a chosen head gives the same rows as causes of all heads") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const Causes all = causes(model, sentences(), {}, {.most = any_number});
   REQUIRE(all.pointing);
   const Heads chosen{1 - all.pointing->layer, 1};
@@ -154,7 +154,7 @@ TEST_CASE("causes of a chosen head gives the same rows as causes of all heads") 
 }
 
 TEST_CASE("causes keeps a single edge only in heads with enough weight on it") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   for (const auto& [name, value] : model.parameters) {  // makes attention sharp in some heads
     if (name.find("W_Q") == name.npos && name.find("W_K") == name.npos) continue;
     Tensor(value).copy_from((value.detach() * 5.0).detach());
@@ -172,7 +172,7 @@ TEST_CASE("causes keeps a single edge only in heads with enough weight on it") {
 }
 
 TEST_CASE("causes reports how much more accuracy a layer loses than its pointing head") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const Causes found = causes(model, sentences(), {});
   REQUIRE(found.pointing);
   const auto& [layer, head, weight, others, flips_more] = *found.pointing;

@@ -58,7 +58,7 @@ TEST_CASE("share_of_answers has an interval within 0 and 1") {
 }
 
 TEST_CASE("evaluate_text predicts each token once from those before it in its window") {
-  const SavedModel model = small_model(decoder_of(modern_config()));
+  const Model model = small_model(decoder_of(modern_config()));
   const std::string text = words(300);
   const TextEvaluation found = evaluate_text(model, text);
   CHECK((found.tokens == 300 && found.predictions == 299 && found.context == 12 && found.windows == 25));
@@ -69,8 +69,7 @@ TEST_CASE("evaluate_text predicts each token once from those before it in its wi
     std::vector<std::int32_t> before;
     for (std::size_t t = first; t <= i; ++t) before.push_back(model.vocabulary[tokens[t]]);
     const auto count = std::ssize(before);
-    const Tensor logits =
-        reshape(slice(token_logits(*model.network, Ids({1, count}, before)), 1, count - 1, count), {-1});
+    const Tensor logits = reshape(slice(model.logits({.tokens = Ids({1, count}, before)}), 1, count - 1, count), {-1});
     const int next = model.vocabulary[tokens[i + 1]];
     sum += (logsumexp(logits) - slice(logits, 0, next, next + 1)).item();
     right += argmax(logits, 0)[0] == next;
@@ -84,7 +83,7 @@ TEST_CASE("evaluate_text predicts each token once from those before it in its wi
 }
 
 TEST_CASE("evaluate_text names unknown tokens, and models and texts that it cannot evaluate") {
-  const SavedModel model = small_model(decoder_of(small_config()));
+  const Model model = small_model(decoder_of(small_config()));
   CHECK(
       message([&] { evaluate_text(model, "the cat was wide"); }) ==
       "the model knows 14 words, but not these of the text: 'cat', 'wide'. Models with data.tokens: bytes or subwords "
@@ -99,7 +98,7 @@ TEST_CASE("evaluate_text names unknown tokens, and models and texts that it cann
 }
 
 TEST_CASE("evaluate_answers counts right answers by relation, pairs and answers that a model cannot give") {
-  SavedModel model = small_model();
+  Model model = small_model();
   std::vector<Example> examples = sentences();
   for (std::size_t i = 0; i < examples.size(); ++i) examples[i].relation = i == 1 ? "other" : "pair";
   const HeldOut asked(model, examples, any_number);

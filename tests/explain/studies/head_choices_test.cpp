@@ -14,14 +14,14 @@ namespace {
 
 // A model of 2 layers with 3 heads, and sentences of 8 shuffled words with a query and two candidates.
 struct Asked {
-  SavedModel model{};
+  Model model{};
   std::vector<Example> examples{};
 
   explicit Asked(std::uint64_t seed = 4) {
     model.vocabulary = Vocabulary({"a", "b", "c", "d", "e", "f", "g", "h"});
-    WordAnswererConfig config{.transformer = bert(2, 3, 24)};
+    ModelConfig config = word_answerer(bert(2, 3, 24));
     config.transformer.vocabulary = model.vocabulary.size(), config.transformer.max_length = 8;
-    model.network = WordAnswerer(Scope(model.parameters, seed), config);
+    model.build(Scope(model.parameters, seed), config);
     Random random(7);
     for (int i = 0; i < 40; ++i) {
       Example e{.tokens = model.vocabulary.words(), .query = 5};
@@ -35,7 +35,7 @@ struct Asked {
 
   // Returns whether the correct candidate has the larger weight.
   bool points(const Example& e, int layer, int head, Direction direction) const {
-    const Tensor weights = attend(*model.network, model.vocabulary, e).layers[static_cast<std::size_t>(layer)];
+    const Tensor weights = attend(model, e).layers[static_cast<std::size_t>(layer)];
     const auto weight = [&](int i, int j) { return weights.at({head, i, j}); };
     const bool to = direction == Direction::to_candidate;
     const double first = to ? weight(5, 0) + weight(5, 1) : (weight(0, 5) + weight(1, 5)) / 2;
@@ -96,8 +96,8 @@ TEST_CASE("head_choices gives the accuracy after the best head's edge is cut") {
       Tensor(value).copy_from((value.detach() * 30.0).detach());
     }
     const auto predicted = [&](const Example& e, const std::vector<Intervention>& while_holding) {
-      const Questions asking = questions(*asked.model.network, asked.model.vocabulary, e);
-      return static_cast<int>(argmax(answer(*asked.model.network, asking, while_holding).logits).at({0}));
+      const Batch asking = batch_of(asked.model, e);
+      return static_cast<int>(argmax(logits_under(while_holding, asked.model, asking)).at({0}));
     };
     for (Example& e : asked.examples) {  // makes the answer of the unchanged model correct
       const auto word = std::ranges::find(e.tokens, asked.model.vocabulary.word(predicted(e, {}))) - e.tokens.begin();
@@ -112,8 +112,7 @@ TEST_CASE("head_choices gives the accuracy after the best head's edge is cut") {
     for (const Example& e : asked.examples) {
       const Span meant = e.candidates[0];
       const Edge edge = to ? Edge{e.query, meant} : Edge{meant.end - 1, {e.query, e.query + 1}};
-      after += predicted(e, {cut({found.best.layer, found.best.head}, edge)}) ==
-               right_answer(*asked.model.network, asked.model.vocabulary, e);
+      after += predicted(e, {cut({found.best.layer, found.best.head}, edge)}) == right_answer(asked.model, e);
     }
     REQUIRE(found.answers);
     CHECK(found.answers->before.share == 1);

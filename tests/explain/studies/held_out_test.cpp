@@ -7,7 +7,7 @@
 using namespace heed;
 
 TEST_CASE("HeldOut puts counterparts side by side, and does not separate pairs") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const HeldOut held_out(model, sentences(), any_number);
   REQUIRE(held_out.sentences().size() == 5);
   for (std::size_t i = 0; i < 4; ++i) CHECK(held_out.sentences()[i].twin == static_cast<int>(i ^ 1));
@@ -20,7 +20,7 @@ TEST_CASE("HeldOut puts counterparts side by side, and does not separate pairs")
 }
 
 TEST_CASE("HeldOut::answers throws for values that are not finite, and names the first") {
-  SavedModel model = small_model();
+  Model model = small_model();
   const Tensor gain = model.parameters["encoder.1.attention_norm.gain"];
   Tensor(gain).copy_from(zeros(gain.shape()) + 3.4e38);
   const HeldOut held_out(model, sentences(), any_number);
@@ -32,7 +32,7 @@ TEST_CASE("HeldOut::answers throws for values that are not finite, and names the
 TEST_CASE("HeldOut answers under many interventions as under each, to the bit, for any number of threads") {
   TransformerConfig config = small_config();
   config.layers = 3;
-  const SavedModel model = small_model(answerer_of(config));
+  const Model model = small_model(answerer_of(config));
   const HeldOut held_out(model, sentences(), any_number);
   std::vector<InterventionOf> interventions;
   for (int layer = -1; layer < 3; ++layer) {
@@ -60,7 +60,7 @@ TEST_CASE("HeldOut answers under many interventions as under each, to the bit, f
 }
 
 TEST_CASE("HeldOut passes an error of an intervention on from any thread") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const HeldOut held_out(model, sentences(), any_number);
   const std::vector<InterventionOf> some{[](auto) { return ablate({0, 0}); }, [](auto) { return ablate({0, 7}); }};
   CHECK(message([&] { held_out.answers(some); }) ==

@@ -31,7 +31,7 @@ inline std::vector<Example> sentences() {
 constexpr std::size_t any_number = 100;
 
 // Returns the answers after `edit` has changed the weights of a layer.
-inline std::vector<HeldOut::Answer> by_hand(const HeldOut& held_out, const SavedModel& model, int layer,
+inline std::vector<HeldOut::Answer> by_hand(const HeldOut& held_out, const Model& model, int layer,
                                             const std::function<void(std::vector<double>&, std::int64_t T)>& edit) {
   const Hook hook([&](const std::string& name, Tensor& value) {
     if (name != hook_name(model.transformer(), layer, "weights")) return;

@@ -42,7 +42,7 @@ TEST_CASE("head_scores measures attention to the previous token and induction") 
 TEST_CASE("repeated_scores measures tokens of a second copy of random sequences, with an interval") {
   for (const ModelConfig& config : {ModelConfig(decoder_of(modern_config())), ModelConfig(answerer_of(small_config())),
                                     ModelConfig(chooser_of(small_config()))}) {
-    const SavedModel model = small_model(config);
+    const Model model = small_model(config);
     const RepeatedScores found = repeated_scores(model);
     CHECK((found.sequences == 20 && found.length == 6));  // 12 positions
     REQUIRE((found.heads.size() == 2 && found.heads[1].size() == 2));
@@ -58,7 +58,7 @@ TEST_CASE("repeated_scores measures tokens of a second copy of random sequences,
   }
   TransformerConfig shortest = small_config();
   shortest.max_length = 7;
-  const SavedModel model = small_model(decoder_of(shortest));
+  const Model model = small_model(decoder_of(shortest));
   CHECK(message([&] { repeated_scores(model); }) ==
         "induction needs a model that reads 4 different tokens twice; this one knows 14 and reads 7 at once");
 }

@@ -14,8 +14,8 @@ namespace {
 
 const std::vector<std::string> known{"cup", "hid", "jam", "it", "big", "tiny", "was", "tea", ".", "the"};
 
-SavedModel choosing_model(bool or_none = false, Unknown unknown = Unknown::token) {
-  SavedModel model;
+Model choosing_model(bool or_none = false, Unknown unknown = Unknown::token) {
+  Model model;
   if (unknown == Unknown::token) model.vocabulary.let_stand_for_unknown("<unk>");
   for (const std::string& word : known) model.vocabulary.add(word);
   make_network(model, chooser_of({.max_length = 8, .block = {.attention = {.d_model = 8, .heads = 2}}}, or_none));
@@ -30,22 +30,22 @@ Example asked(const std::string& word, int chosen, const std::string& last = "."
   return example;
 }
 
-Baselines baselines_of(const std::vector<Example>& training, const SavedModel& model) {
+Baselines baselines_of(const std::vector<Example>& training, const Model& model) {
   Baselines result{.bag = BagOfWords(training, model.vocabulary), .training = {}};
   for (const Example& example : training) result.training.insert(sentence_number(example));
   return result;
 }
 
 // Returns the model's choice for each sentence, asked one at a time.
-int chosen_by(const SavedModel& model, const Example& example) {
-  const std::string said = attend(*model.network, model.vocabulary, example).predicted;
+int chosen_by(const Model& model, const Example& example) {
+  const std::string said = attend(model, example).predicted;
   return said == "(none)" ? -1 : said == "jam";
 }
 
 }  // namespace
 
 TEST_CASE("report counts correct answers and correct pairs, for the model and for the baselines") {
-  const SavedModel model = choosing_model();
+  const Model model = choosing_model();
   const Baselines baselines = baselines_of({asked("big", 0, "tea"), asked("tiny", 1, "tea")}, model);
   std::vector<Example> set;
   for (const std::string& word : known) {
@@ -85,7 +85,7 @@ TEST_CASE("report counts correct answers and correct pairs, for the model and fo
 }
 
 TEST_CASE("report leaves out and counts sentences of the training set") {
-  const SavedModel model = choosing_model();
+  const Model model = choosing_model();
   const Baselines baselines = baselines_of({asked("big", 0), asked("tiny", 1)}, model);
   const Report c =
       report(model, baselines, "leaky", {asked("big", 1), asked("tea", 0), asked("tiny", 1), asked("jam", 1)});
@@ -97,7 +97,7 @@ TEST_CASE("report leaves out and counts sentences of the training set") {
 }
 
 TEST_CASE("report leaves out and counts sentences longer than the model's positions") {
-  const SavedModel model = choosing_model();
+  const Model model = choosing_model();
   std::vector<Example> set{asked("big", 0), asked("tea", 1), asked("tiny", 1)};
   set[0].tokens.push_back("tea");
   set[0].twin = 2;
@@ -109,7 +109,7 @@ TEST_CASE("report leaves out and counts sentences longer than the model's positi
 }
 
 TEST_CASE("The controls of a report hide the words of the candidates, or those before the query") {
-  const SavedModel model = choosing_model();
+  const Model model = choosing_model();
   std::vector<Example> set, hidden, after;
   for (const std::string& word : known) {
     set.push_back(asked(word, 0));
@@ -124,13 +124,13 @@ TEST_CASE("The controls of a report hide the words of the candidates, or those b
   CHECK(c.without_candidates->share == report(model, baselines, "hidden", hidden).model.share);
   CHECK(c.after_query->share == report(model, baselines, "after", after).model.share);
 
-  const SavedModel of_known = choosing_model(false, Unknown::error);
+  const Model of_known = choosing_model(false, Unknown::error);
   const Report without = report(of_known, baselines_of({asked("was", 0, "tea")}, of_known), "set", set);
   CHECK_FALSE(without.without_candidates.has_value());
 }
 
 TEST_CASE("report computes F1 per group over its candidates, as GAP does") {
-  const SavedModel model = choosing_model(true);
+  const Model model = choosing_model(true);
   std::vector<Example> set;
   int tp = 0, fp = 0, fn = 0;
   for (const std::string& word : known) {
@@ -155,13 +155,13 @@ TEST_CASE("report computes F1 per group over its candidates, as GAP does") {
 }
 
 TEST_CASE("report measures the mean weight of its head on the correct candidate") {
-  const SavedModel model = choosing_model();
+  const Model model = choosing_model();
   const std::vector<Example> set{asked("big", 0), asked("tea", 1), asked("tiny", 1), asked("jam", 0)};
   const Report c = report(model, baselines_of({asked("was", 0)}, model), "set", set);
   // The mean weight of that head, from the attention to each sentence.
   double meant = 0;
   for (const Example& e : set) {
-    const Tensor weights = attend(*model.network, model.vocabulary, e).layers.at(static_cast<std::size_t>(c.layer));
+    const Tensor weights = attend(model, e).layers.at(static_cast<std::size_t>(c.layer));
     const Span span = e.candidates[static_cast<std::size_t>(e.chosen)];
     for (int token = span.begin; token < span.end; ++token) meant += weights.at({c.head, e.query, token}) / 4;
   }
@@ -171,7 +171,7 @@ TEST_CASE("report measures the mean weight of its head on the correct candidate"
 }
 
 TEST_CASE("report rejects a model that answers with words") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const Baselines baselines = baselines_of({asked("was", 0)}, choosing_model());
   CHECK(message([&] { report(model, baselines, "set", {asked("big", 0)}); }) ==
         "a report needs a model that chooses among candidates (model.answer: candidate); this one answers with a "

@@ -28,7 +28,7 @@ struct Compared {
   }
 };
 
-double golden_difference(const SavedModel& model, const SafeTensors& golden, bool has_counterpart) {
+double golden_difference(const Model& model, const SafeTensors& golden, bool has_counterpart) {
   const Example text = golden_text(golden["ids"], golden["query"]);
   std::optional<Example> counterpart;
   if (has_counterpart) counterpart = golden_text(golden["counterpart"], golden["query"]);
@@ -74,7 +74,7 @@ TEST_CASE("sentence_causes gives the effects that transformers computes with hoo
 }
 
 TEST_CASE("sentence_causes of one head equals its result among all heads, and progress is reported") {
-  const SavedModel model = load_model("tests/golden/hugging_face/llama");
+  const Model model = load_model("tests/golden/hugging_face/llama");
   Example text;
   text.tokens = {"<5>", "<17>", "<3>", "<42>"};
   text.query = 3;
@@ -91,7 +91,7 @@ TEST_CASE("sentence_causes of one head equals its result among all heads, and pr
 }
 
 TEST_CASE("sentence_causes accepts a model that chooses among candidates") {
-  const SavedModel model = small_model(chooser_of(small_config()));
+  const Model model = small_model(chooser_of(small_config()));
   Example text = sentences()[0];
   text.candidates = {{0, 1}, {1, 2}};
   text.sentences = std::vector<int>(text.tokens.size());
@@ -101,8 +101,8 @@ TEST_CASE("sentence_causes accepts a model that chooses among candidates") {
 }
 
 TEST_CASE("sentence_causes rejects a model without a head and counterparts that do not match") {
-  const SavedModel bare = load_model("tests/golden/hugging_face/bert_bare");
-  const SavedModel model = load_model("tests/golden/hugging_face/bert");
+  const Model bare = load_model("tests/golden/hugging_face/bert_bare");
+  const Model model = load_model("tests/golden/hugging_face/bert");
   Example text;
   text.tokens = {"<5>", "<17>", "<3>", "<42>"};
   text.query = 1;

@@ -146,10 +146,10 @@ TEST_CASE("text_task reports a text truncated during the read, or reads it compl
 namespace {
 
 // Returns each window as its tokens, with the tokens to predict below it; "_" where none is.
-std::vector<std::string> shown_windows(const Windows& windows, const Vocabulary& vocabulary) {
+std::vector<std::string> shown_windows(const Batch& windows, const Vocabulary& vocabulary) {
   std::vector<std::string> lines;
   const std::int64_t T = windows.tokens.shape()[1];
-  for (const Ids* ids : {&windows.tokens, &windows.next}) {
+  for (const Ids* ids : {&windows.tokens, &windows.targets}) {
     for (std::int64_t i = 0; i < ids->numel(); ++i) {
       std::string& line = i % T == 0 ? lines.emplace_back() : lines.back();
       line += (i % T == 0 ? "" : " ") + ((*ids)[i] < 0 ? "_" : vocabulary.word((*ids)[i]));
@@ -185,12 +185,12 @@ TEST_CASE("Special tokens of a pretrained tokenizer are in every window and are 
   CHECK((masked.corpus->mask == 4 && masked.corpus->replacements == 61));
   int hidden = 0, replaced = 0;
   for (int step = 0; step < 200; ++step) {
-    const Windows windows = training_windows(*masked.corpus, 4, step, Random(1));
-    for (std::int64_t i = 0; i < windows.next.numel(); ++i) {
+    const Batch windows = training_windows(*masked.corpus, 4, step, Random(1));
+    for (std::int64_t i = 0; i < windows.targets.numel(); ++i) {
       const bool is_special = i % 6 == 0 || i % 6 == 5;
-      if (is_special) CHECK((windows.next[i] < 0 && windows.tokens[i] == (i % 6 == 0 ? 2 : 3)));
-      hidden += windows.next[i] >= 0;
-      replaced += windows.next[i] >= 0 && windows.tokens[i] >= 19;  // words missing from the text
+      if (is_special) CHECK((windows.targets[i] < 0 && windows.tokens[i] == (i % 6 == 0 ? 2 : 3)));
+      hidden += windows.targets[i] >= 0;
+      replaced += windows.targets[i] >= 0 && windows.tokens[i] >= 19;  // words missing from the text
     }
   }
   CHECK((hidden > 400 && hidden < 560));  // 15 % of 3200

@@ -13,7 +13,7 @@ using namespace heed;
 namespace {
 
 // The largest difference of the parameters that both models have.
-double parameter_difference(const SavedModel& one, const SavedModel& other) {
+double parameter_difference(const Model& one, const Model& other) {
   REQUIRE(one.parameters.size() == other.parameters.size());
   double largest = 0;
   for (const auto& [name, value] : one.parameters) {
@@ -30,13 +30,13 @@ std::string bytes_of(const std::string& file, const StoredTensor& tensor) {
 }
 
 // Small models with the architectures of GPT-2 and LLaMA.
-LanguageModelConfig small_gpt2() {
-  LanguageModelConfig config{.transformer = gpt2(2, 2, 8)};
+ModelConfig small_gpt2() {
+  ModelConfig config = language_model(gpt2(2, 2, 8));
   config.transformer.max_length = 12;
   return config;
 }
-LanguageModelConfig small_llama() {
-  LanguageModelConfig config{.transformer = llama(2, 2, 1, 8, 12), .logits = {.tied = false}};
+ModelConfig small_llama() {
+  ModelConfig config = language_model(llama(2, 2, 1, 8, 12), {.tied = false});
   config.transformer.max_length = 12;
   config.transformer.block.attention.d_k = config.transformer.block.attention.d_v = 6;
   return config;
@@ -54,7 +54,7 @@ TEST_CASE("The export of a pretrained model keeps names, types and bits of its t
     if (entry.path().filename() == "gemma3_images") continue;  // only its text model is exported
     CAPTURE(entry.path().string());
     const Scratch scratch;
-    const SavedModel model = load_model(entry.path());
+    const Model model = load_model(entry.path());
     export_hugging_face(model, scratch / "out");
     CHECK(read_file(scratch / "out" / "config.json") == read_file(entry.path() / "config.json"));
     CHECK(parameter_difference(model, load_model(scratch / "out")) == 0);
@@ -77,7 +77,7 @@ TEST_CASE("The export of a pretrained model keeps names, types and bits of its t
 
 TEST_CASE("The export of Gemma 3 with an image encoder contains only the text model") {
   const Scratch scratch;
-  const SavedModel model = load_model(golden_models / "gemma3_images");
+  const Model model = load_model(golden_models / "gemma3_images");
   export_hugging_face(model, scratch / "out");
   const Json config = parse_json(read_file(scratch / "out" / "config.json"));
   CHECK((config.at("model_type") == "gemma3_text" && config.at("architectures")[0] == "Gemma3ForCausalLM"));
@@ -107,7 +107,7 @@ TEST_CASE("The export rejects OPT-350M without logits, which lacks a layer of OP
 
 TEST_CASE("The export of a model with two heads keeps the one that predicts tokens") {
   const Scratch scratch;
-  SavedModel model = load_model(golden_models / "gpt2");
+  Model model = load_model(golden_models / "gpt2");
   Json config = parse_json(model.pretrained_config);
   config["architectures"] = {"GPT2DoubleHeadsModel"};
   model.pretrained_config = config.dump();
@@ -125,7 +125,7 @@ TEST_CASE("The export gives back the files beside config.json, also after the mo
   write_file(copy.path() / "tokenizer.json", tokenizer_json(false));
   for (const auto& [name, text] : files) write_file(copy.path() / name, text);
   const Scratch scratch;
-  const SavedModel model = load_model(copy.path());
+  const Model model = load_model(copy.path());
   CHECK(model.kept_files == files);
   save_model(scratch / "saved", model);
   export_hugging_face(model, scratch / "opened");
@@ -138,7 +138,7 @@ TEST_CASE("The export gives back the files beside config.json, also after the mo
     CHECK(read_file(scratch / "run" / name) == text);
   }
 
-  SavedModel other = model;
+  Model other = model;
   other.end_tokens = {5};
   export_hugging_face(other, scratch / "other");
   CHECK(parse_json(read_file(scratch / "other/generation_config.json")) ==
@@ -156,7 +156,7 @@ TEST_CASE(
   for (const std::string& text : {std::string("{"), std::string("[1]"), std::string("{\"a\": \"\xff\"}"), large}) {
     CAPTURE(text.substr(0, 20));
     write_file(copy.path() / "tokenizer_config.json", text);
-    const SavedModel model = load_model(copy.path());
+    const Model model = load_model(copy.path());
     export_hugging_face(model, scratch / "out");
     CHECK(read_file(scratch / "out/tokenizer_config.json") == written);
     save_model(scratch / "saved", model);
@@ -173,11 +173,11 @@ TEST_CASE(
 
 TEST_CASE("The export of a model that chooses among candidates keeps the words asked about") {
   const Scratch scratch;
-  SavedModel model = load_model("tests/golden/exports/candidates_of_bert");
+  Model model = load_model("tests/golden/exports/candidates_of_bert");
   CHECK(model.queries.empty());
   model.queries = {"it", "她"};
   export_hugging_face(model, scratch / "out");
-  SavedModel back = load_model(scratch / "out");
+  Model back = load_model(scratch / "out");
   CHECK(back.queries == model.queries);
   back.queries = {"he"};
   export_hugging_face(back, scratch / "other");
@@ -186,7 +186,7 @@ TEST_CASE("The export of a model that chooses among candidates keeps the words a
   export_hugging_face(back, scratch / "none");
   CHECK_FALSE(parse_json(read_file(scratch / "none/config.json")).contains("heed_query_words"));
 
-  SavedModel decoder = load_model(golden_models / "gpt2");
+  Model decoder = load_model(golden_models / "gpt2");
   decoder.queries = {"it"};
   export_hugging_face(decoder, scratch / "decoder");
   CHECK(read_file(scratch / "decoder/config.json") == read_file(golden_models / "gpt2/config.json"));
@@ -211,7 +211,7 @@ TEST_CASE("The written tokenizer_config.json names the token that ends the model
   write_file(copy.path() / "tokenizer.json", tokenizer);
   const auto named = [&](std::vector<std::int32_t> end_tokens) {
     const Scratch scratch;
-    SavedModel model = load_model(copy.path());
+    Model model = load_model(copy.path());
     model.end_tokens = std::move(end_tokens);
     export_hugging_face(model, scratch / "out");
     return parse_json(read_file(scratch / "out/tokenizer_config.json")).value("eos_token", "none");
@@ -224,67 +224,67 @@ TEST_CASE("The written tokenizer_config.json names the token that ends the model
 
 TEST_CASE("A pretrained model saved in heed's format can still be exported") {
   const Scratch scratch;
-  const SavedModel model = load_model(golden_models / "phi3");
+  const Model model = load_model(golden_models / "phi3");
   save_model(scratch / "saved", model);
-  const SavedModel saved = load_model(scratch / "saved");
+  const Model saved = load_model(scratch / "saved");
   export_hugging_face(saved, scratch / "out");
   CHECK(parameter_difference(model, load_model(scratch / "out")) == 0);
 }
 
 TEST_CASE("heed's language models are exported as GPT-2 or LLaMA and read back with equal logits") {
-  LanguageModelConfig scaled = small_llama();
+  ModelConfig scaled = small_llama();
   scaled.transformer.rotary = {.base = 500, .scaling = RotaryScaling::llama3, .factor = 4, .original_length = 64};
   scaled.logits.tied = true;
-  LanguageModelConfig linear = small_llama();
+  ModelConfig linear = small_llama();
   linear.transformer.rotary = {.scaling = RotaryScaling::linear, .factor = 2};
-  LanguageModelConfig divided = small_gpt2();
+  ModelConfig divided = small_gpt2();
   divided.transformer.divide_scores_by_layer = true;
-  LanguageModelConfig squared = small_llama(), quick = small_gpt2();
+  ModelConfig squared = small_llama(), quick = small_gpt2();
   squared.transformer.block.mlp.activation = Activation::reglu2;
   quick.transformer.block.mlp.activation = Activation::quick_gelu;
-  for (const LanguageModelConfig& config : {small_gpt2(), small_llama(), scaled, linear, divided, squared, quick}) {
+  for (const ModelConfig& config : {small_gpt2(), small_llama(), scaled, linear, divided, squared, quick}) {
     const Scratch scratch;
-    const SavedModel model = small_model(config);
+    const Model model = small_model(config);
     export_hugging_face(model, scratch / "out");
-    const SavedModel back = load_model(scratch / "out");
+    const Model back = load_model(scratch / "out");
     CHECK(parameter_difference(model, back) == 0);
     const Ids ids({1, 5}, {1, 3, 0, 7, 7});
-    CHECK(token_logits(*model.network, ids).to_vector() == token_logits(*back.network, ids).to_vector());
+    CHECK(model.logits({.tokens = ids}).to_vector() == back.logits({.tokens = ids}).to_vector());
   }
 }
 
 TEST_CASE("heed exports masked models as BERT, sliding windows as Mistral, normalised heads as Qwen3") {
   const auto exported = [](const ModelConfig& config) {
     const Scratch scratch;
-    const SavedModel model = small_model(config);
+    const Model model = small_model(config);
     export_hugging_face(model, scratch / "out");
-    const SavedModel back = load_model(scratch / "out");
+    const Model back = load_model(scratch / "out");
     const Ids ids({1, 5}, {1, 3, 0, 7, 7});
-    const Tensor difference = token_logits(*model.network, ids) - token_logits(*back.network, ids);
+    const Tensor difference = model.logits({.tokens = ids}) - back.logits({.tokens = ids});
     CHECK(max(abs(difference)).item() < 1e-6);
     return parse_json(read_file(scratch / "out/config.json")).at("architectures")[0].get<std::string>();
   };
-  MaskedLanguageModelConfig masked{.transformer = bert(2, 2, 8)}, bare = masked, squared = masked;
+  ModelConfig masked = masked_language_model(bert(2, 2, 8)), bare = masked, squared = masked;
   masked.transformer.max_length = bare.transformer.max_length = squared.transformer.max_length = 12;
   bare.transformer.segments = 0;
   bare.transformer.block.attention.bias = bare.transformer.block.attention.output_bias = Bias::no;
   bare.transformer.block.mlp.bias = Bias::no;
   bare.logits.tied = false;
   squared.transformer.block.mlp.activation = squared.activation = Activation::relu2;
-  for (const MaskedLanguageModelConfig& config : {masked, bare, squared}) {
+  for (const ModelConfig& config : {masked, bare, squared}) {
     CHECK(exported(config) == "BertForMaskedLM");
   }
-  LanguageModelConfig normalised = small_llama();
+  ModelConfig normalised = small_llama();
   normalised.transformer.block.attention.query_key_norm = QueryKeyNorm::heads;
   normalised.transformer.block.attention.query_key.epsilon = normalised.transformer.block.norm.epsilon;
   CHECK(exported(normalised) == "Qwen3ForCausalLM");
   normalised.transformer.block.attention.output_bias = Bias::yes;
   CHECK(exported(normalised) == "Qwen3ForCausalLM");
 
-  LanguageModelConfig sliding = small_llama();
+  ModelConfig sliding = small_llama();
   sliding.transformer.block.attention.window = 2;
   CHECK(exported(sliding) == "MistralForCausalLM");
-  LanguageModelConfig no_mlp = small_llama();
+  ModelConfig no_mlp = small_llama();
   no_mlp.transformer.block.mlp = {};
   CHECK(export_refused(no_mlp) ==
         "export: the model lacks an MLP (model.mlp: 0), which each family of transformers has");
@@ -313,7 +313,7 @@ TEST_CASE("The export rejects a model that transformers lacks, and names the dif
   CHECK(export_refused(answerer_of(small_config())) ==
         "export: transformers has no class for this model; of heed's own models it has classes for language models and "
         "masked language models");
-  LanguageModelConfig other = small_gpt2();
+  ModelConfig other = small_gpt2();
   other.transformer.block.parallel = true;
   other.transformer.block.attention.soft_cap = 5;
   CHECK(export_refused(other) ==
@@ -326,7 +326,7 @@ TEST_CASE("Exported models have the states and logits that transformers computes
   for (const auto& entry : std::filesystem::directory_iterator("tests/golden/exports")) {
     const std::string name = entry.path().filename().string();
     CAPTURE(name);
-    SavedModel model = load_model(entry.path());
+    Model model = load_model(entry.path());
     for (const GoldenDifference& row : golden_differences(in_float64(model), entry.path() / "golden.safetensors")) {
       CAPTURE(row.what);
       CHECK(row.relative() < 1e-9);
@@ -344,35 +344,36 @@ TEST_CASE("Exported models have the states and logits that transformers computes
 TEST_CASE("The candidates' logits can be computed from the exported states and matrix") {
   const std::filesystem::path directory = "tests/golden/exports/candidates_of_bert";
   const SafeTensors golden = read_safetensors(directory / "golden.safetensors");
-  const SavedModel model = in_float64(load_model(directory));
+  const Model model = in_float64(load_model(directory));
   const auto ids_of = [](const Tensor& values, const Shape& shape) {
     std::vector<std::int32_t> ids;
     for (const double value : values.to_vector()) ids.push_back(static_cast<std::int32_t>(value));
     return Ids(shape, std::move(ids));
   };
   const int T = static_cast<int>(golden["ids"].numel());
-  const Questions asked{.texts = {.tokens = ids_of(golden["ids"], {1, T}), .lengths = {T}},
-                        .query = ids_of(golden["query"], {1}),
-                        .candidates = ids_of(golden["candidates"], {1, 2, 2})};
-  const Tensor logits = reshape(answer(*model.network, asked).logits, {2});
+  const Batch asked{.tokens = ids_of(golden["ids"], {1, T}),
+                    .lengths = {T},
+                    .query = ids_of(golden["query"], {1}),
+                    .candidates = ids_of(golden["candidates"], {1, 2, 2})};
+  const Tensor logits = reshape(model.logits(asked), {2});
   CHECK(max(abs(logits - golden["candidate_logits"])).item() < 1e-12);
   CHECK(max(abs(logits)).item() > 1e-3);
 }
 
 TEST_CASE("The export adds missing biases of GPT-2 and LLaMA as 0") {
-  LanguageModelConfig without = small_gpt2(), with_output = small_llama(), with_queries = small_llama();
+  ModelConfig without = small_gpt2(), with_output = small_llama(), with_queries = small_llama();
   without.transformer.block.attention.bias = without.transformer.block.attention.output_bias = Bias::no;
   without.transformer.block.mlp.bias = Bias::no;
   with_output.transformer.block.attention.output_bias = Bias::yes;
   with_queries.transformer.block.attention.bias = Bias::yes;
-  for (const LanguageModelConfig& config : {without, with_output, with_queries}) {
+  for (const ModelConfig& config : {without, with_output, with_queries}) {
     const Scratch scratch;
-    const SavedModel model = small_model(config);
+    const Model model = small_model(config);
     export_hugging_face(model, scratch / "out");
-    const SavedModel back = load_model(scratch / "out");
+    const Model back = load_model(scratch / "out");
     CHECK(back.parameters.size() > model.parameters.size());
     const Ids ids({1, 5}, {1, 3, 0, 7, 7});
-    const Tensor difference = token_logits(*model.network, ids) - token_logits(*back.network, ids);
+    const Tensor difference = model.logits({.tokens = ids}) - back.logits({.tokens = ids});
     CHECK(max(abs(difference)).item() < 1e-6);
   }
 }

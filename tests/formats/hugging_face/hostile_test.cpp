@@ -322,12 +322,10 @@ TEST_CASE("Added tokens may lack embeddings, other tokens may not") {
   added["id"] = 61, added["content"] = "[NEW]";
   tokenizer["added_tokens"].push_back(added);
   write_file(copy.path() / "tokenizer.json", tokenizer.dump());
-  const SavedModel model = load_model(copy.path());
+  const Model model = load_model(copy.path());
   CHECK(model.vocabulary.size() == 61);
   const Example asked = question(model, "the [NEW] saw a [MASK]");
-  CHECK(message([&] {
-          questions(*model.network, model.vocabulary, asked);
-        }).starts_with("not among the 61 words that the model knows: '[NEW]'"));
+  CHECK(message([&] { batch_of(model, asked); }).starts_with("not among the 61 words that the model knows: '[NEW]'"));
   tokenizer["model"]["vocab"]["last"] = 62;
   write_file(copy.path() / "tokenizer.json", tokenizer.dump());
   CHECK(copy.refused() == "DIR/tokenizer.json: it has ids up to 62, but the model has embeddings for 61 tokens");

@@ -27,10 +27,10 @@ TEST_CASE("In all-MiniLM-L6-v2 'it' attends to the animal, and less so when the 
     SUCCEED();
     return;
   }
-  const SavedModel model = load_model(directory);
+  const Model model = load_model(directory);
   const auto read = [&](const std::string& last) {
     const Example asked = question(model, "The animal didn't cross the street because it was too " + last, "it");
-    return attend(*model.network, model.vocabulary, asked);
+    return attend(model, asked);
   };
   const SentenceAttention tired = read("tired"), wide = read("wide");
   CHECK(tired.tokens == std::vector<std::string>{"[CLS]", "the", "animal", "didn", "'", "t", "cross", "the", "street",

@@ -99,7 +99,7 @@ TEST_CASE("Changed rotary constants change the numbers") {
 }
 
 TEST_CASE("Dynamic and longrope embeddings limit max_length to the original length") {
-  const SavedModel phi3 = load_model(golden_models / "phi3");
+  const Model phi3 = load_model(golden_models / "phi3");
   CHECK(phi3.transformer().config.max_length == 12);  // of max_position_embeddings 48: the original length
   CopiedModel dynamic("llama_bare");
   dynamic.config([](Json& json) { json["rope_parameters"]["original_max_position_embeddings"] = 7; });
@@ -196,7 +196,7 @@ TEST_CASE("A head that does not predict tokens is left out, even when the embedd
       tensors.emplace_back(head + ".bias", zeros({2}));
     });
     CHECK(copy.difference() < exactly);
-    return std::holds_alternative<BareTransformer>(*load_model(copy.path()).network);
+    return !load_model(copy.path()).head().exists();
   };
   CHECK(with_head("gpt2", "score"));
   CHECK(with_head("gpt2", "classifier"));
@@ -214,7 +214,7 @@ TEST_CASE("A classifier on ModernBERT opens without its head") {
     tensor_of(tensors, "decoder.bias") = {"classifier.weight", zeros({2, 16})};
   });
   CHECK(copy.difference() < exactly);
-  CHECK(std::holds_alternative<BareTransformer>(*load_model(copy.path()).network));
+  CHECK(!load_model(copy.path()).head().exists());
 }
 
 TEST_CASE("Granite's factors are those of its configuration") {
@@ -236,17 +236,17 @@ TEST_CASE("SmolLM3 rotates in the layers that no_rope_layers or the interval nam
   CHECK(copy.difference() < exactly);
 }
 
-TEST_CASE("A model without its untied head is loaded as a BareTransformer") {
+TEST_CASE("A model without its untied head is loaded without a head") {
   CopiedModel copy("mistral");
   copy.tensors([](NamedTensors& tensors) {
     std::erase_if(tensors, [](const auto& tensor) { return tensor.first == "lm_head.weight"; });
   });
-  CHECK(std::holds_alternative<BareTransformer>(*load_model(copy.path()).network));
+  CHECK(!load_model(copy.path()).head().exists());
   CHECK(copy.difference() < exactly);
 }
 
 TEST_CASE("The configuration or the family determines which layers have biases") {
-  const SavedModel qwen2 = load_model(golden_models / "qwen2");
+  const Model qwen2 = load_model(golden_models / "qwen2");
   CHECK(qwen2.parameters.contains("encoder.0.attention.W_K.bias"));
   CHECK_FALSE(qwen2.parameters.contains("encoder.0.attention.W_O.bias"));
   CopiedModel llama("llama");
@@ -289,18 +289,18 @@ TEST_CASE("Gemma's gains, scales and caps follow its configuration") {
 }
 
 TEST_CASE("A model without a head shows its attention, and a question for its answer throws") {
-  const SavedModel model = load_model(golden_models / "bert_bare");
+  const Model model = load_model(golden_models / "bert_bare");
   Example example;
   for (const int id : {5, 17, 3, 42}) example.tokens.push_back(model.vocabulary.word(id));
   example.query = 3;
-  const SentenceAttention seen = attend(*model.network, model.vocabulary, example);
+  const SentenceAttention seen = attend(model, example);
   CHECK((seen.layers.size() == 2 && seen.layers[0].shape() == Shape{4, 4, 4}));
   CHECK((seen.predicted.empty() && seen.probability == 0));
   CHECK(sum(seen.layers[1]).item() == Approx(16));
   const std::string told = "the model lacks a head: it shows states and attention, but gives no answers";
   CHECK(message([&] { attribute(model, example); }) == told);
-  CHECK(message([&] { answer(*model.network, questions(*model.network, model.vocabulary, example)); }) == told);
-  CHECK(message([&] { right_answer(*model.network, model.vocabulary, example); }) == told);
+  CHECK(message([&] { model.logits(batch_of(model, example)); }) == told);
+  CHECK(message([&] { right_answer(model, example); }) == told);
   const ScoreParts parts = score_parts(model, example, 1, 2);
   CHECK((parts.answer.empty() && parts.products.size() == max_products));
 }
@@ -308,7 +308,7 @@ TEST_CASE("A model without a head shows its attention, and a question for its an
 TEST_CASE("score_parts and attribute add up to the score and the logit in every family") {
   for (const auto& entry : std::filesystem::directory_iterator(golden_models)) {
     CAPTURE(entry.path().string());
-    const SavedModel model = load_model(entry.path());
+    const Model model = load_model(entry.path());
     Example example;
     for (const int id : {5, 17, 3, 42, 8, 17, 29}) example.tokens.push_back(model.vocabulary.word(id));
     example.query = 6;
@@ -318,7 +318,7 @@ TEST_CASE("score_parts and attribute add up to the score and the logit in every 
       for (const ScoreParts::Part& part : parts.query) total += part.score;
       CHECK(total == Approx(parts.score).epsilon(1e-6));
     }
-    if (!has_answers(*model.network)) continue;
+    if (!model.head().exists()) continue;
     const Attribution logit = attribute(model, example);
     CHECK(logit.sum() == Approx(logit.logit).epsilon(1e-6));
   }

@@ -46,7 +46,7 @@ TEST_CASE("telling_head returns the head with the largest weight on the antecede
 }
 
 TEST_CASE("page_token names the bytes of an incomplete character") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   CHECK(page_token(model, "caf\xc3") == "caf<0xC3>");
   CHECK(page_token(model, "caf\u00e9") == "caf\u00e9");
 }
@@ -130,7 +130,7 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
 
   // Parameters that exceed 2 MiB in float32 are held in float16, up to 2 MiB.
   const auto page_of = [&](int words) {
-    SavedModel large = small_model();
+    Model large = small_model();
     for (int word = 0; large.vocabulary.size() < words; ++word) large.vocabulary.add(std::to_string(word));
     make_network(large, answerer_of(small_config()), 1);
     save_model(model_path(run.run), large);
@@ -147,10 +147,10 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
 
   // A page leaves out models with parts that it does not compute.
   const auto lacks = [&](void (*change)(TransformerConfig&), const LogitsConfig& logits = {}) {
-    SavedModel other = small_model();
+    Model other = small_model();
     TransformerConfig shape = small_config();
     change(shape);
-    make_network(other, WordAnswererConfig{shape, logits}, 1);
+    make_network(other, word_answerer(shape, logits), 1);
     save_model(model_path(run.run), other);
     return page_run(run.run).description.at("model_missing").get<std::string>();
   };
@@ -189,7 +189,7 @@ TEST_CASE("A page holds the models that were kept at its steps, up to a size lim
   std::filesystem::create_directory(run.run / "models");
   for (const int step : {0, 100, 200, 300, 400}) {
     write_dump(run.run, {step, {english_sentence()}});
-    SavedModel model = small_model();
+    Model model = small_model();
     model.step = step;
     save_model(dumped_model_path(run.run, step), model);
   }
@@ -221,7 +221,7 @@ TEST_CASE("A page holds the models that were kept at its steps, up to a size lim
   CHECK(page({some}).size() < two + page({}).size());
   CHECK(page_run(run.run, 0, most_page_bytes, {}, 0).description["models_left_out"] == 3);
 
-  SavedModel other = small_model(Positions::none);
+  Model other = small_model(Positions::none);
   save_model(dumped_model_path(run.run, 100), other);
   CHECK(run.error() == "RUN/models/step-000100.safetensors: is of another model than " + model_path(run.run).string() +
                            ": they are of different runs");
@@ -268,7 +268,7 @@ TEST_CASE("page_run refuses snapshots of another model and a model whose values 
         "layers with 2 heads: they belong to different runs");
   write_dump(run.run, {0, {english_sentence()}});
   write_dump(run.run, {400, {english_sentence()}});
-  SavedModel huge = small_model();
+  Model huge = small_model();
   const Tensor gain = huge.parameters["encoder.0.attention_norm.gain"];
   Tensor(gain).copy_from(zeros(gain.shape()) + 3.4e38);
   save_model(model_path(run.run), huge);

@@ -19,7 +19,7 @@
 using namespace heed;
 
 TEST_CASE("ServedModel gives the library's results for a text, whole and with parts removed") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const ServedModel served(model);
   const std::string sentence = "The animal didn't cross the street because it was too tired";
   const Json text = served.answer("understand", {{"text", sentence}});
@@ -28,7 +28,7 @@ TEST_CASE("ServedModel gives the library's results for a text, whole and with pa
   CHECK(text["query"] == example.query);
   CHECK(text["tokens"].size() == example.tokens.size());
 
-  const SentenceAttention attention = attend(*model.network, model.vocabulary, example);
+  const SentenceAttention attention = attend(model, example);
   const Json whole = served.answer("read", {{"text", text}, {"removed", Json::array()}});
   CHECK(whole["attention"].size() == static_cast<std::size_t>(model.layers() * model.heads()));
   const auto query = static_cast<std::size_t>(example.query);
@@ -39,9 +39,8 @@ TEST_CASE("ServedModel gives the library's results for a text, whole and with pa
   CHECK(whole["bits"].is_null());
 
   const Json without = served.answer("read", {{"text", text}, {"removed", {"0.1", "1.0.1"}}});
-  const Questions asked = questions(*model.network, model.vocabulary, example);
-  const Tensor logits =
-      answer(*model.network, asked, {ablate({0, 1}), cut({1, 0}, Edge{example.query, {1, 2}})}).logits;
+  const Batch asked = batch_of(model, example);
+  const Tensor logits = logits_under({ablate({0, 1}), cut({1, 0}, Edge{example.query, {1, 2}})}, model, asked);
   const Tensor p = softmax(logits);
   const std::vector<double> expected = p.to_vector();
   CHECK(without["answers"][query][0][1].get<double>() == Approx(*std::ranges::max_element(expected)));
@@ -56,7 +55,7 @@ TEST_CASE("ServedModel gives the library's results for a text, whole and with pa
 }
 
 TEST_CASE("ServedModel gives each head's direct contribution to the logit of the first answer") {
-  SavedModel model = small_model(decoder_of(modern_config()));
+  Model model = small_model(decoder_of(modern_config()));
   const ServedModel served(model);
   const Json text = served.answer("understand", {{"text", "the dog was tired because it was the animal"}});
   const auto contributions = [&](const Json& removed) {
@@ -82,7 +81,7 @@ TEST_CASE("ServedModel gives each head's direct contribution to the logit of the
 }
 
 TEST_CASE("ServedModel gives the parts of an attention score as score_parts() does") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   shake_all(model.parameters);
   const ServedModel served(model);
   const Json text =
@@ -113,7 +112,7 @@ TEST_CASE("ServedModel gives the parts of an attention score as score_parts() do
 
 TEST_CASE("ServedModel lists the strongest pairs of the QK and OV circuits for the tokens of a text") {
   const std::string sentence = "the dog was tired because the dog was the animal";
-  const SavedModel model = small_model(decoder_of(modern_config()));
+  const Model model = small_model(decoder_of(modern_config()));
   shake_all(model.parameters);
   const ServedModel served(model);
   const Json text = served.answer("understand", {{"text", sentence}});
@@ -132,13 +131,13 @@ TEST_CASE("ServedModel lists the strongest pairs of the QK and OV circuits for t
                                                   : model.vocabulary.word(static_cast<std::int32_t>(column))));
     CHECK(found[kind][1][0][1].get<double>() == Approx(*largest));
   }
-  const SavedModel bare = small_model(BareTransformerConfig{.transformer = modern_config()});
+  const Model bare = small_model(bare_transformer(modern_config()));
   const Json of_bare = ServedModel(bare).answer("circuits", {{"text", text}, {"layer", 0}, {"head", 0}});
   CHECK(of_bare["OV"].is_null());
 }
 
 TEST_CASE("ServedModel refuses malformed requests and says why it cannot read a text") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const ServedModel served(model);
   CHECK(served.answer("understand", {{"text", ""}})["problem"] == "the sentence is empty");
   const std::string thirteen = "it it it it it it it it it it it it it";
@@ -173,10 +172,10 @@ TEST_CASE("ServedModel refuses malformed requests and says why it cannot read a 
 TEST_CASE("ServedModel ends a continuation when its client has left") {
   TransformerConfig config = small_config();
   config.causal = true;
-  SavedModel model;
+  Model model;
   for (const char* letter : {"a", "b", "c", "d"}) model.vocabulary.add(letter);
   model.tokenizer = Tokenizer::of_text(Split::characters);
-  make_network(model, LanguageModelConfig{config}, 1);
+  make_network(model, language_model(config), 1);
   const Json request = {{"text", {{"pieces", {"a", "b"}}, {"query", 1}}}, {"count", 60}};
   int asked = 0;
   const Json written = ServedModel(model).answer("continue", request, [&] { return ++asked > 3; });

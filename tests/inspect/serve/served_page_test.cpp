@@ -9,9 +9,9 @@
 using namespace heed;
 
 TEST_CASE("ServedPage answers only at its random path") {
-  const SavedModel model = small_model();
+  const Model model = small_model();
   const Example example = question(model, "The animal didn't cross the street because it was too tired");
-  PageRun run = page_sentence("m", model, attend(*model.network, model.vocabulary, example), example);
+  PageRun run = page_sentence("m", model, attend(model, example), example);
   const ServedPage page(run, model), other(run, model);
   CHECK(page.path().size() == 34);
   CHECK(page.path() != other.path());

@@ -1,6 +1,5 @@
-#include "train/evaluation.h"
-
-#include "train/experiment.h"
+#include <heed/autograd/ops.h>
+#include <heed/explain/evaluation.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +23,7 @@ std::vector<bool> are_right(const Tensor& logits, const Ids& answer) {
 
 // Appends the weights from the query to each token of the antecedent, for the examples from `first` on: by example,
 // layer and head.
-void append_weights(const Answers& output, const NumberedExamples& examples, std::int64_t first,
+void append_weights(const ModelOutput& output, const NumberedExamples& examples, std::int64_t first,
                     std::vector<double>& weights) {
   for (std::int64_t b = 0; b < output.logits.size(0); ++b) {
     const Span antecedent = examples.antecedent_span(first + b);
@@ -104,6 +103,17 @@ std::int64_t right_predictions(const Tensor& logits, const Ids& labels) {
 
 }  // namespace
 
+std::optional<Evaluation::BestHead> Evaluation::best_head() const {
+  std::optional<BestHead> best;
+  for (std::size_t layer = 0; layer < antecedent_weight.size(); ++layer) {
+    for (std::size_t head = 0; head < antecedent_weight[layer].size(); ++head) {
+      const double weight = antecedent_weight[layer][head];
+      if (weight > (best ? best->weight : -1)) best = {layer, head, weight};
+    }
+  }
+  return best;
+}
+
 std::int64_t windows_at_once(std::int64_t context, std::int64_t vocabulary) {
   constexpr std::int64_t most_logits = 1 << 22;
   return std::max<std::int64_t>(1, most_logits / (context * vocabulary));
@@ -112,15 +122,15 @@ std::int64_t windows_at_once(std::int64_t context, std::int64_t vocabulary) {
 Evaluation evaluate(const Model& model, const Corpus& corpus, const BetweenBatches& between,
                     const GradientReducer& reducer) {
   const std::int64_t windows = held_out_windows(corpus);
-  const std::int64_t B = windows_at_once(corpus.context, transformer_of(model).config.vocabulary);
+  const std::int64_t B = windows_at_once(corpus.context, model.transformer().config.vocabulary);
   std::vector<double> sums, counts, right;  // per batch: sums of losses; numbers of predictions and of right ones
   for_own_batches((windows + B - 1) / B, between, reducer, [&](std::int64_t batch) {
-    const Windows part = held_out_windows(corpus, batch * B, std::min(windows, (batch + 1) * B));
-    const Tensor whole = token_logits(model, part.tokens);  // (B, T, vocabulary)
+    const Batch part = held_out_windows(corpus, batch * B, std::min(windows, (batch + 1) * B));
+    const Tensor whole = model.logits(part);  // (B, T, vocabulary)
     const Tensor logits = reshape(whole, {-1, whole.size(2)});
-    counts.push_back(static_cast<double>(labels_in(part.next)));
-    sums.push_back(cross_entropy(logits, part.next).item() * counts.back());
-    right.push_back(static_cast<double>(right_predictions(logits, part.next)));
+    counts.push_back(static_cast<double>(labels_in(part.targets)));
+    sums.push_back(cross_entropy(logits, part.targets).item() * counts.back());
+    right.push_back(static_cast<double>(right_predictions(logits, part.targets)));
   });
   const double sum = total(reducer.gather(sums)), predicted = total(reducer.gather(counts));
   Evaluation result;
@@ -138,13 +148,13 @@ Evaluation evaluate(const Model& model, const NumberedExamples& examples, const 
   constexpr std::int64_t examples_a_batch = 128;
   std::vector<double> sums, counts;    // per batch: of the losses; of the answers that have a logit
   std::vector<double> right, weights;  // per example; in the order of append_weights()
-  const TransformerConfig& transformer = transformer_of(model).config;
+  const TransformerConfig& transformer = model.transformer().config;
   const std::int64_t batches = (examples.size() + examples_a_batch - 1) / examples_a_batch;
   for_own_batches(batches, between, reducer, [&](std::int64_t number) {
     const std::int64_t begin = number * examples_a_batch, end = std::min(examples.size(), begin + examples_a_batch);
     const Batch batch = examples.batch(begin, end);
-    const Answers output = answer(model, questions(batch), Compute::query, Weights::yes);
-    const Ids answers = right_answers(model, batch);
+    const ModelOutput output = model.run(batch, {.compute = Compute::query, .weights = Weights::yes});
+    const Ids answers = model.labels(batch);
     counts.push_back(static_cast<double>(labels_in(answers)));
     sums.push_back(cross_entropy(output.logits, answers).item() * counts.back());
     const std::vector<bool> answered = are_right(output.logits, answers);

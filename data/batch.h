@@ -1,0 +1,37 @@
+#pragma once
+#include <heed/autograd/array.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace heed {
+
+/// B texts of at most T tokens, padded with any id, with questions and labels where there are any: one type from the reader of a
+/// file to the loss.
+///
+///     const Batch texts{.tokens = Ids({2, 5}, ids)};
+///     const Tensor each_token = model.logits(texts);               // (2, 5, vocabulary)
+///     const Tensor mean_loss = model.loss(examples.batch(0, 64));  // with questions and their answers
+struct Batch {
+  Ids tokens;                  ///< (B, T)
+  std::vector<int> lengths{};  ///< (B); empty: T each
+  Ids segments{};              ///< (B, T): token types or sentence numbers; empty: all 0
+  Ids query{};                 ///< (B): the token at which each text is asked; empty: no questions
+  Ids candidates{};            ///< (B, C, 2): begin and end of each candidate, -1 for padding; empty: none
+
+  // Labels: -1 where there is none.
+  Ids answer{};   ///< (B): the number of the word that answers the question
+  Ids chosen{};   ///< (B): the index of the correct candidate
+  Ids targets{};  ///< (B T) or (B, T): the token to predict at each token, the next or the hidden one
+
+  /// Returns B.
+  std::int64_t size() const { return tokens.shape()[0]; }
+  /// Returns segments, or zeros if empty. Throws `Error` when they are not (B, T).
+  Ids segments_or_zero() const;
+};
+
+/// Returns the rows of part `part` of `parts` equal parts, padded like the whole batch. Throws `Error` when the parts are
+/// unequal.
+Batch part_of(const Batch& batch, int part, int parts);
+
+}  // namespace heed

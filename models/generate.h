@@ -1,0 +1,45 @@
+#pragma once
+#include <heed/models/model.h>
+#include <heed/nn/sampling.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+/// A text to continue, with sampling parameters.
+struct Generation {
+  std::string prompt;  ///< at least one token; the model must know every token
+  int tokens = 500;    ///< maximum number of generated tokens
+  Sampling sampling{};
+  std::uint64_t seed = 1;
+  std::string stop{};  ///< generation ends before this text; empty: disabled
+};
+
+/// The reason why a generated text ended: the number of tokens, Generation::stop or the receiver, or a token of
+/// Model::end_tokens.
+enum class Ending { tokens, stop, end_token };
+template <>
+inline constexpr EnumName<Ending> enum_names<Ending>[] = {
+    {Ending::tokens, "tokens"}, {Ending::stop, "stop"}, {Ending::end_token, "end_token"}};
+
+/// A generated text.
+struct Generated {
+  std::vector<std::string> tokens;  ///< all sampled tokens, including those of `stop` and the end token
+  Ending ended_by = Ending::tokens;
+};
+
+/// Receives a text piece by piece. Returning false ends generation.
+using OnText = std::function<bool(std::string_view piece)>;
+
+/// Writes the prompt and its continuation, each token as soon as it is sampled. Ends before a token of
+/// Model::end_tokens, which is not written. The same seed gives the same text for any number of threads. The context
+/// holds at most as many tokens as in training; when it is full, the model rereads its later half. Throws `Error` if the model
+/// does not predict next tokens.
+///
+///     generate(model, {.prompt = "ROMEO:", .tokens = 100}, [](std::string_view piece) { return fmt::print("{}", piece), true; });
+Generated generate(const Model& model, const Generation& wanted, const OnText& write);
+
+}  // namespace heed

@@ -1,0 +1,160 @@
+#pragma once
+#include <heed/models/transformer.h>
+
+#include <optional>
+
+namespace heed {
+
+/// How states become logits over the vocabulary.
+struct LogitsConfig {
+  /// Share the weights of the token embeddings (Press & Wolf 2017, arXiv:1608.05859), or use a separate matrix
+  bool tied = true;
+  Bias bias = Bias::no;
+  double scale = 1;     ///< factor of the products of states and words, before the bias
+  double soft_cap = 0;  ///< logits become cap tanh(logit / cap); 0: unchanged
+
+  /// Calls field(name, value, ...) for each field, as TransformerConfig does.
+  template <class Self, class Field>
+  static void for_each_field(Self& self, Field&& field) {
+    field("tied", self.tied);
+    field("bias", self.bias);
+    field("scale", self.scale, 0.0);
+    field("soft_cap", self.soft_cap, 0.0);
+  }
+};
+
+/// What a head predicts: a word or a candidate that answers a question, the next or a hidden token, or nothing.
+enum class HeadKind { word, candidate, next_token, masked_token, none };
+template <>
+inline constexpr EnumName<HeadKind> enum_names<HeadKind>[] = {{HeadKind::word, "word_answerer"},
+                                                              {HeadKind::candidate, "candidate_chooser"},
+                                                              {HeadKind::next_token, "language_model"},
+                                                              {HeadKind::masked_token, "masked_language_model"},
+                                                              {HeadKind::none, "bare_transformer"}};
+
+/// Everything that a model computes: a transformer, and a head on its states. The functions below fill it.
+///
+///     ModelConfig config = language_model(gpt2(2, 4, 64));
+///     config.transformer.vocabulary = 256, config.transformer.max_length = 128;
+///     const Model model(config);
+struct ModelConfig {
+  HeadKind head = HeadKind::none;
+  TransformerConfig transformer{};
+  LogitsConfig logits{};  ///< of a head that predicts words or tokens
+
+  // Of a head for hidden tokens:
+  bool transform = true;  ///< apply a linear layer, an activation and a norm before the logits, as in BERT
+  Activation activation = Activation::gelu;  ///< of that layer
+  Bias transform_bias = Bias::yes;           ///< of that layer
+
+  // Of a head for candidates:
+  bool or_none = false;  ///< whether "none of them" is an answer
+  /// Whether segments number the sentences of a text, back from the question; otherwise they are token types, all 0
+  bool numbered_sentences = true;
+
+  /// Returns the defaults of a head: logits have a bias, except those of the next token.
+  static ModelConfig of(HeadKind head);
+
+  /// Calls field(name, value, ...) for each field that the head uses, as TransformerConfig does. A saved model holds these.
+  template <class Self, class Field>
+  static void for_each_field(Self& self, Field&& field) {
+    field("transformer", self.transformer);
+    const bool is_masked = self.head == HeadKind::masked_token;
+    if (is_masked || self.head == HeadKind::word || self.head == HeadKind::next_token) field("logits", self.logits);
+    if (is_masked) {
+      field("transform", self.transform);
+      field("activation", self.activation);
+      field("transform_bias", self.transform_bias);
+    }
+    if (self.head == HeadKind::candidate) {
+      field("or_none", self.or_none);
+      field("numbered_sentences", self.numbered_sentences);
+    }
+  }
+};
+
+/// Returns the configuration of a decoder that predicts the next token at each token: GPT-2, LLaMA and related models.
+ModelConfig language_model(const TransformerConfig& transformer, const LogitsConfig& logits = {});
+/// Returns that of an encoder that sees the whole text and predicts hidden tokens (Devlin et al. 2018, arXiv:1810.04805).
+ModelConfig masked_language_model(const TransformerConfig& transformer,
+                                  const LogitsConfig& logits = {.bias = Bias::yes});
+/// Returns that of a model that answers a question about a text with a word of the vocabulary. With `last_residual` no, which
+/// `train` sets unless the configuration says otherwise, the answer depends only on the tokens that the query attends to in the
+/// last layer.
+ModelConfig word_answerer(const TransformerConfig& transformer, const LogitsConfig& logits = {.bias = Bias::yes});
+/// Returns that of a model that answers with one of the text's candidates, which are spans of tokens.
+ModelConfig candidate_chooser(const TransformerConfig& transformer, bool or_none = false,
+                              bool numbered_sentences = true);
+/// Returns that of a transformer without a head, as sentence encoders are saved: it has states and attention, and answers
+/// nothing.
+ModelConfig bare_transformer(const TransformerConfig& transformer);
+
+/// Maps states (..., d_model) to logits (..., vocabulary).
+struct Unembedding {
+  std::string name;
+  LogitsConfig config;
+  Parameter weight;                  ///< (vocabulary, width); tied: the token embeddings
+  Parameter bias;                    ///< (vocabulary), or undefined
+  std::optional<Linear> projection;  ///< where it is tied to embeddings of another width: (width, their width)
+  /// Makes its parameters SCOPE.output_projection, SCOPE.unembedding and SCOPE.output_bias for states of `width`
+  /// features.
+  Unembedding(Scope scope, const Transformer& transformer, const LogitsConfig& config, int width, double deviation);
+  Tensor operator()(const Tensor& states) const;  ///< (..., width) -> the logits (..., vocabulary)
+  /// Returns what is multiplied with the words: the states, projected and scaled.
+  Tensor compared(const Tensor& states) const;
+  /// Returns the map from a state to the logit of one word, without the cap.
+  Linearised linearised(std::int64_t word) const;
+};
+
+/// A forward pass at which logits are linearised.
+struct AnswerPoint {
+  Tensor state;       ///< (d_model): at the query, after the final norm
+  Tensor last_input;  ///< (1, T, d_model): input of the last layer
+  Ids candidates;     ///< (1, C, 2), or empty
+};
+
+/// The layers between the states of a transformer and logits. Code asks what a head can do, not which kind it is.
+///
+/// The logit of a candidate is q W_C c / sqrt(d_model): q is the state at the query; c is the mean of the last layer's input
+/// over the candidate's tokens, normalised without gain and bias. "None of them" has the logit q W_C n / sqrt(d_model), with n
+/// learned.
+struct OutputHead {
+  /// The layers between the states and the logits of hidden tokens.
+  struct Transform {
+    Linear dense;  ///< (d_model, embedded)
+    Norm norm;
+  };
+  std::string name;
+  ModelConfig config;
+  std::optional<Transform> transform;
+  std::optional<Unembedding> unembedding;  ///< of words or tokens
+  std::optional<Linear> pointer;           ///< W_C (d_model, d_model)
+  Parameter none;                          ///< n (d_model), or undefined
+
+  /// Makes its parameters in `scope`, behind those of `transformer`. Throws `Error` when the transformer does not fit: a head for
+  /// the next token needs a causal one, a head for hidden tokens one that is not.
+  OutputHead(Scope scope, const Transformer& transformer, const ModelConfig& config);
+
+  /// Returns whether there are logits at all.
+  bool exists() const { return config.head != HeadKind::none; }
+  /// Returns whether each token of a text has logits over the vocabulary.
+  bool has_token_logits() const { return generates() || fills_masks(); }
+  /// Returns whether the logits are those of the next token, so that a text can be continued.
+  bool generates() const { return config.head == HeadKind::next_token; }
+  /// Returns whether the logits are those of hidden tokens.
+  bool fills_masks() const { return config.head == HeadKind::masked_token; }
+  /// Returns whether the answers are candidates of the text, which a batch must have.
+  bool chooses_candidates() const { return config.head == HeadKind::candidate; }
+  /// Returns whether the answers are words or tokens whose logits are linear in the final state.
+  bool is_linear() const { return unembedding && !fills_masks(); }
+
+  /// Maps states (..., d_model) to logits over the vocabulary (..., vocabulary).
+  Tensor token_logits(const Tensor& states) const;
+  /// Returns the logits of the answers at each query, (B, answers), from the states at the queries, `candidates` (B, C, 2) and the
+  /// last layer's input. "None of them" is the last; without a head there are 0.
+  Tensor answer_logits(const Hidden& at_query, const Ids& candidates) const;
+  /// Returns the map from the state at the query to logit `index`, before its cap, linearised at `point`.
+  Linearised linearised(const AnswerPoint& point, int index) const;
+};
+
+}  // namespace heed
