@@ -1,16 +1,19 @@
 #include "distributed/communicator.h"
 
 #include "distributed/internal/transport.h"
-#include "distributed/watch.h"
 
 #include <heed/autograd/error.h>
 #include <heed/autograd/machine.h>
+#include <heed/files/utf8.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <thread>
 #include <unistd.h>
 
 namespace heed {
@@ -39,25 +42,18 @@ struct Communicator::Group {
     for (std::size_t r = 0; r < names.size(); ++r) {
       names[r] = fmt::format("rank {} of {} on host {}", r, names.size(), names[r]);
     }
-    watch.emplace(transport->rank(), names);
-    watch->begin(transport->exchange(watch->invitation())[0]);
   }
+  // After an error the process ends without MPI_Finalize(), and the launcher ends the others.
   ~Group() {
-    if (std::uncaught_exceptions() > 0) {
-      watch->abandon();
-      return;
-    }
+    if (std::uncaught_exceptions() > 0) return;
     try {
       transport->exchange("");  // all processes have done their work
-      watch->finish();
       transport->finish();
     } catch (const std::exception&) {
-      watch->abandon();
     }
   }
   std::unique_ptr<Transport> transport;
   std::vector<std::string> names;
-  std::optional<Watch> watch;
 };
 
 Communicator Communicator::launched() {
@@ -133,7 +129,11 @@ bool Communicator::any(bool flag) const {
 }
 
 void Communicator::report(const std::string& error, int exit_code) const {
-  if (rank() > 0) group_->watch->report(error, exit_code);
+  if (rank() == 0) return;
+  std::this_thread::sleep_for(std::chrono::seconds(2));  // an error of all processes: rank 0 tells it and ends this one
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, visible(name(rank()) + ": " + error).c_str());
+  group_->transport->abort(exit_code);
 }
 
 int owner_of(std::int64_t index, std::int64_t count, int size) {

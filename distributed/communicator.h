@@ -31,8 +31,8 @@ class Transfer {
 ///
 /// A process alone needs no MPI and pays nothing. Several need a build with HEED_MPI.
 ///
-/// When a process dies, or a Communicator is destroyed by an exception, all other processes end within seconds: rank 0 writes
-/// to standard error which rank failed, and on which host, and the exit code is 1.
+/// When a process dies, or ends after an exception, the launcher ends the others: mpirun by itself, srun with
+/// --kill-on-bad-exit=1.
 ///
 /// All processes make the same calls in the same order. One thread at a time makes them.
 class Communicator {
@@ -65,8 +65,8 @@ class Communicator {
   /// Returns whether the flag is set on any process.
   bool any(bool flag) const;
 
-  /// Ends this process and all others, after an error that only this one may have met: rank 0 writes `error` with this
-  /// process's name. On rank 0 it does nothing: throw the error there.
+  /// Ends this process and all others, after an error that only this one may have met: writes `error` with this process's name to
+  /// standard error. On rank 0 it does nothing: throw the error there.
   void report(const std::string& error, int exit_code) const;
 
  private:

@@ -123,6 +123,8 @@ class MpiTransport : public Transport {
     MPI_Finalize();
   }
 
+  void abort(int exit_code) override { MPI_Abort(all_, exit_code); }
+
  private:
   static int count_of(std::size_t bytes) {
     if (bytes > (std::size_t{1} << 30)) fail("MPI: a message of {} bytes is too long", bytes);

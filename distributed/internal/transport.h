@@ -25,6 +25,8 @@ class Transport {
   virtual std::vector<std::string> exchange(std::string_view text) = 0;
   // Ends the exchange on all processes. Without it, as after an error, the destructor leaves the library as it is.
   virtual void finish() = 0;
+  // Ends all processes.
+  virtual void abort(int exit_code) = 0;
 };
 
 /// Waits for other processes until `is_done` returns true, without keeping a processor from those that compute: an MPI library's
