@@ -16,7 +16,7 @@ double global_norm(const Gradients& gradients);
 /// >= 0. Passing the factor to step() saves a pass over the gradients compared with clip_by_global_norm(); the results
 /// differ only by rounding:
 ///
-///     optimizer.step(gradients, lr, clip_factor(global_norm(gradients), 1));
+///     optimizer.step(gradients, 3e-4, clip_factor(global_norm(gradients), 1));
 double clip_factor(double norm, double max_norm);
 
 /// Multiplies all gradients by their clip_factor(). Returns the norm before clipping. Throws NotFinite that names the

@@ -8,7 +8,7 @@ namespace heed {
 /// The mean of a model's weights over steps (Izmailov et al. 2018, arXiv:1803.05407).
 ///
 ///     WeightAverage average(parameters);
-///     for (...) { optimizer.step(gradients, lr); average.add(); }
+///     for (...) { optimizer.step(gradients, 3e-4); average.add(); }
 ///     const WeightAverage::Shown shown(average);   // until its end the parameters hold the mean
 class WeightAverage {
  public:

@@ -62,7 +62,7 @@ template <class... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
 struct Key {
-  std::string name;  // "optim.lr"
+  std::string name;  // "model.heads"
   std::variant<Flag, Integer, Seed, Number, Choice, Text> slot;
   std::string meaning;
   std::vector<std::string> aliases{};  // names of this setting in other programs
@@ -70,8 +70,8 @@ struct Key {
   // fixed. `may_move` is a path: it may change, the content of the files may not.
   enum class OnResume { fixed, may_change, may_move } on_resume = OnResume::fixed;
   std::string old_name{};       // former name, which is still accepted
-  std::string section() const;  // "optim", or "" at the top
-  std::string word() const;     // "lr"
+  std::string section() const;  // "model", or "" at the top
+  std::string word() const;     // "heads"
 };
 
 /// Returns every key, in the order of the file, bound to `config`.

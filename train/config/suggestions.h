@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-// Hints in messages: " (did you mean 'optim.lr'?)", or "" if nothing is similar.
+// Hints in messages: " (did you mean 'model.heads'?)", or "" if nothing is similar.
 namespace heed {
 
 /// Suggests the key of `section` with the alias `word` or a similar name, or a key of another section.

@@ -26,8 +26,8 @@ struct Mistake {
 /// Error for a document that it cannot parse: wrong syntax, nesting deeper than 8, a second document, more than 64 KiB.
 Yaml parse_yaml(std::string_view text, const std::string& source, std::vector<Mistake>& mistakes);
 
-/// Throws one Error with a line per mistake, in the order of their places: "toy.yaml:12:5: unknown key 'learing_rate'
-/// in optim (did you mean 'lr'?)". Mistakes with an origin come last. Does nothing without mistakes.
+/// Throws one Error with a line per mistake, in the order of their places: "toy.yaml:12:5: unknown key 'head'
+/// in model (did you mean 'heads'?)". Mistakes with an origin come last. Does nothing without mistakes.
 void fail_with(std::vector<Mistake> mistakes, std::string_view text, const std::string& source);
 
 }  // namespace heed
