@@ -103,8 +103,8 @@ Tensor scaled(const Tensor& Q, const Tensor& K, double scale) {
 
 }  // namespace
 
-AttentionParts attention_composed(Tensor Q, Tensor K, Tensor V, const AttentionOptions& options,
-                                  const AttentionWatch& watch) {
+AttentionResult attention_composed(Tensor Q, Tensor K, Tensor V, const AttentionOptions& options,
+                                   const AttentionWatch& watch) {
   const auto show = [&](const char* name, Tensor& value) {
     if (!watch) return;
     const Shape shape = value.shape();
@@ -139,12 +139,6 @@ AttentionParts attention_composed(Tensor Q, Tensor K, Tensor V, const AttentionO
   return {heads, weights, scores};
 }
 
-AttentionResult attention_composed(Tensor Q, Tensor K, Tensor V, const Mask& mask, const AttentionWatch& watch) {
-  const AttentionParts all =
-      attention_composed(std::move(Q), std::move(K), std::move(V), AttentionOptions{.mask = mask}, watch);
-  return {all.output, all.weights};
-}
-
 static const Operation weights_operation("attention weights", "P = softmax(scale Q K^T)",
                                          "dQ = dS K, dK = dS^T Q, with dS = scale P (dP - sum(P dP))",
                                          [] { return attention_samples(AttentionOutput::weights); });
@@ -155,11 +149,11 @@ static const Operation attention_operation(
     [] { return attention_samples(AttentionOutput::output); }, Broadcasting::yes);
 
 // Attends with equally many heads of Q, K and V, whose shapes are checked.
-static AttentionParts attend(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {
-  const bool want_weights = options.weights == Weights::yes;
+static AttentionResult attend(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {
+  const bool want_weights = options.weights;
   // Callers that request (T_q x T_k) results can afford the intermediates.
   if (options.scores || (want_weights && (options.soft_cap > 0 || options.bias.defined()))) {
-    AttentionParts all = attention_composed(Q, K, V, options);
+    AttentionResult all = attention_composed(Q, K, V, options);
     if (!want_weights) all.weights = {};
     if (!options.scores) all.scores = {};
     return all;
@@ -172,7 +166,7 @@ static AttentionParts attend(const Tensor& Q, const Tensor& K, const Tensor& V, 
                                   options.bias.defined() ? broadcast_to(options.bias.detach(), full_shape) : Tensor()};
   cpu::AttentionForward f = cpu::attention_forward(Q, K, V, terms, want_weights);
   const Tensor P = std::exchange(f.weights, {});
-  AttentionParts result;
+  AttentionResult result;
   result.output =
       record(attention_operation, {&Q, &K, &V, &options.bias}, f.output,
              Saved(Q, K, V, terms.mask, terms.bias, f.output, f.row_max, f.inverse_row_sum),
@@ -191,7 +185,7 @@ static AttentionParts attend(const Tensor& Q, const Tensor& K, const Tensor& V, 
   return result;
 }
 
-AttentionParts attention(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {
+AttentionResult attention(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {
   check_arguments("attention", Q, K, V, options);
   const std::int64_t group = group_size(Q, K);
   if (group == 1) return attend(Q, K, V, options);
@@ -203,14 +197,9 @@ AttentionParts attention(const Tensor& Q, const Tensor& K, const Tensor& V, cons
     const Booleans shaped(grouped(visible.shape(), groups), {visible.data(), visible.data() + visible.numel()});
     inner.mask = options.mask.with_visible(shaped);
   }
-  const AttentionParts result =
+  const AttentionResult result =
       attend(reshape(Q, grouped(Q.shape(), groups)), shared_heads(K, group), shared_heads(V, group), inner);
   return {joined_heads(result.output), joined_heads(result.weights), joined_heads(result.scores)};
-}
-
-AttentionResult attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask, Weights weights) {
-  const AttentionParts parts = attention(Q, K, V, AttentionOptions{.mask = mask, .weights = weights});
-  return {parts.output, parts.weights};
 }
 
 }  // namespace heed

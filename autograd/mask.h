@@ -11,7 +11,7 @@ namespace heed {
 /// and/or a band of keys around the query's own position, such as a causal mask. By default every key is visible.
 ///
 ///     const Mask mask = Mask::causal() & Mask::padding(lengths, 12);   // lengths: tokens per text
-///     const AttentionResult y = attention(Q, K, V, mask);
+///     const AttentionResult y = attention(Q, K, V, {.mask = mask});
 class Mask {
  public:
   /// `end`: the last query is at the position of the last key (past keys come first). `start`: the first query is at the

@@ -297,49 +297,41 @@ enum class RotaryPairs {
 };
 Tensor rotary(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryPairs pairs);  ///< rotates the pairs
 
-/// softmax(Q K^T / sqrt(d_k)) V (Vaswani et al. 2017, equation 1, arXiv:1706.03762): Q (..., T_q, d_k), K (..., T_k, d_k),
-/// V (..., T_k, d_v), leading axes equal -> output (..., T_q, d_v), weights (..., T_q, T_k). The mask broadcasts to the
-/// weights. A fully masked row gives output 0, weights 0 and gradients 0. Without the weights, attention needs no (T_q x T_k)
-/// memory. (attention.cpp)
+/// Whether a layer returns the weights of its attention.
 enum class Weights { no, yes };
-/// Output and weights of attention().
-struct AttentionResult {
-  Tensor output;
-  Tensor weights;  ///< defined if requested
-};
-/// Computes attention with the fused pass.
-AttentionResult attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask = {},
-                          Weights weights = Weights::no);
-/// Computes the same with single operations. `watch` sees Q, K, V, scores (before the mask), weights and heads (the output),
-/// and may replace each by a tensor of the same shape.
-using AttentionWatch = std::function<void(const char* name, Tensor& value)>;
-/// Computes attention with single operations.
-AttentionResult attention_composed(Tensor Q, Tensor K, Tensor V, const Mask& mask = {},
-                                   const AttentionWatch& watch = {});
 
-/// Attention with all options. K and V may have fewer heads (axis -3) than Q if their number divides Q's: query head h reads
-/// head h / (H_q / H_kv) (grouped-query attention; Ainslie et al. 2023, arXiv:2305.13245).
+/// Options of attention().
+struct AttentionOptions {
+  Mask mask = {};        ///< broadcasts to the weights
+  double scale = 0;      ///< 0: 1 / sqrt(d_k)
+  double soft_cap = 0;   ///< 0: no cap (Gemma Team 2024, arXiv:2408.00118)
+  Tensor bias = {};      ///< broadcasts to the weights' shape and gets a gradient; undefined: no bias
+  bool weights = false;  ///< whether to return the weights
+  bool scores = false;   ///< whether to return scale Q K^T, before cap, bias and mask
+};
+/// Results of attention().
+struct AttentionResult {
+  Tensor output;     ///< (..., T_q, d_v)
+  Tensor weights{};  ///< (..., T_q, T_k), if requested
+  Tensor scores{};   ///< (..., T_q, T_k), if requested
+};
+/// softmax(Q K^T / sqrt(d_k)) V (Vaswani et al. 2017, equation 1, arXiv:1706.03762): Q (..., T_q, d_k), K (..., T_k, d_k),
+/// V (..., T_k, d_v), leading axes equal. A fully masked row gives output 0, weights 0 and gradients 0. Without the weights,
+/// attention needs no (T_q x T_k) memory. (attention.cpp)
 ///
 ///     scores = cap(scale Q K^T) + bias, cap(s) = soft_cap tanh(s / soft_cap)     output = softmax(masked scores) V
-/// To decode with a cache, concatenate earlier keys and values before the new ones; Mask::causal() aligns at the end.
-struct AttentionOptions {
-  Mask mask = {};
-  double scale = 0;     ///< 0: 1 / sqrt(d_k)
-  double soft_cap = 0;  ///< 0: no cap (Gemma Team 2024, arXiv:2408.00118)
-  Tensor bias = {};     ///< broadcasts to the weights' shape and gets a gradient; undefined: no bias
-  Weights weights = Weights::no;
-  bool scores = false;  ///< whether to return scale Q K^T, before cap, bias and mask
-};
-/// Results of attention() with options.
-struct AttentionParts {
-  Tensor output;           ///< (..., T_q, d_v)
-  Tensor weights, scores;  ///< (..., T_q, T_k), defined if requested
-};
-/// Computes attention with the fused pass.
-AttentionParts attention(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options);
-/// Computes attention with single operations.
-AttentionParts attention_composed(Tensor Q, Tensor K, Tensor V, const AttentionOptions& options,
-                                  const AttentionWatch& watch = {});
+/// K and V may have fewer heads (axis -3) than Q if their number divides Q's: query head h reads head h / (H_q / H_kv)
+/// (grouped-query attention; Ainslie et al. 2023, arXiv:2305.13245). To decode with a cache, concatenate earlier keys and values
+/// before the new ones; Mask::causal() aligns at the end.
+///
+///     const AttentionResult y = attention(Q, K, V, {.mask = Mask::causal(), .weights = true});
+AttentionResult attention(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options = {});
+/// Sees Q, K, V, scores (before the mask), weights and heads (the output) of attention_composed(), and may replace each by a tensor
+/// of the same shape.
+using AttentionWatch = std::function<void(const char* name, Tensor& value)>;
+/// Computes attention with single operations. Returns all results, requested or not.
+AttentionResult attention_composed(Tensor Q, Tensor K, Tensor V, const AttentionOptions& options = {},
+                                   const AttentionWatch& watch = {});
 
 /// For gradients: these functions are never recorded, and throw `Error` to write what the open Recording follows. (reduce.cpp)
 void add_in_place(Tensor& total, const Tensor& x);  ///< total += x in total's storage; same shape and dtype

@@ -204,7 +204,7 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   add("rotary", [](T t, T cosine, T sine) { return rotary(t, cosine.detach(), sine.detach(), RotaryPairs::halves); },
       {heads, angles, angles});
   add("attention", [](T Q, T K, T V) { return attention(Q, K, V).output; }, {heads, heads, heads});
-  add("attention with weights", [](T Q, T K, T V) { return attention(Q, K, V, {}, Weights::yes).weights; },
+  add("attention with weights", [](T Q, T K, T V) { return attention(Q, K, V, {.weights = true}).weights; },
       {heads, heads, heads});
   add("attention_composed", [](T Q, T K, T V) { return attention_composed(Q, K, V).output; }, {heads, heads, heads});
 

@@ -146,7 +146,7 @@ Row attention_row(std::int64_t T, bool causal, std::int64_t kv_heads = 8) {
             const Mask mask = causal ? Mask::causal() : Mask();
             return [=] {
               const Recording recording;
-              backward(attention(Q, K, V, mask).output, dO);
+              backward(attention(Q, K, V, {.mask = mask}).output, dO);
             };
           }};
 }

@@ -35,7 +35,7 @@ int main() {
     }
   }
   const Mask mask(Booleans({batch, T, T}, seen));
-  const AttentionResult masked = attention(Q, K, V, mask, Weights::yes);
+  const AttentionResult masked = attention(Q, K, V, {.mask = mask, .weights = true});
   print("weights of sentence 1", slice(masked.weights, 0, 0, 1), {}, {}, 3);
   print("weights of sentence 2, query 1: it sees nothing", slice(slice(masked.weights, 0, 1, 2), 1, 0, 1), {}, {}, 3);
 

@@ -21,7 +21,7 @@ struct SelfAttention {
     const double d_k = static_cast<double>(K.size(-1));
     const Tensor scores = matmul(Q, transpose(K)) / std::sqrt(d_k);  // (B, T, T)
     const Tensor weights = softmax(scores);
-    return {matmul(weights, V), weights};
+    return {matmul(weights, V), weights, scores};
   }
 };
 
@@ -47,7 +47,7 @@ int main() {
 
   for (const auto& [name, parameter] : parameters) print(name, parameter);
   print("x", x, words);
-  const auto [output, weights] = self_attention(x);
+  const auto [output, weights, scores] = self_attention(x);
   print("weights", weights, words, words);
   print("output", output, words);
 

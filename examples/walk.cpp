@@ -59,7 +59,7 @@ int main() {
   for (int head = 0; head < heads; ++head) {
     const Tensor q = matmul(X, normal({d_model, width}, random)), k = matmul(X, normal({d_model, width}, random)),
                  v = matmul(X, normal({d_model, width}, random));
-    const AttentionResult attended = attention(q, k, v, {}, Weights::yes);
+    const AttentionResult attended = attention(q, k, v, {.weights = true});
     outputs.push_back(attended.output);
     if (head > 0) continue;
     show("Q", q);

@@ -137,12 +137,12 @@ Tensor MultiHeadAttention::append(const Tensor& x, KeyValueCache& cache, const M
 AttentionResult MultiHeadAttention::attended(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask,
                                              Weights weights, const Dropout& drop) const {
   const AttentionOptions options{
-      .mask = narrowed(mask), .scale = config.scale, .soft_cap = config.soft_cap, .weights = weights};
+      .mask = narrowed(mask), .scale = config.scale, .soft_cap = config.soft_cap, .weights = weights == Weights::yes};
   const auto show = [&](const char* what, Tensor& value) {
     Hook::show(name, what, value);
     if (what == std::string_view("weights")) value = drop.with(drop.attention, value);
   };
-  const AttentionParts parts =
+  const AttentionResult parts =
       Hook::is_open() || drop.attention != 0 ? attention_composed(Q, K, V, options, show) : attention(Q, K, V, options);
   AttentionResult result{W_O(join_heads(parts.output)), parts.weights};  // (B, T_q, d_model)
   Hook::show(name, "output", result.output);

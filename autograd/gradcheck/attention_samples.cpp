@@ -51,8 +51,8 @@ std::vector<GradientSample> attention_samples(AttentionOutput output) {
                          AttentionOptions options = c.options;
                          if (x.size() > 3) options.bias = x[3];
                          if (output == AttentionOutput::output) return attention(x[0], x[1], x[2], options).output;
-                         options.weights = Weights::yes;
-                         const AttentionParts both = attention(x[0], x[1], x[2], options);
+                         options.weights = true;
+                         const AttentionResult both = attention(x[0], x[1], x[2], options);
                          return concat({both.output, both.weights}, -1);
                        }});
   }

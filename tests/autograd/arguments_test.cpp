@@ -92,7 +92,7 @@ class Given {
             .scale = flag() ? 0 : number(),
             .soft_cap = flag() ? 0 : number(),
             .bias = flag() ? Tensor() : tensor(),
-            .weights = flag() ? Weights::no : Weights::yes,
+            .weights = !flag(),
             .scores = flag()};
   }
   const char* formula() {

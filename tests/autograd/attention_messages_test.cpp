@@ -21,7 +21,7 @@ TEST_CASE("Wrong use of attention throws an Error that states what was expected"
         }},
        {"attention: a mask of shape (2, 2, 2) does not broadcast to the weights' (2, 2)",
         [&] {
-          attention(x, x, x, Mask(Booleans({2, 2, 2}, std::vector<std::uint8_t>(8, 1))));
+          attention(x, x, x, {.mask = Mask(Booleans({2, 2, 2}, std::vector<std::uint8_t>(8, 1)))});
         }},
        {"attention: Q is float32, the bias float64",
         [&] {
@@ -41,7 +41,7 @@ TEST_CASE("Wrong use of attention throws an Error that states what was expected"
         }},
        {"attention_composed: watch replaced scores by float32 (2); expected the same dtype and shape, float32 (2, 2)",
         [&] {
-          attention_composed(x, x, x, Mask(), [](std::string_view name, Tensor& value) {
+          attention_composed(x, x, x, {}, [](std::string_view name, Tensor& value) {
             if (name == "scores") value = zeros({2});
           });
         }},
@@ -65,13 +65,13 @@ TEST_CASE("Errors of grouped-query attention quote the caller's shapes") {
        {"attention: mask: shapes (2, 3, 5) and (4, 3, 5) do not broadcast: 2 != 4 at axis -3. Sizes must be equal, or "
         "one of them 1",
         [&] {
-          attention(Q, K, V, mask({2, 3, 5}));
+          attention(Q, K, V, {.mask = mask({2, 3, 5})});
         }},
        {"attention_composed: mask: shapes (2, 3) and (4, 3, 5) do not broadcast: 3 != 5 at axis -1. Sizes must be "
         "equal, "
         "or one of them 1",
         [&] {
-          attention_composed(Q, K, V, mask({2, 3}));
+          attention_composed(Q, K, V, {.mask = mask({2, 3})});
         }},
        {"attention: expected Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, d_v) of one dtype, got (4, 3, 4), "
         "(2, 5, 4), (4, 5, 6)",

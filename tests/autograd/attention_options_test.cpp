@@ -82,15 +82,15 @@ TEST_CASE("Fused attention with options equals the composition and the formulas"
                V = uniform({1, 5, 2}, random, dtype);
   Tensor bias = uniform({3, 5}, random, dtype);
   bias = masked_fill(bias, Booleans({1, 5}, {0, 0, 1, 0, 0}), hide);
-  const AttentionParts y =
-      attention(Q, K, V, {.scale = 0.5, .soft_cap = 2, .bias = bias, .weights = Weights::yes, .scores = true});
+  const AttentionResult y =
+      attention(Q, K, V, {.scale = 0.5, .soft_cap = 2, .bias = bias, .weights = true, .scores = true});
   const Tensor scores = matmul(Q, transpose(K)) * 0.5, weights = softmax(tanh(scores / 2) * 2 + bias);
   CHECK(distance(y.scores, scores) < allowed);
   CHECK(distance(y.weights, weights) < allowed);
   CHECK(distance(y.output, matmul(weights, V)) < allowed);
   CHECK(distance(attention(Q, K, V, {.scale = 0.5, .soft_cap = 2, .bias = bias}).output, y.output) < allowed);
   CHECK(slice(y.weights, -1, 2, 3).to_vector() == std::vector<double>(6, 0));
-  const AttentionParts alone = attention(Q, K, V, {.scale = 0.5, .soft_cap = 2, .bias = bias, .scores = true});
+  const AttentionResult alone = attention(Q, K, V, {.scale = 0.5, .soft_cap = 2, .bias = bias, .scores = true});
   CHECK(same_bits(alone.scores, y.scores));
   CHECK_FALSE(alone.weights.defined());
 }
@@ -130,16 +130,16 @@ TEST_CASE("Attention with each option equals its formula, number by number") {
       }
       for (const AttentionOptions& o : cases) {
         AttentionOptions all = o;
-        all.weights = Weights::yes;
+        all.weights = true;
         CAPTURE(T_q, T_k, kv_heads, o.scale, o.soft_cap, heed::to_string(dtype), o.mask.has_band());
         CAPTURE(heed::to_string(o.mask.has_visible() ? o.mask.visible().shape() : o.bias.shape()));
         const ByNumber expected(Q, K, V, o);
         CHECK(distance(attention(Q, K, V, o).output, expected.output) < allowed);
-        const AttentionParts weighted = attention(Q, K, V, all);
+        const AttentionResult weighted = attention(Q, K, V, all);
         CHECK(distance(weighted.output, expected.output) < allowed);
         CHECK(distance(weighted.weights, expected.weights) < allowed);
         all.scores = true;
-        const AttentionParts parts = attention(Q, K, V, all);
+        const AttentionResult parts = attention(Q, K, V, all);
         CHECK(distance(parts.output, expected.output) < allowed);
         CHECK(distance(parts.weights, expected.weights) < allowed);
         CHECK(distance(parts.scores, expected.scores) < allowed);

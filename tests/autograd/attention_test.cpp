@@ -110,9 +110,9 @@ TEST_CASE("Fused attention and its gradients equal the composition") {
       const Tensor V = uniform(c.with(c.T_k, c.d_v), random, dtype);
       const Tensor dO = uniform(c.with(c.T_q, c.d_v), random, dtype);
       const Tensor dP = uniform(c.with(c.T_q, c.T_k), random, dtype);
-      const auto composed = [&](auto&... x) { return attention_composed(x..., mask); };
-      const auto fused = [&](auto&... x) { return attention(x..., mask); };
-      const auto both = [&](auto&... x) { return attention(x..., mask, Weights::yes); };
+      const auto composed = [&](auto&... x) { return attention_composed(x..., {.mask = mask}); };
+      const auto fused = [&](auto&... x) { return attention(x..., {.mask = mask}); };
+      const auto both = [&](auto&... x) { return attention(x..., {.mask = mask, .weights = true}); };
       const Outcome expected = differentiate(Q, K, V, dO, {}, composed);
       CHECK(difference(differentiate(Q, K, V, dO, {}, fused), expected) < allowed);
       CHECK(difference(differentiate(Q, K, V, dO, dP, both), differentiate(Q, K, V, dO, dP, composed)) < allowed);
@@ -130,8 +130,8 @@ TEST_CASE("attention accepts heads sliced from one projection, and keys broadcas
   const Tensor heads = permute(projected, {0, 2, 1, 3});
   const Tensor repeated = broadcast_to(uniform({1, 1, 7, 4}, random), {2, 3, 7, 4});
   const Tensor dO = uniform({2, 3, 7, 4}, random);
-  const auto composed = [&](auto&... x) { return attention_composed(x..., Mask::causal()); };
-  const auto fused = [&](auto&... x) { return attention(x..., Mask::causal()); };
+  const auto composed = [&](auto&... x) { return attention_composed(x..., {.mask = Mask::causal()}); };
+  const auto fused = [&](auto&... x) { return attention(x..., {.mask = Mask::causal()}); };
   CHECK(difference(differentiate(heads, repeated, heads, dO, {}, fused),
                    differentiate(heads, repeated, heads, dO, {}, composed)) < 1e-12);
   const Tensor joined = permute(fused(heads, heads, heads).output, {0, 2, 1, 3});
@@ -142,8 +142,8 @@ TEST_CASE("Attention weights are a distribution over visible keys, and undefined
   Random random(33);
   const Tensor x = uniform({1, 2, 6, 4}, random);
   const Mask mask = Mask::causal() & Mask::padding(std::vector{4}, 6);
-  CHECK_FALSE(attention(x, x, x, mask).weights.defined());
-  const Tensor weights = attention(x, x, x, mask, Weights::yes).weights;
+  CHECK_FALSE(attention(x, x, x, {.mask = mask}).weights.defined());
+  const Tensor weights = attention(x, x, x, {.mask = mask, .weights = true}).weights;
   for_each_index(weights.shape(), [&](const Shape& i) {
     const double w = weights.at({i[0], i[1], i[2], i[3]});
     CHECK((i[3] > i[2] || i[3] >= 4 ? w == 0 : w > 0));
@@ -174,7 +174,7 @@ TEST_CASE("A fully masked row gives exactly 0 everywhere and does not change oth
     INFO((composed ? "composed" : "fused"));
     const auto run = [&](const Mask& mask, const Tensor& d_output) {
       return differentiate(Q, K, V, d_output, dP, [&](auto&... x) {
-        return composed ? attention_composed(x..., mask) : attention(x..., mask, Weights::yes);
+        return composed ? attention_composed(x..., {.mask = mask}) : attention(x..., {.mask = mask, .weights = true});
       });
     };
     const Outcome a = blinded.run(dO), b = seeing.run(dO);
@@ -200,25 +200,25 @@ TEST_CASE("Fused attention does not allocate T x T memory") {
   constexpr std::int64_t T = 4096;
   Random random(35);
   const Tensor x = variable(uniform({T, 4}, random, DType::float32));
-  const auto growth = [&](Weights weights) {
+  const auto growth = [&](bool weights) {
     reset_peak_memory();
     const std::int64_t before = memory_use().bytes_in_use;
     const Recording recording;
-    const AttentionResult y = attention(x, x, x, {}, weights);
+    const AttentionResult y = attention(x, x, x, {.weights = weights});
     backward(sum(y.output));
     return memory_use().peak_bytes - before;
   };
-  CHECK(growth(Weights::no) < T * T * 4 / 8);
-  CHECK(growth(Weights::yes) >= T * T * 4);  // the measurement detects T x T memory
+  CHECK(growth(false) < T * T * 4 / 8);
+  CHECK(growth(true) >= T * T * 4);  // the measurement detects T x T memory
 }
 
 TEST_CASE("Attention over a text in chunks with past keys equals attention over the whole text") {
   Random random(37);
   const Tensor x = uniform({1, 2, 12, 4}, random);
-  const Tensor all = attention(x, x, x, Mask::causal()).output;
+  const Tensor all = attention(x, x, x, {.mask = Mask::causal()}).output;
   for (const auto& [begin, end] : {std::pair<std::int64_t, std::int64_t>{0, 5}, {5, 6}, {6, 12}}) {
     const Tensor seen = slice(x, 2, 0, end);
-    CHECK(distance(attention(slice(x, 2, begin, end), seen, seen, Mask::causal()).output, slice(all, 2, begin, end)) <
-          1e-13);
+    CHECK(distance(attention(slice(x, 2, begin, end), seen, seen, {.mask = Mask::causal()}).output,
+                   slice(all, 2, begin, end)) < 1e-13);
   }
 }

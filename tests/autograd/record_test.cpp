@@ -161,7 +161,7 @@ TEST_CASE("Repeated training steps allocate no system memory and leave none in u
     const auto step = [&] {
       const Recording recording;
       const Tensor hidden = gelu(linear(x, W, {}));
-      const Tensor loss = mean(square(attention(hidden, hidden, hidden, Mask::causal()).output));
+      const Tensor loss = mean(square(attention(hidden, hidden, hidden, {.mask = Mask::causal()}).output));
       const Gradients gradients = backward(loss);
       W.copy_from(W.detach() - gradients[W] * 0.1);
       return loss.item();

@@ -36,9 +36,9 @@ Tensor attend(
   const Mask band = Mask::window(c.i(5), c.i(6), c.i(4) ? Mask::Align::start : Mask::Align::end);
   AttentionOptions options{.mask = band & Mask(visible), .scale = c.n[0], .soft_cap = c.n[1]};
   if (c.i(3) == 1) options.bias = c.x[3];
-  options.weights = c.i(2) == 1 ? Weights::yes : Weights::no;
+  options.weights = c.i(2) == 1;
   options.scores = c.i(2) == 2;
-  const AttentionParts parts = attention(c.x[0], c.x[1], c.x[2], options);
+  const AttentionResult parts = attention(c.x[0], c.x[1], c.x[2], options);
   return c.i(2) == 0 ? parts.output : c.i(2) == 1 ? parts.weights : parts.scores;
 }
 

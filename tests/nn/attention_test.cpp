@@ -82,7 +82,7 @@ TEST_CASE("MultiHeadAttention with 4 heads on (5, 7, 32) matches PyTorch") {
   const Golden golden("attention");
   const Tensor x = variable(waves({5, 7, 32}, 0, 1, dtype));
   const Recording recording;
-  const auto [output, attention] = layer(x, {}, Weights::yes);
+  const auto [output, attention, scores] = layer(x, {}, Weights::yes);
   CHECK(error(output, golden("four_heads.output")) <= tolerance(dtype));
   CHECK(error(attention, golden("four_heads.weights")) <= tolerance(dtype));
   const Gradients gradients = backward(output, waves({5, 7, 32}, 6, 0.25, dtype));
@@ -105,7 +105,7 @@ TEST_CASE("Single-head attention from 512 to 64 dimensions matches PyTorch") {
   const Tensor Q = linear(x, W_Q, waves({64}, 4, 1, dtype));
   const Tensor K = linear(x, waves({512, 64}, 2, 0.06, dtype), waves({64}, 5, 1, dtype));
   const Tensor V = linear(x, waves({512, 64}, 3, 0.06, dtype), waves({64}, 6, 1, dtype));
-  const auto [output, weights] = attention(Q, K, V, mask, Weights::yes);
+  const auto [output, weights, scores] = attention(Q, K, V, {.mask = mask, .weights = true});
   CHECK(error(output, golden(name + ".output")) <= tolerance(dtype));
   CHECK(error(weights, golden(name + ".weights")) <= tolerance(dtype));
   const Gradients gradients = backward(output, waves({2, 10, 64}, 7, 0.25, dtype));

@@ -200,7 +200,7 @@ TEST_CASE("Dropout applies to the attention weights and to the output of each pa
   const Dropout drop{.random = &a, .attention = 0.4};
   const AttentionResult given = layer(x, Mask::causal(), Weights::yes, drop);
   const Tensor Q = layer.queries_of(x), K = layer.keys_of(x), V = reshape(layer.W_V(x), {2, 1, 4, 6});
-  const Tensor dropped = dropout(attention(Q, K, V, Mask::causal(), Weights::yes).weights, 0.4, b);
+  const Tensor dropped = dropout(attention(Q, K, V, {.mask = Mask::causal(), .weights = true}).weights, 0.4, b);
   const Tensor expected = layer.W_O(reshape(matmul(dropped, V), {2, 4, 6}));
   CHECK(error(given.output, expected) <= 1e-13);
   CHECK(error(given.weights, dropped.detach()) <= 1e-13);

@@ -107,8 +107,8 @@ TEST_CASE("Fused and composed attention and their gradients match PyTorch") {
       CHECK(error(attended.weights, golden(name + ".weights")) <= tolerance(dtype));
       return attended.output;
     };
-    check_case(golden, name, inputs, [&] { return check(attention_composed(Q, K, V, mask)); });
-    check_case(golden, name, inputs, [&] { return check(attention(Q, K, V, mask, Weights::yes)); });
-    check_case(golden, name, inputs, [&] { return attention(Q, K, V, mask).output; });
+    check_case(golden, name, inputs, [&] { return check(attention_composed(Q, K, V, {.mask = mask})); });
+    check_case(golden, name, inputs, [&] { return check(attention(Q, K, V, {.mask = mask, .weights = true})); });
+    check_case(golden, name, inputs, [&] { return attention(Q, K, V, {.mask = mask}).output; });
   }
 }

@@ -89,15 +89,15 @@ const std::vector<LargeCase> large{
      }},
     {"attention",
      {{4, 4, 130, 16}, {4, 4, 130, 16}, {4, 4, 130, 24}},
-     [](auto& x) { return attention(x[0], x[1], x[2], padding & Mask::causal()).output; }},
+     [](auto& x) { return attention(x[0], x[1], x[2], {.mask = padding & Mask::causal()}).output; }},
     {"attention and its weights",
      {{4, 4, 130, 16}, {4, 4, 130, 16}, {4, 4, 130, 24}},
      [](auto& x) {
-       const AttentionResult y = attention(x[0], x[1], x[2], padding, Weights::yes);
+       const AttentionResult y = attention(x[0], x[1], x[2], {.mask = padding, .weights = true});
        return concat({y.output, y.weights}, -1);
      }},
     {"attention composed", {{2, 4, 130, 16}, {2, 4, 130, 16}, {2, 4, 130, 16}}, [](auto& x) {
-       return attention_composed(x[0], x[1], x[2], Mask::causal()).output;
+       return attention_composed(x[0], x[1], x[2], {.mask = Mask::causal()}).output;
      }}};
 
 }  // namespace
