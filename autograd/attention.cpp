@@ -106,15 +106,7 @@ Tensor scaled(const Tensor& Q, const Tensor& K, double scale) {
 AttentionResult attention_composed(Tensor Q, Tensor K, Tensor V, const AttentionOptions& options,
                                    const AttentionWatch& watch) {
   const auto show = [&](const char* name, Tensor& value) {
-    if (!watch) return;
-    const Shape shape = value.shape();
-    const DType dtype = value.dtype();
-    watch(name, value);
-    if (value.defined() && value.shape() == shape && value.dtype() == dtype) return;
-    const std::string given =
-        value.defined() ? fmt::format("{} {}", to_string(value.dtype()), to_string(value.shape())) : "no tensor";
-    fail("attention_composed: watch replaced {} by {}; expected the same dtype and shape, {} {}", name, given,
-         to_string(dtype), to_string(shape));
+    if (watch) watch(name, value);
   };
   check_arguments("attention_composed", Q, K, V, options);
   show("Q", Q);
