@@ -215,6 +215,19 @@ Model described_model(const Description& description, const std::string& source)
   return model;
 }
 
+ModelConfig pretrained_config(const Model& model, const std::string& source) {
+  const PretrainedConfig read = read_pretrained_config(model.pretrained_config, source);
+  ModelConfig config =
+      (read.transformer.causal ? language_model : masked_language_model)(read.transformer, read.logits);
+  config.activation = read.head_activation;
+  config.transform_bias = read.head_bias;
+  return config;
+}
+
+std::string tokenizer_name(const std::filesystem::path& path) {
+  return is_gguf(path) ? "tokenizer.ggml.model" : "tokenizer.json";
+}
+
 Model read_description(const std::filesystem::path& path) {
   if (const auto directory = hugging_face_directory(path); !directory.empty())
     return read_hugging_face(directory, nullptr);

@@ -39,7 +39,8 @@ using OnText = std::function<bool(std::string_view piece)>;
 /// holds at most as many tokens as in training; when it is full, the model rereads its later half. Throws `Error` if the model
 /// does not predict next tokens.
 ///
-///     generate(model, {.prompt = "ROMEO:", .tokens = 100}, [](std::string_view piece) { return fmt::print("{}", piece), true; });
+///     const auto print = [](std::string_view piece) { return fmt::print("{}", piece), true; };
+///     generate(model, {.prompt = "ROMEO:", .tokens = 100}, print);
 Generated generate(const Model& model, const Generation& wanted, const OnText& write);
 
 }  // namespace heed

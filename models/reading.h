@@ -27,8 +27,8 @@ void check_tokenizer(const Model& model);
 /// Throws `Error` when ids of a text hold the padding of a model with RoBERTa's positions, which do not count it.
 void check_positions(const TransformerConfig& config, const std::vector<std::int32_t>& tokens);
 
-/// Returns the question of one example as a batch. A text without sentence numbers is one sentence. Throws `Error` when it is longer than the
-/// model's maximum or holds unknown words.
+/// Returns the question of one example as a batch. A text without sentence numbers is one sentence. Throws `Error` when it is longer
+/// than the model's maximum or holds unknown words.
 Batch batch_of(const Model& model, const Example& example);
 
 /// Returns the index of the logit of the correct answer: a word, a candidate, or the index after the candidates for

@@ -17,6 +17,13 @@ Description describe(const Model& model);
 /// names the description in messages. Throws `Error` when a part is missing or wrong.
 Model described_model(const Description& description, const std::string& source);
 
+/// Returns all that the configuration of a pretrained model says, with the logits and the layer before them even when its file has
+/// no such head, so that the model can be given another one. `source` begins messages.
+ModelConfig pretrained_config(const Model& model, const std::string& source);
+
+/// Returns the name under which the files of a pretrained model's format keep a tokenizer, for messages.
+std::string tokenizer_name(const std::filesystem::path& path);
+
 /// Reads a model as load_model() does, without weights.
 Model read_description(const std::filesystem::path& path);
 

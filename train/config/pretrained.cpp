@@ -1,10 +1,7 @@
 #include "train/config/pretrained.h"
 
-#include "formats/hugging_face/pretrained.h"
 #include "run/internal/run_directory.h"
 #include "train/config/keys.h"
-
-#include <heed/formats/gguf.h>
 
 #include <fmt/format.h>
 
@@ -13,9 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-PretrainedConfig shape_of(const Model& model) {
-  return read_pretrained_config(model.pretrained_config, "model.from: its config.json");
-}
+ModelConfig shape_of(const Model& model) { return pretrained_config(model, "model.from: its config.json"); }
 
 }  // namespace
 
@@ -28,13 +23,13 @@ std::shared_ptr<const Model> find_pretrained(const fs::path& from) {
   if (model->pretrained_config.empty()) return nullptr;
   if (!model->tokenizer.pretrained()) {
     fail("model.from: {}: expected a tokenizer, with which the data is read; found no {}", from.string(),
-         is_gguf(file) ? "tokenizer.ggml.model" : "tokenizer.json");
+         tokenizer_name(file));
   }
   return model;
 }
 
 void use_pretrained(Config& config, std::shared_ptr<const Model> model) {
-  const PretrainedConfig shape = shape_of(*model);
+  const ModelConfig shape = shape_of(*model);
   config.model = shape.transformer;
   config.model.block.attention = config.model.block.attention.complete();
   config.logits = shape.logits.tied ? Logits::tied : Logits::untied;
@@ -79,7 +74,7 @@ void use_tokenizer(Config& config, Model model) {
 }
 
 ModelConfig continued_config(const Config& config) {
-  PretrainedConfig shape = shape_of(*config.pretrained);
+  ModelConfig shape = shape_of(*config.pretrained);
   const auto refuse = [&](const char* expected, const char* hint) {
     fail("model.from: {}: data.task {} needs {}; try {}", config.from, name_of(config.data.kind), expected, hint);
   };
@@ -91,14 +86,10 @@ ModelConfig continued_config(const Config& config) {
       return candidate_chooser(shape.transformer, config.answer == Answer::candidate_or_none, false);
     case TaskKind::text:
       if (!shape.transformer.causal) refuse("a model that sees earlier tokens alone", "masked_text");
-      return language_model(shape.transformer, shape.logits);
-    case TaskKind::masked_text: {
+      return shape;
+    case TaskKind::masked_text:
       if (shape.transformer.causal) refuse("a model that sees the whole text", "text");
-      ModelConfig masked = masked_language_model(shape.transformer, shape.logits);
-      masked.activation = shape.head_activation;
-      masked.transform_bias = shape.head_bias;
-      return masked;
-    }
+      return shape;
     default:
       fail("model.from: {}: a pretrained model learns candidates, text or masked_text, not task {}", config.from,
            name_of(config.data.kind));

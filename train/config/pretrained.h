@@ -11,9 +11,9 @@
 
 namespace heed {
 
-/// Returns the description of the pretrained model that `from` names: the directory of one, a GGUF file, or a run or model file
-/// that began with one. Returns null for models of heed's own, and for what does not exist. Throws Error for a file that cannot
-/// be read, and for a pretrained model without a tokenizer.
+/// Returns the description of the pretrained model that `from` names: a file or directory of any format, or a run or model file that
+/// began with one. Returns null for models of heed's own, and for what does not exist. Throws Error for a file that cannot be read,
+/// and for a pretrained model without a tokenizer.
 std::shared_ptr<const Model> find_pretrained(const std::filesystem::path& from);
 
 /// Sets everything in a configuration that the pretrained model decides: section model as far as its config.json says it, how
