@@ -114,7 +114,7 @@ Row toy_row(const std::filesystem::path& scratch) {
                              .layers = layers,
                              .embedding_scale = std::sqrt(d_model),
                              .block = {.attention = {.d_model = d_model, .heads = heads, .d_k = d, .d_v = d}},
-                             .last_residual = Residual::no};
+                             .last_residual = false};
     const auto model = std::make_shared<Model>(Scope(trained->parameters, 1), word_answerer(config));
     if (!std::filesystem::exists(file)) {
       SafeTensors content{{trained->parameters.begin(), trained->parameters.end()}, {}};

@@ -56,7 +56,7 @@ Row writing_row(const std::string& name, const TransformerConfig& config, int to
   // Weights read per token: all except the embedding rows of other words and positions.
   const double d = config.d_model();
   const MlpConfig& mlp = config.block.mlp;
-  const int products = is_gated(mlp.activation) ? 3 : 2;  // per MLP
+  const int products = mlp.gated ? 3 : 2;  // per MLP
   const double weights = config.layers * (4 * d * d + products * d * mlp.width) + config.vocabulary * d;
   return {.name = name,
           .twin = {{"row", "writing"},

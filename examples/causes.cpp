@@ -12,7 +12,7 @@ using namespace heed;
 int main() {
   const Task task = coreference_task(4000, 100, Random(1));
   TransformerConfig shape{.vocabulary = task.vocabulary.size(), .max_length = task.max_length};
-  shape.embedding_scale = 8, shape.last_residual = Residual::no;
+  shape.embedding_scale = 8, shape.last_residual = false;
   shape.block.attention = {.d_model = 64, .heads = 2, .d_k = 16, .d_v = 16};
   Model model(word_answerer(shape), 11);
   model.vocabulary = task.vocabulary;

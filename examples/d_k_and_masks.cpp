@@ -40,7 +40,7 @@ int main() {
   print("weights of sentence 2, query 1: it sees nothing", slice(slice(masked.weights, 0, 1, 2), 1, 0, 1), {}, {}, 3);
 
   fmt::print("\n--- head by head, or all heads in one matrix ---\n\n");
-  const MultiHeadAttention packed(scope / "packed", {.d_model = d_model, .heads = heads, .bias = Bias::yes});
+  const MultiHeadAttention packed(scope / "packed", {.d_model = d_model, .heads = heads, .bias = true});
   std::vector<Tensor> outputs;
   for (int h = 0; h < heads; ++h) {
     outputs.push_back(

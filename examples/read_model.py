@@ -23,9 +23,6 @@ functions = {
     "relu2": lambda x: np.maximum(x, 0) ** 2,
     "silu": lambda x: x / (1 + np.exp(-x)),
 }
-# The functions of the gates.
-gated = {"geglu": "gelu", "geglu_tanh": "gelu_tanh", "quick_geglu": "quick_gelu", "reglu": "relu", "reglu2": "relu2",
-         "swiglu": "silu"}
 
 
 def read_safetensors(path):
@@ -123,12 +120,9 @@ class Model:
         return self.linear(f"{name}.W_O", (weights @ V).transpose(1, 0, 2).reshape(T, -1)), weights
 
     def mlp(self, name, x):
-        x, kind = self.norm(name + ".norm", x), self.block["mlp"]["activation"]
+        x, function = self.norm(name + ".norm", x), functions[self.block["mlp"]["activation"]]
         h = self.linear(name + ".in", x)
-        if f"{name}.gate.weight" in self.w:
-            h = functions[gated[kind]](self.linear(name + ".gate", x)) * h
-        else:
-            h = functions[kind](h)
+        h = function(self.linear(name + ".gate", x)) * h if self.block["mlp"]["gated"] else function(h)
         return self.linear(name + ".out", h)
 
     def __call__(self, tokens, query, candidates=(), sentences=None):
@@ -143,7 +137,7 @@ class Model:
         for l in range(layers):
             read_by_last = x
             y, weights = self.attention(f"encoder.{l}.attention", self.norm(f"encoder.{l}.attention_norm", x))
-            x = x + y if l + 1 < layers or self.config["last_residual"] == "yes" else y
+            x = x + y if l + 1 < layers or self.config["last_residual"] else y
             if self.block["mlp"]["width"]:
                 x = x + self.mlp(f"encoder.{l}.mlp", x)
             all_weights.append(weights)

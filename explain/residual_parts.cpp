@@ -56,7 +56,7 @@ void ResidualParts::name_parts() {
   for (std::size_t l = 0; l < layer_; ++l) {
     const TransformerBlock& block = transformer_.blocks[l];
     const int layer = static_cast<int>(l);
-    if (block.residual == Residual::no) names_.clear();
+    if (!block.residual) names_.clear();
     for (int head = 0; head < block.attention.config.heads; ++head) {
       for (int token = sources_ == Sources::each ? 0 : -1; token < (sources_ == Sources::each ? T_ : 0); ++token) {
         names_.push_back({.what = "head", .layer = layer, .head = head, .token = token});
@@ -114,7 +114,7 @@ Tensor ResidualParts::of(std::int64_t token) const {
     Tensor added = head_parts(l, token);
     if (block.attention_norms.output) added = normalised(*block.attention_norms.output, added);
     added = block.added_linearised().linear(added);
-    parts = block.residual == Residual::yes ? concat({parts, added}, 0) : added;
+    parts = block.residual ? concat({parts, added}, 0) : added;
     if (block.attention_norms.sum) parts = normalised(*block.attention_norms.sum, parts);
     if (!block.mlp) continue;
     Tensor from_mlp = row_of(seen_.layers[l].mlp_output, token);

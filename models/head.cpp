@@ -43,9 +43,7 @@ ModelConfig config_of(HeadKind head, const TransformerConfig& transformer, const
 
 }  // namespace
 
-ModelConfig ModelConfig::of(HeadKind head) {
-  return {.head = head, .logits = {.bias = head == HeadKind::next_token ? Bias::no : Bias::yes}};
-}
+ModelConfig ModelConfig::of(HeadKind head) { return {.head = head, .logits = {.bias = head != HeadKind::next_token}}; }
 
 ModelConfig language_model(const TransformerConfig& transformer, const LogitsConfig& logits) {
   return config_of(HeadKind::next_token, transformer, logits);
@@ -74,10 +72,11 @@ Unembedding::Unembedding(Scope scope, const Transformer& transformer, const Logi
   if (!transformer.token_embedding) fail("Unembedding: expected a transformer with a vocabulary");
   const int words = transformer.config.vocabulary;
   const int embedded = transformer.config.embedded();
-  if (config.tied && embedded != width) projection.emplace(scope / "output_projection", width, embedded, Bias::no);
+  if (config.tied && embedded != width)
+    projection.emplace(scope / "output_projection", width, embedded, LinearOptions{.bias = false});
   weight = config.tied ? transformer.token_embedding->weight
                        : scope.parameter("unembedding", {words, width}, Init::gaussian(deviation));
-  if (config.bias == Bias::yes) bias = scope.parameter("output_bias", {words}, Init::zeros());
+  if (config.bias) bias = scope.parameter("output_bias", {words}, Init::zeros());
 }
 
 Tensor Unembedding::compared(const Tensor& states) const {
@@ -116,15 +115,14 @@ OutputHead::OutputHead(Scope scope, const Transformer& transformer, const ModelC
     case HeadKind::masked_token:
       if (config.transform) {
         const Scope place = scope / "transform";
-        transform.emplace(Transform{Linear(place / "dense", t.d_model(), t.embedded(), config.transform_bias),
+        transform.emplace(Transform{Linear(place / "dense", t.d_model(), t.embedded(), {.bias = config.transform_bias}),
                                     Norm(place / "norm", t.embedded(), t.block.norm)});
       }
       unembedding.emplace(scope, transformer, config.logits, config.transform ? t.embedded() : t.d_model(), usual);
       if (t.causal) fail("MaskedLanguageModel: expected a transformer that is not causal");
-      if (is_gated(config.activation)) fail("MaskedLanguageModel: the activation must not be gated");
       break;
     case HeadKind::candidate:
-      pointer.emplace(scope / "candidates" / "pointer", t.d_model(), t.d_model(), Bias::no);
+      pointer.emplace(scope / "candidates" / "pointer", t.d_model(), t.d_model(), LinearOptions{.bias = false});
       if (config.or_none) none = (scope / "candidates").parameter("none", {t.d_model()}, Init::gaussian(1));
       if (t.layers < 1) fail("CandidateChooser: expected a transformer with layers, got none");
       break;

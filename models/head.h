@@ -9,7 +9,7 @@ namespace heed {
 struct LogitsConfig {
   /// Share the weights of the token embeddings (Press & Wolf 2017, arXiv:1608.05859), or use a separate matrix
   bool tied = true;
-  Bias bias = Bias::no;
+  bool bias = false;
   double scale = 1;     ///< factor of the products of states and words, before the bias
   double soft_cap = 0;  ///< logits become cap tanh(logit / cap); 0: unchanged
 
@@ -45,7 +45,7 @@ struct ModelConfig {
   // Of a head for hidden tokens:
   bool transform = true;  ///< apply a linear layer, an activation and a norm before the logits, as in BERT
   Activation activation = Activation::gelu;  ///< of that layer
-  Bias transform_bias = Bias::yes;           ///< of that layer
+  bool transform_bias = true;                ///< of that layer
 
   // Of a head for candidates:
   bool or_none = false;  ///< whether "none of them" is an answer
@@ -76,12 +76,11 @@ struct ModelConfig {
 /// Returns the configuration of a decoder that predicts the next token at each token: GPT-2, LLaMA and related models.
 ModelConfig language_model(const TransformerConfig& transformer, const LogitsConfig& logits = {});
 /// Returns that of an encoder that sees the whole text and predicts hidden tokens (Devlin et al. 2018, arXiv:1810.04805).
-ModelConfig masked_language_model(const TransformerConfig& transformer,
-                                  const LogitsConfig& logits = {.bias = Bias::yes});
+ModelConfig masked_language_model(const TransformerConfig& transformer, const LogitsConfig& logits = {.bias = true});
 /// Returns that of a model that answers a question about a text with a word of the vocabulary. With `last_residual` no, which
 /// `train` sets unless the configuration says otherwise, the answer depends only on the tokens that the query attends to in the
 /// last layer.
-ModelConfig word_answerer(const TransformerConfig& transformer, const LogitsConfig& logits = {.bias = Bias::yes});
+ModelConfig word_answerer(const TransformerConfig& transformer, const LogitsConfig& logits = {.bias = true});
 /// Returns that of a model that answers with one of the text's candidates, which are spans of tokens.
 ModelConfig candidate_chooser(const TransformerConfig& transformer, bool or_none = false,
                               bool numbered_sentences = true);

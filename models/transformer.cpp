@@ -41,7 +41,7 @@ TransformerConfig gpt2(int layers, int heads, int d_model) {
   TransformerConfig config;
   config.layers = layers;
   config.causal = true;
-  config.block.attention = {.d_model = d_model, .heads = heads, .bias = Bias::yes};
+  config.block.attention = {.d_model = d_model, .heads = heads, .bias = true};
   config.block.mlp = {.width = 4 * d_model, .activation = Activation::gelu_tanh};
   return config;
 }
@@ -52,7 +52,7 @@ TransformerConfig bert(int layers, int heads, int d_model) {
   config.segments = 2;
   config.embedding_norm = true;
   config.final_norm = false;
-  config.block.attention = {.d_model = d_model, .heads = heads, .bias = Bias::yes};
+  config.block.attention = {.d_model = d_model, .heads = heads, .bias = true};
   config.block.mlp = {.width = 4 * d_model};
   config.block.norm.epsilon = 1e-12;
   config.block.placement = NormPlacement::after;
@@ -64,8 +64,8 @@ TransformerConfig llama(int layers, int heads, int kv_heads, int d_model, int ml
   config.layers = layers;
   config.causal = true;
   config.positions = Positions::rotary;
-  config.block.attention = {.d_model = d_model, .heads = heads, .kv_heads = kv_heads, .output_bias = Bias::no};
-  config.block.mlp = {.width = mlp_width, .activation = Activation::swiglu, .bias = Bias::no};
+  config.block.attention = {.d_model = d_model, .heads = heads, .kv_heads = kv_heads, .output_bias = false};
+  config.block.mlp = {.width = mlp_width, .activation = Activation::silu, .gated = true, .bias = false};
   config.block.norm = {.kind = NormKind::rms, .epsilon = 1e-5};
   return config;
 }
@@ -91,7 +91,8 @@ Transformer::Transformer(Scope scope, const TransformerConfig& given, const Embe
   }
   if (config.embedding_norm) embedding_norm.emplace(scope / "embedding_norm", config.summed(), config.block.norm);
   if (config.embedding_width > 0 && config.projected_tokens) {
-    token_projection.emplace(scope / "token_projection", config.embedded(), config.d_model(), Bias::no);
+    token_projection.emplace(scope / "token_projection", config.embedded(), config.d_model(),
+                             LinearOptions{.bias = false});
   } else if (config.embedding_width > 0) {
     embedding_projection.emplace(scope / "embedding_projection", config.embedded(), config.d_model());
   }
@@ -108,10 +109,10 @@ Transformer::Transformer(Scope scope, const TransformerConfig& given, const Embe
     const bool is_rotated = std::ranges::count(config.unrotated_layers, layer) == 0;
     const Scope place = encoder / layer;
     blocks.emplace_back(config.shared_layers && layer > 0 ? place.sharing(encoder / 0) : place, block,
-                        layer + 1 < config.layers ? Residual::yes : config.last_residual,
-                        !is_rotated                  ? std::nullopt
-                        : block.attention.window > 0 ? of_window
-                                                     : rotary);
+                        BlockOptions{.residual = layer + 1 < config.layers || config.last_residual,
+                                     .rotary = !is_rotated                  ? std::nullopt
+                                               : block.attention.window > 0 ? of_window
+                                                                            : rotary});
   }
 }
 

@@ -39,11 +39,11 @@ struct TransformerConfig {
   std::vector<int> full_attention_layers{};  ///< with a window: layers, from 0, that see all tokens as well
   double window_rotary_base =
       0;  ///< rotary base of the layers with a window, which are then not scaled; 0: as the others
-  std::vector<int> unrotated_layers{};     ///< layers, from 0, without the rotary embedding of the others
-  bool divide_scores_by_layer = false;     ///< by 1 in the first layer, by 2 in the second, ...
-  bool shared_layers = false;              ///< all layers have the parameters of the first, as in ALBERT
-  bool first_attention_norm = true;        ///< BlockConfig::attention_norm of the first layer
-  Residual last_residual = Residual::yes;  ///< of the attention in the last layer
+  std::vector<int> unrotated_layers{};  ///< layers, from 0, without the rotary embedding of the others
+  bool divide_scores_by_layer = false;  ///< by 1 in the first layer, by 2 in the second, ...
+  bool shared_layers = false;           ///< all layers have the parameters of the first, as in ALBERT
+  bool first_attention_norm = true;     ///< BlockConfig::attention_norm of the first layer
+  bool last_residual = true;            ///< of the attention in the last layer
   bool final_norm = true;
 
   /// Returns the width of the residual stream.

@@ -81,12 +81,14 @@ MultiHeadAttention::MultiHeadAttention(Scope scope, const AttentionConfig& given
                                        std::optional<RotaryEmbedding> rotation)
     : name(scope.name()),
       config(given.complete()),
-      W_Q(scope / "W_Q", config.d_model, config.heads * config.d_k, config.bias),
-      W_K(config.tie == Tie::Q_is_K ? W_Q
-                                    : Linear(scope / "W_K", config.d_model, config.kv_heads * config.d_k, config.bias)),
-      W_V(config.tie == Tie::K_is_V ? W_K
-                                    : Linear(scope / "W_V", config.d_model, config.kv_heads * config.d_v, config.bias)),
-      W_O(scope / "W_O", config.heads * config.d_v, config.d_model, config.output_bias),
+      W_Q(scope / "W_Q", config.d_model, config.heads * config.d_k, {.bias = config.bias}),
+      W_K(config.tie == Tie::Q_is_K
+              ? W_Q
+              : Linear(scope / "W_K", config.d_model, config.kv_heads * config.d_k, {.bias = config.bias})),
+      W_V(config.tie == Tie::K_is_V
+              ? W_K
+              : Linear(scope / "W_V", config.d_model, config.kv_heads * config.d_v, {.bias = config.bias})),
+      W_O(scope / "W_O", config.heads * config.d_v, config.d_model, {.bias = config.output_bias}),
       rotary(std::move(rotation)) {
   if (config.query_key_norm == QueryKeyNorm::none) return;
   const bool over_all = config.query_key_norm == QueryKeyNorm::all;

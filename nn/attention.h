@@ -27,11 +27,11 @@ inline constexpr EnumName<QueryKeyNorm> enum_names<QueryKeyNorm>[] = {
 struct AttentionConfig {
   int d_model = 0;
   int heads = 1;
-  int kv_heads = 0;              ///< heads of keys and values; divides heads; 0: heads
-  int d_k = 0;                   ///< per head; 0: d_model / heads
-  int d_v = 0;                   ///< per head; 0: d_model / heads
-  Bias bias = Bias::no;          ///< for W_Q, W_K, W_V
-  Bias output_bias = Bias::yes;  ///< for W_O
+  int kv_heads = 0;         ///< heads of keys and values; divides heads; 0: heads
+  int d_k = 0;              ///< per head; 0: d_model / heads
+  int d_v = 0;              ///< per head; 0: d_model / heads
+  bool bias = false;        ///< for W_Q, W_K, W_V
+  bool output_bias = true;  ///< for W_O
   Tie tie = Tie::none;
   QueryKeyNorm query_key_norm = QueryKeyNorm::none;
   NormConfig query_key = rms_config;

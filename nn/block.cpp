@@ -29,13 +29,12 @@ TransformerBlock::Norms::Norms(Scope scope, const char* name, const BlockConfig&
                      config)),
       sum(norm_if(config.placement == NormPlacement::after, scope / name, config)) {}
 
-TransformerBlock::TransformerBlock(Scope scope, const BlockConfig& given, Residual with_residual,
-                                   std::optional<RotaryEmbedding> rotary)
+TransformerBlock::TransformerBlock(Scope scope, const BlockConfig& given, BlockOptions options)
     : name(scope.name()),
       config(given),
       attention_norms(scope, "attention_norm", config, config.attention_norm),
-      attention(scope / "attention", config.attention, std::move(rotary)),
-      residual(with_residual) {
+      attention(scope / "attention", config.attention, std::move(options.rotary)),
+      residual(options.residual) {
   const int width = config.mlp.width;
   if (width < 0) fail("TransformerBlock: expected the width of an MLP, or 0 for no MLP, got {}", width);
   if (config.parallel && config.placement != NormPlacement::before) {
@@ -60,7 +59,7 @@ Linearised TransformerBlock::added_linearised() const {
 
 // x: the residual; undefined if unused.
 Tensor TransformerBlock::after_attention(const Tensor& x, const Tensor& attended, const Dropout& drop) const {
-  Tensor y = added(attention_norms, config.residual_scale, residual == Residual::yes ? x : Tensor(), attended, drop);
+  Tensor y = added(attention_norms, config.residual_scale, residual ? x : Tensor(), attended, drop);
   Hook::show(name, "attended", y);
   if (mlp) y = added(*mlp_norms, config.residual_scale, y, (*mlp)(mlp_norms->of_input(config.parallel ? x : y)), drop);
   Hook::show(name, "output", y);
@@ -83,7 +82,7 @@ AttentionResult TransformerBlock::at(const Ids& query, const Tensor& x, const Ma
   const Tensor read = attention_norms.of_input(x), asking = select_rows(read, query);  // (B, T, d), (B, d)
   const std::int64_t B = x.size(0), T = x.size(1);
   AttentionResult y = attention(reshape(asking, {B, 1, asking.size(1)}), read, mask, weights, drop);
-  const bool reads_x = residual == Residual::yes || config.parallel;
+  const bool reads_x = residual || config.parallel;
   y.output = after_attention(reads_x ? select_rows(x, query) : Tensor(), reshape(y.output, asking.shape()), drop);
   if (weights == Weights::yes) y.weights = reshape(y.weights, {B, attention.config.heads, T});
   return y;

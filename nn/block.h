@@ -20,11 +20,6 @@ inline constexpr EnumName<NormPlacement> enum_names<NormPlacement>[] = {{NormPla
                                                                         {NormPlacement::output, "output"},
                                                                         {NormPlacement::both, "both"}};
 
-/// Whether the attention is added to the block's input or replaces it.
-enum class Residual { no, yes };
-template <>
-inline constexpr EnumName<Residual> enum_names<Residual>[] = {{Residual::no, "no"}, {Residual::yes, "yes"}};
-
 /// Parts of a block.
 struct BlockConfig {
   AttentionConfig attention{};
@@ -50,6 +45,12 @@ struct BlockConfig {
   }
 };
 
+/// What differs between blocks of one configuration.
+struct BlockOptions {
+  bool residual = true;  ///< whether the attention is added to the block's input, or replaces it
+  std::optional<RotaryEmbedding> rotary = {};
+};
+
 /// Attention, then an MLP, each with norms and a residual. Without the attention's residual, the output at a token
 /// depends only on the tokens that it attends to.
 ///
@@ -72,10 +73,9 @@ struct TransformerBlock {
   MultiHeadAttention attention;
   std::optional<Norms> mlp_norms;
   std::optional<Mlp> mlp;
-  Residual residual;
+  bool residual;  ///< BlockOptions::residual
   /// Makes its parameters in `scope`. Blocks of one model share a rotary embedding.
-  TransformerBlock(Scope scope, const BlockConfig& config, Residual residual = Residual::yes,
-                   std::optional<RotaryEmbedding> rotary = {});
+  TransformerBlock(Scope scope, const BlockConfig& config, BlockOptions options = {});
 
   /// Returns the output of the block (B, T, d_model), and the weights.
   AttentionResult operator()(const Tensor& x, const Mask& mask, Weights weights = Weights::no,

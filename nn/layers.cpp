@@ -13,10 +13,10 @@ Tensor shown(const std::string& layer, Tensor output) {
 
 }  // namespace
 
-Linear::Linear(Scope scope, int in, int out, Bias with_bias)
+Linear::Linear(Scope scope, int in, int out, LinearOptions options)
     : name(scope.name()),
       weight(scope.parameter("weight", {in, out}, Init::xavier(in, out))),
-      bias(with_bias == Bias::yes ? scope.parameter("bias", {out}, Init::zeros()) : Tensor()) {}
+      bias(options.bias ? scope.parameter("bias", {out}, Init::zeros()) : Tensor()) {}
 
 Tensor Linear::operator()(const Tensor& x) const {
   const LayerScope scope(name);

@@ -10,8 +10,10 @@ namespace heed {
 /// @file
 /// Layers show their values to a Hook (nn/hook.h) under the names of their parameters.
 
-/// Whether a layer has a bias.
-enum class Bias { no, yes };
+/// Options of Linear.
+struct LinearOptions {
+  bool bias = true;
+};
 
 /// Returns y = x W + b: (..., in) -> (..., out). torch.nn.Linear stores its weight as (out, in): transpose it before
 /// Parameters::load(), which cannot detect the difference when in == out.
@@ -20,10 +22,10 @@ enum class Bias { no, yes };
 ///     const Tensor logits = layer(x);   // (B, 64) -> (B, 10)
 struct Linear {
   std::string name;
-  Parameter weight;                                             ///< (in, out)
-  Parameter bias;                                               ///< (out); undefined without a bias
-  Linear(Scope scope, int in, int out, Bias bias = Bias::yes);  ///< makes its parameters in `scope`
-  Tensor operator()(const Tensor& x) const;                     ///< x W + b
+  Parameter weight;                                                  ///< (in, out)
+  Parameter bias;                                                    ///< (out); undefined without a bias
+  Linear(Scope scope, int in, int out, LinearOptions options = {});  ///< makes its parameters in `scope`
+  Tensor operator()(const Tensor& x) const;                          ///< x W + b
   /// Returns the map of the columns [begin, end), all by default. It is the same at every point.
   Linearised linearised(std::int64_t begin = 0, std::int64_t end = -1) const;
 };

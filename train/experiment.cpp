@@ -120,7 +120,7 @@ ModelConfig model_config(const Config& config, const Task& task) {
   transformer.segments = task.max_sentences;
   LogitsConfig logits{.tied = config.logits == Logits::tied, .soft_cap = config.logit_cap};
   if (task.corpus && task.corpus->mask >= 0) {
-    logits.bias = Bias::yes;
+    logits.bias = true;
     return masked_language_model(transformer, logits);
   }
   if (task.corpus) {
@@ -131,7 +131,7 @@ ModelConfig model_config(const Config& config, const Task& task) {
   // (Vaswani et al. 2017, section 3.4), so that a token outweighs the first values that layers add to it.
   transformer.embedding_scale = std::sqrt(transformer.d_model());
   if (config.answer != Answer::word) return candidate_chooser(transformer, config.answer == Answer::candidate_or_none);
-  logits.bias = Bias::yes;
+  logits.bias = true;
   return word_answerer(transformer, logits);
 }
 

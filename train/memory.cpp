@@ -28,10 +28,9 @@ struct Numbers {
 Numbers numbers_per_token(const TransformerConfig& model) {
   const BlockConfig& block = model.block;
   const AttentionConfig a = block.attention.complete();
-  const bool is_fused = block.mlp.activation == Activation::swiglu;
+  const bool is_fused = block.mlp.gated && block.mlp.activation == Activation::silu;
   const std::int64_t mlp =
-      block.mlp.width *
-      (is_fused ? 3 : function_of(block.mlp.activation).operations + (is_gated(block.mlp.activation) ? 3 : 1));
+      block.mlp.width * (is_fused ? 3 : function_of(block.mlp.activation).operations + (block.mlp.gated ? 3 : 1));
   const std::int64_t d = a.d_model, extra_norms = block.placement == NormPlacement::both ? 2 * d : 0;
   const std::int64_t passes = 1 + (a.query_key_norm != QueryKeyNorm::none) + (model.positions == Positions::rotary);
   const std::int64_t Q = a.heads * a.d_k, K = a.kv_heads * a.d_k, V = a.kv_heads * a.d_v, output = a.heads * a.d_v;

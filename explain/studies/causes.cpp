@@ -357,7 +357,7 @@ Causes causes(const Model& model, const std::vector<Example>& held_out, const st
   result.is_text = holds_spaces(model);
   const TransformerConfig& config = model.transformer().config;
   const bool mlp_reads_input = config.block.parallel && config.block.mlp.width > 0;
-  result.attention_alone = config.last_residual == Residual::no && !mlp_reads_input;
+  result.attention_alone = !config.last_residual && !mlp_reads_input;
   const double times = passes(config, among, longest(held_out));
   const HeldOut used(model, held_out, sentences_to_use(options.most, config, held_out, times), options.processes);
   const double own = passes(config, among, longest(used.sentences())) / options.processes.size();

@@ -13,7 +13,7 @@ PretrainedConfig read_bert(ConfigReader& json) {
   t.block.mlp.width = json.integer("intermediate_size", 1);
   t.block.mlp.activation = config.head_activation = json.activation("hidden_act", "gelu");
   t.block.norm.epsilon = json.positive("layer_norm_eps", 1e-12);
-  config.logits = {.tied = json.flag("tie_word_embeddings", true), .bias = Bias::yes};
+  config.logits = {.tied = json.flag("tie_word_embeddings", true), .bias = true};
   json.expect("position_embedding_type", "absolute");
   json.expect("is_decoder", false);
   json.expect("add_cross_attention", false);
@@ -65,7 +65,8 @@ PretrainedConfig read_modernbert(ConfigReader& json) {
   t.block.norm = {.epsilon = json.positive("norm_eps", 1e-5), .bias = json.flag("norm_bias", false)};
   t.block.attention.bias = t.block.attention.output_bias = json.bias("attention_bias", false);
   t.block.mlp = {.width = json.integer("intermediate_size", 1),
-                 .activation = json.activation("hidden_activation", "gelu", true),
+                 .activation = json.activation("hidden_activation", "gelu"),
+                 .gated = true,
                  .bias = json.bias("mlp_bias", false)};
   const int every = json.integer("global_attn_every_n_layers", 1, 3);
   read_windows(
@@ -103,7 +104,7 @@ PretrainedConfig read_distilbert(ConfigReader& json) {
   t.segments = 0;
   t.block.mlp.width = json.integer("hidden_dim", 1);
   t.block.mlp.activation = config.head_activation = json.activation("activation", "gelu");
-  config.logits = {.tied = json.flag("tie_word_embeddings", true), .bias = Bias::yes};
+  config.logits = {.tied = json.flag("tie_word_embeddings", true), .bias = true};
   json.ignore(
       {"sinusoidal_pos_embds", "qa_dropout", "seq_classif_dropout", "tie_weights_"});  // the file has the positions
   return config;

@@ -106,13 +106,13 @@ std::string ConfigReader::text(const std::string& key, const std::string& fallba
   return fallback;
 }
 
-Activation ConfigReader::activation(const std::string& key, const std::string& fallback, bool gated) {
+Activation ConfigReader::activation(const std::string& key, const std::string& fallback) {
   const bool is_null = has(key) && !find(key);
   const std::string name = is_null ? "" : text(key, fallback);
   std::vector<std::string> names;
   for (const ActivationFunction& function : activation_functions()) {
     for (const std::string_view known : function.in_config_json) {
-      if (known == name) return gated ? function.gated : function.plain;
+      if (known == name) return function.activation;
       names.emplace_back(known);
     }
   }

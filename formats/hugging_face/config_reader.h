@@ -33,10 +33,10 @@ class ConfigReader {
   double positive_or_none(const std::string& key, bool may_be_missing);
   bool flag(const std::string& key, bool fallback);
   /// Returns whether linear layers have a bias, which `key` says.
-  Bias bias(const std::string& key, bool fallback) { return flag(key, fallback) ? Bias::yes : Bias::no; }
+  bool bias(const std::string& key, bool fallback) { return flag(key, fallback); }
   std::string text(const std::string& key, const std::string& fallback);
-  /// Returns the activation that `key` names, in its gated form when the MLP has a gate.
-  Activation activation(const std::string& key, const std::string& fallback, bool gated = false);
+  /// Returns the activation that `key` names.
+  Activation activation(const std::string& key, const std::string& fallback);
 
   /// Notes a problem unless `key` is missing or has the value that heed supports.
   void expect(const std::string& key, const Json& value);

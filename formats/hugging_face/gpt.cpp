@@ -63,7 +63,7 @@ PretrainedConfig read_gpt_neo(ConfigReader& json) {
   t.vocabulary = json.integer("vocab_size", 1);
   t.max_length = json.integer("max_position_embeddings", 1);
   t.block.attention.scale = 1;
-  t.block.attention.bias = Bias::no;
+  t.block.attention.bias = false;
   const std::vector<bool> local = local_layers(json, t.layers);
   set_windows(t, json.integer("window_size", 1, 256), local);
   t.block.mlp.width = json.integer("intermediate_size", 1, 4 * t.d_model(), Null::missing);
@@ -80,7 +80,7 @@ PretrainedConfig read_opt(ConfigReader& json) {
   PretrainedConfig config;
   TransformerConfig& t = config.transformer = read_sizes(json, gpt2);
   t.position_offset = 2;
-  const Bias bias = json.bias("enable_bias", true);
+  const bool bias = json.bias("enable_bias", true);
   t.block.attention.bias = t.block.attention.output_bias = t.block.mlp.bias = bias;
   const bool is_before = json.flag("do_layer_norm_before", true);
   t.block.placement = is_before ? NormPlacement::before : NormPlacement::after;

@@ -52,7 +52,8 @@ void expect_full_attention(ConfigReader& json, const TransformerConfig& t) {
 PretrainedConfig read_llama(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json, {.max_length = 2048});  // the first releases leave out the length
   TransformerConfig& t = config.transformer;
-  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  t.block.mlp.activation = json.activation("hidden_act", "silu");
+  t.block.mlp.gated = true;
   t.block.mlp.bias = json.bias("mlp_bias", false);
   read_attention_bias(json, t);
   expect_full_attention(json, t);
@@ -68,6 +69,7 @@ PretrainedConfig read_arcee(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json, {.epsilon = 1e-5});
   TransformerConfig& t = config.transformer;
   t.block.mlp.activation = json.activation("hidden_act", "relu2");
+  t.block.mlp.gated = false;
   t.block.mlp.bias = json.bias("mlp_bias", false);
   read_attention_bias(json, t);
   read_rotary(json, t, 10000);
@@ -79,7 +81,8 @@ PretrainedConfig read_arcee(ConfigReader& json) {
 PretrainedConfig read_granite(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json, {.max_length = 2048});
   TransformerConfig& t = config.transformer;
-  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  t.block.mlp.activation = json.activation("hidden_act", "silu");
+  t.block.mlp.gated = true;
   t.block.mlp.bias = json.bias("mlp_bias", false);
   read_attention_bias(json, t);
   read_rotary(json, t, 10000);
@@ -110,7 +113,8 @@ std::vector<bool> rotated_layers(ConfigReader& json, int layers) {
 PretrainedConfig read_smollm3(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json, {.kv_heads = 4});
   TransformerConfig& t = config.transformer;
-  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  t.block.mlp.activation = json.activation("hidden_act", "silu");
+  t.block.mlp.gated = true;
   t.block.mlp.bias = json.bias("mlp_bias", false);
   read_attention_bias(json, t);
   const std::vector<bool> rotated = rotated_layers(json, t.layers);
@@ -131,7 +135,8 @@ PretrainedConfig read_smollm3(ConfigReader& json) {
 PretrainedConfig read_mistral(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json);
   TransformerConfig& t = config.transformer;
-  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  t.block.mlp.activation = json.activation("hidden_act", "silu");
+  t.block.mlp.gated = true;
   t.block.attention.window = json.integer("sliding_window", 1, json.has("sliding_window") ? 0 : 4096, Null::missing);
   read_rotary(json, t, 10000);
   config.logits.tied = json.flag("tie_word_embeddings", false);
@@ -149,8 +154,9 @@ void read_qwen_windows(ConfigReader& json, TransformerConfig& t) {
 PretrainedConfig read_qwen2(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json);
   TransformerConfig& t = config.transformer;
-  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
-  t.block.attention.bias = Bias::yes;
+  t.block.mlp.activation = json.activation("hidden_act", "silu");
+  t.block.mlp.gated = true;
+  t.block.attention.bias = true;
   read_qwen_windows(json, t);
   read_rotary(json, t, 10000);
   config.logits.tied = json.flag("tie_word_embeddings", false);
@@ -161,7 +167,8 @@ PretrainedConfig read_qwen2(ConfigReader& json) {
 PretrainedConfig read_qwen3(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json, {.head_dim = 128});
   TransformerConfig& t = config.transformer;
-  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  t.block.mlp.activation = json.activation("hidden_act", "silu");
+  t.block.mlp.gated = true;
   t.block.attention.query_key_norm = QueryKeyNorm::heads;
   read_attention_bias(json, t);
   read_qwen_windows(json, t);
@@ -175,7 +182,8 @@ PretrainedConfig read_olmo(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json, {.epsilon = 1e-5});
   TransformerConfig& t = config.transformer;
   t.block.placement = NormPlacement::output;
-  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  t.block.mlp.activation = json.activation("hidden_act", "silu");
+  t.block.mlp.gated = true;
   t.block.attention.query_key_norm = QueryKeyNorm::all;
   read_attention_bias(json, t);
   config.logits.tied = json.flag("tie_word_embeddings", false);
@@ -204,7 +212,8 @@ PretrainedConfig read_olmo3(ConfigReader& json) {
 PretrainedConfig read_phi3(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json, {.epsilon = 1e-5});
   TransformerConfig& t = config.transformer;
-  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  t.block.mlp.activation = json.activation("hidden_act", "silu");
+  t.block.mlp.gated = true;
   t.block.attention.window = json.integer("sliding_window", 1, 0, Null::missing);
   for (const char* key : {"attention_bias", "mlp_bias", "lm_head_bias"}) json.expect(key, false);
   json.ignore({"full_attn_mod", "interpolate_factor"});
@@ -229,9 +238,10 @@ PretrainedConfig read_gemma(ConfigReader& json) {
   PretrainedConfig config = read_gemma_shape(json);
   TransformerConfig& t = config.transformer;
   const std::string tanh = "gelu_pytorch_tanh", name = json.text("hidden_act", tanh);
-  const Activation activation = json.activation("hidden_act", tanh, true);
-  const bool is_gelu = activation == Activation::geglu;  // in the official releases, where it means the approximation
-  t.block.mlp.activation = is_gelu ? Activation::geglu_tanh : activation;
+  const Activation activation = json.activation("hidden_act", tanh);
+  const bool is_gelu = activation == Activation::gelu;  // in the official releases, where it means the approximation
+  t.block.mlp.activation = is_gelu ? Activation::gelu_tanh : activation;
+  t.block.mlp.gated = true;
   json.expect("hidden_activation", is_gelu ? tanh : name);  // some versions of transformers read it
   read_rotary(json, t, 10000);
   return config;
@@ -242,7 +252,8 @@ PretrainedConfig read_later_gemma(ConfigReader& json) {
   PretrainedConfig config = read_gemma_shape(json);
   TransformerConfig& t = config.transformer;
   t.block.placement = NormPlacement::both;
-  t.block.mlp.activation = json.activation("hidden_activation", "gelu_pytorch_tanh", true);
+  t.block.mlp.activation = json.activation("hidden_activation", "gelu_pytorch_tanh");
+  t.block.mlp.gated = true;
   t.block.attention.scale = 1 / std::sqrt(json.positive("query_pre_attn_scalar", 256));
   return config;
 }

@@ -61,8 +61,8 @@ Json llama_json(const TransformerConfig& t, const LogitsConfig& logits) {
           {"rms_norm_eps", t.block.norm.epsilon},
           {"bos_token_id", nullptr},
           {"eos_token_id", nullptr},
-          {"attention_bias", attention.bias == Bias::yes},
-          {"mlp_bias", t.block.mlp.bias == Bias::yes},
+          {"attention_bias", attention.bias},
+          {"mlp_bias", t.block.mlp.bias},
           {"rope_parameters", rope},
           {"tie_word_embeddings", logits.tied},
           {"dtype", "float32"}};
@@ -190,10 +190,9 @@ Model with_parts_of_family(const Model& model) {
   const bool is_bert = family == Nearest::bert || family == Nearest::megatron_bert;
   const bool has_all_biases = is_bert || family == Nearest::gpt2;
   if (is_bert) all.transformer.segments = std::max(1, all.transformer.segments);
-  if (has_all_biases) block.mlp.bias = Bias::yes;
-  if (has_all_biases || block.attention.bias == Bias::yes)
-    block.attention.bias = block.attention.output_bias = Bias::yes;
-  if (block.attention.output_bias == Bias::yes) block.attention.bias = Bias::yes;
+  if (has_all_biases) block.mlp.bias = true;
+  if (has_all_biases || block.attention.bias) block.attention.bias = block.attention.output_bias = true;
+  if (block.attention.output_bias) block.attention.bias = true;
   const auto take = [&](const std::string& name, const Shape& of) {
     return model.parameters.contains(name) ? model.parameters[name] : zeros(of, DType::float32);
   };

@@ -18,7 +18,7 @@ struct PretrainedConfig {
   TransformerConfig transformer{};
   LogitsConfig logits{};
   Activation head_activation = Activation::gelu;  // of the layer before the logits, in masked language models
-  Bias head_bias = Bias::yes;                     // of that layer
+  bool head_bias = true;                          // of that layer
   std::vector<std::string> queries{};             // Model::queries
 };
 

@@ -46,9 +46,10 @@ PretrainedConfig read_stablelm(ConfigReader& json) {
   TransformerConfig& t = config.transformer;
   json.expect("head_dim", t.d_model() / t.heads());
   t.block.attention.bias = json.bias("use_qkv_bias", false);
-  t.block.attention.output_bias = t.block.mlp.bias = Bias::no;
+  t.block.attention.output_bias = t.block.mlp.bias = false;
   t.block.parallel = t.block.shared_norm = json.flag("use_parallel_residual", false);
-  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  t.block.mlp.activation = json.activation("hidden_act", "silu");
+  t.block.mlp.gated = true;
   read_rotary(json, t, 10000, {.fraction = 0.25, .is_partial = true});
   config.logits.tied = json.flag("tie_word_embeddings", false);
   json.expect("qk_layernorm", false);
@@ -62,7 +63,7 @@ PretrainedConfig read_phi(ConfigReader& json) {
   t.block.parallel = t.block.shared_norm = true;
   t.block.mlp.activation = json.activation("hidden_act", "gelu_new");
   read_rotary(json, t, 10000, {.fraction = 0.5, .is_partial = true});
-  config.logits = {.tied = json.flag("tie_word_embeddings", false), .bias = Bias::yes};
+  config.logits = {.tied = json.flag("tie_word_embeddings", false), .bias = true};
   json.expect("qk_layernorm", false);
   return config;
 }

@@ -18,7 +18,6 @@ concept Nested = requires(T& value) {
 struct FieldWriter {
   Json& object;
   void operator()(const char* name, bool value) { object[name] = value; }
-  void operator()(const char* name, Bias value) { object[name] = value == Bias::yes; }
   template <HasNames E>
   void operator()(const char* name, E value) {
     object[name] = name_of(value);
@@ -80,11 +79,6 @@ struct FieldReader {
     if (!given->is_boolean()) fail("'{}' must be true or false, got {}", name, format_json(*given));
     value = *given;
   }
-  void operator()(const char* name, Bias& value) {
-    bool has_bias = value == Bias::yes;
-    (*this)(name, has_bias);
-    value = has_bias ? Bias::yes : Bias::no;
-  }
   template <HasNames E>
   void operator()(const char* name, E& value) {
     const Json* given = found(name);
@@ -132,7 +126,7 @@ Json from_version_1(const Json& old) {
         {"mlp",
          {{"width", old.at("mlp")}, {"activation", value(old, "activation", "gelu")}, {"bias", has_output_bias}}},
         {"norm", norm}}},
-      {"last_residual", is_decoder ? "yes" : "no"}};
+      {"last_residual", is_decoder}};
   if (chooses) {
     return {{"kind", name_of(HeadKind::candidate)},
             {"transformer", transformer},
@@ -143,6 +137,19 @@ Json from_version_1(const Json& old) {
           {"logits", {{"tied", value(old, "logits", "tied") == "tied"}, {"bias", !is_decoder}}}};
 }
 
+// Gives an older description today's names: it named gated activations, and wrote a flag as "yes" or "no".
+void rename_values(Json& description) {
+  const Json::json_pointer activation("/transformer/block/mlp/activation"), residual("/transformer/last_residual");
+  if (description.contains(residual) && description[residual].is_string()) {
+    description[residual] = description[residual] == "yes";
+  }
+  if (!description.contains(activation) || !description[activation].is_string()) return;
+  if (const auto gate = gate_named(description[activation].get<std::string>())) {
+    description[activation] = name_of(*gate);
+    description["/transformer/block/mlp/gated"_json_pointer] = true;
+  }
+}
+
 }  // namespace
 
 Json to_json(const ModelConfig& config) {
@@ -151,8 +158,10 @@ Json to_json(const ModelConfig& config) {
   return object;
 }
 
-ModelConfig model_config(const Json& json, int vocabulary) {
-  if (!json.is_object()) fail("expected an object, got {}", format_json(json));
+ModelConfig model_config(const Json& description, int vocabulary) {
+  if (!description.is_object()) fail("expected an object, got {}", format_json(description));
+  Json json = description;
+  rename_values(json);
   if (json.contains("kind")) {
     const Json& given = json.at("kind");
     const std::string kind = given.is_string() ? given.get<std::string>() : format_json(given);

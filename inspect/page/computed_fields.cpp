@@ -14,9 +14,7 @@ namespace {
 // The fields that inspect/page/model.js computes, by their place in to_json(): with any value, or with the names listed.
 const std::map<std::string, std::vector<std::string>>& computed_fields() {
   static const std::vector<std::string> kinds{"layer", "rms"};
-  static const std::vector<std::string> functions{"gelu",       "gelu_tanh",   "quick_gelu", "relu",
-                                                  "relu2",      "silu",        "swiglu",     "geglu",
-                                                  "geglu_tanh", "quick_geglu", "reglu",      "reglu2"};
+  static const std::vector<std::string> functions{"gelu", "gelu_tanh", "quick_gelu", "relu", "relu2", "silu"};
   static const std::map<std::string, std::vector<std::string>> fields{
       {"/kind", {"word_answerer", "candidate_chooser", "language_model", "masked_language_model", "bare_transformer"}},
       {"/or_none", {}},
@@ -25,7 +23,7 @@ const std::map<std::string, std::vector<std::string>>& computed_fields() {
       {"/logits/bias", {}},
       {"/logits/soft_cap", {}},
       {"/transform", {}},
-      {"/activation", {"gelu", "gelu_tanh", "quick_gelu", "relu", "relu2", "silu"}},
+      {"/activation", functions},
       {"/transform_bias", {}},
       {"/transformer/max_length", {}},
       {"/transformer/segments", {}},
@@ -63,6 +61,7 @@ const std::map<std::string, std::vector<std::string>>& computed_fields() {
       {"/transformer/block/attention/window", {}},
       {"/transformer/block/mlp/width", {}},
       {"/transformer/block/mlp/activation", functions},
+      {"/transformer/block/mlp/gated", {}},
       {"/transformer/block/mlp/bias", {}},
       {"/transformer/block/norm/kind", kinds},
       {"/transformer/block/norm/epsilon", {}},
@@ -78,7 +77,7 @@ const std::map<std::string, std::vector<std::string>>& computed_fields() {
       {"/transformer/unrotated_layers", {}},
       {"/transformer/divide_scores_by_layer", {}},
       {"/transformer/first_attention_norm", {}},
-      {"/transformer/last_residual", {"no", "yes"}},
+      {"/transformer/last_residual", {}},
       {"/transformer/final_norm", {}}};
   return fields;
 }

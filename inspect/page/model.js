@@ -51,7 +51,7 @@ class Reader {
       W_Q, W_K, W_V, W_O, d_k, d_v: W_O.k / this.H, window, parallel,
       scale: (attention.scale > 0 ? attention.scale : 1 / Math.sqrt(d_k)) / (shape.divide_scores_by_layer ? l + 1 : 1),
       cap: attention.soft_cap,
-      residual: l + 1 < shape.layers || shape.last_residual === 'yes',
+      residual: l + 1 < shape.layers || shape.last_residual,
       norms: norms('attention_norm', 'output_attention_norm'),
       over: attention.query_key_norm,
       qNorm: this.norm(`${at}.attention.q_norm`, attention.query_key),
@@ -59,8 +59,8 @@ class Reader {
       rotary: shape.positions === 'rotary' && !shape.unrotated_layers.includes(l) &&
           {frequencies: rotaryFrequencies(d_k, rotary), amplitude: rotary.amplitude},
       mlp: mlp.width > 0 && {
-        norms: norms(shared_norm ? 'attention_norm' : 'mlp.norm', 'mlp.output_norm'), function: activations[mlp.function], in: this.linear(`${at}.mlp.in`),
-        gate: mlp.function !== mlp.activation && this.linear(`${at}.mlp.gate`), out: this.linear(`${at}.mlp.out`)
+        norms: norms(shared_norm ? 'attention_norm' : 'mlp.norm', 'mlp.output_norm'), function: activations[mlp.activation], in: this.linear(`${at}.mlp.in`),
+        gate: mlp.gated && this.linear(`${at}.mlp.gate`), out: this.linear(`${at}.mlp.out`)
       }
     };
   }

@@ -104,10 +104,7 @@ Json model_json(const Model& model) {
     if (!tokenizer.is_null()) tokenizer["mask"] = queries.back();
   }
   if (const auto number = model.vocabulary.unknown()) unknown_word = model.vocabulary.word(*number);
-  Json config = to_json(model.config());
-  Json& mlp = config["transformer"]["block"]["mlp"];
-  mlp["function"] = name_of(function_of(model.transformer().config.block.mlp.activation).plain);  // without the gate
-  return {{"config", config},
+  return {{"config", to_json(model.config())},
           {"split", name_of(model.tokenizer.split())},
           {"of_text", model.tokenizer.is_of_text()},
           {"step", model.step},

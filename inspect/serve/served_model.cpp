@@ -108,7 +108,7 @@ std::span<const float> row_of(const Tensor& probabilities, std::int64_t row) {
 Tensor direct_contributions(const Model& model, const Trace& seen, const Tensor& probabilities) {
   const Transformer& transformer = model.transformer();
   const auto is_direct = [](const TransformerBlock& block) {
-    return block.residual == Residual::yes && !block.attention_norms.output && !block.attention_norms.sum &&
+    return block.residual && !block.attention_norms.output && !block.attention_norms.sum &&
            !(block.mlp && block.mlp_norms->sum);
   };
   if (!std::ranges::all_of(transformer.blocks, is_direct)) return {};

@@ -30,7 +30,7 @@ TEST_CASE("attribute sums to the logit of a decoder with RMSNorm and grouped-que
 
 TEST_CASE("attribute splits a logit into contributions of heads per token, the MLP and biases") {
   const auto tie = GENERATE(Tie::none, Tie::K_is_V);
-  const Model model = moved(small_model(Positions::learned, tie, Bias::yes));
+  const Model model = moved(small_model(Positions::learned, tie, true));
   const Example example = question(model, "The dog didn't cross the street because it was too tired");
   const Attribution one = attribute(model, example);
   REQUIRE(one.terms.size() == 22);

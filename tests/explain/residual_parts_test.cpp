@@ -70,7 +70,7 @@ TEST_CASE("ResidualParts sum to the residual stream at every layer and token, fo
 }
 
 TEST_CASE("Residual parts are named after the component that writes them, in the order of the rows") {
-  TransformerConfig shape = small_config(Positions::learned, Tie::none, Bias::no, 3);
+  TransformerConfig shape = small_config(Positions::learned, Tie::none, false, 3);
   shape.vocabulary = 14;
   shape.block.attention.heads = 1;
   Parameters parameters;
@@ -92,7 +92,7 @@ TEST_CASE("Residual parts are named after the component that writes them, in the
   shape.positions = Positions::rotary;
   shape.block.attention.d_k = 4;
   shape.block.placement = NormPlacement::both;
-  shape.block.attention.output_bias = Bias::no;
+  shape.block.attention.output_bias = false;
   CHECK(names(decoder_of(shape), 1) == "token\nsentence\nnorm bias\nhead 0 0 0\nhead 0 0 1\nnorm bias 0\nMLP 0\n");
 }
 

@@ -19,7 +19,7 @@ Model deep_model(ModelConfig config) {
   return model;
 }
 Model deep_model(Positions positions, Tie tie, int sentences) {
-  return deep_model(answerer_of(small_config(positions, tie, Bias::yes, sentences)));
+  return deep_model(answerer_of(small_config(positions, tie, true, sentences)));
 }
 
 constexpr const char* tired_dog = "The dog didn't cross the street because it was too tired";
@@ -70,7 +70,7 @@ TEST_CASE("score_parts sums to the score over parts of query and key, to 1e-6") 
 
 TEST_CASE("score_parts sums to the score with normalised, rotated and shared queries and keys") {
   TransformerConfig config = modern_config();
-  config.block.attention.bias = Bias::yes;
+  config.block.attention.bias = true;
   const bool predicts_next = GENERATE(false, true);
   const Model model = deep_model(predicts_next ? ModelConfig(decoder_of(config)) : answerer_of(config));
   Example example = question(model, tired_dog, "it");

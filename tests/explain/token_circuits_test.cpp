@@ -28,7 +28,7 @@ TEST_CASE("The OV circuits of all heads sum to the logits of a model that reads 
   config.layers = 1;
   config.final_norm = false;
   config.block.mlp.width = 0;
-  config.block.attention.output_bias = Bias::no;
+  config.block.attention.output_bias = false;
   config.block.residual_scale = 0.5;
   const Model model = in_float64(small_model(answerer_of(config)));
   shake_all(model.parameters);

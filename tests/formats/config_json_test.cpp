@@ -36,15 +36,15 @@ TransformerConfig other_than_default() {
                          .kv_heads = 2,
                          .d_k = 6,
                          .d_v = 5,
-                         .bias = Bias::yes,
-                         .output_bias = Bias::no,
+                         .bias = true,
+                         .output_bias = false,
                          .tie = Tie::K_is_V,
                          .query_key_norm = QueryKeyNorm::all,
                          .query_key = {.kind = NormKind::layer, .epsilon = 1e-3, .gain_offset = true, .bias = false},
                          .scale = 0.125,
                          .soft_cap = 50,
                          .window = 3},
-                    .mlp = {.width = 20, .activation = Activation::geglu_tanh, .bias = Bias::no},
+                    .mlp = {.width = 20, .activation = Activation::gelu_tanh, .gated = true, .bias = false},
                     .norm = {.kind = NormKind::rms, .epsilon = 1e-4, .gain_offset = true, .bias = false},
                     .placement = NormPlacement::both,
                     .parallel = true,
@@ -58,7 +58,7 @@ TransformerConfig other_than_default() {
           .divide_scores_by_layer = true,
           .shared_layers = true,
           .first_attention_norm = false,
-          .last_residual = Residual::no,
+          .last_residual = false,
           .final_norm = false};
 }
 
@@ -70,7 +70,7 @@ std::string refused(const std::string& json) {
 
 TEST_CASE("to_json writes all fields of a configuration, and model_config reads them back") {
   const TransformerConfig other = other_than_default();
-  const LogitsConfig logits{.tied = false, .bias = Bias::yes, .soft_cap = 30}, unbiased{.soft_cap = 2};
+  const LogitsConfig logits{.tied = false, .bias = true, .soft_cap = 30}, unbiased{.soft_cap = 2};
   const std::vector<ModelConfig> configs{ModelConfig::of(HeadKind::word),
                                          ModelConfig::of(HeadKind::candidate),
                                          ModelConfig::of(HeadKind::next_token),
@@ -118,11 +118,11 @@ TEST_CASE("to_json writes the documented form of a configuration") {
       R"("output_bias":false,"tie":"none","query_key_norm":"heads",)"
       R"("query_key":{"kind":"rms","epsilon":1e-06,"gain_offset":false,"bias":true},)"
       R"("scale":0.0,"soft_cap":0.0,"window":0},)"
-      R"("mlp":{"width":16,"activation":"swiglu","bias":false},)"
+      R"("mlp":{"width":16,"activation":"silu","gated":true,"bias":false},)"
       R"("norm":{"kind":"rms","epsilon":1e-06,"gain_offset":false,"bias":true},"placement":"before","parallel":false,)"
       R"("shared_norm":false,"attention_norm":true,"residual_scale":1.0},)"
       R"("full_attention_every":0,"full_attention_layers":[],"window_rotary_base":0.0,"unrotated_layers":[],)"
-      R"("divide_scores_by_layer":false,"shared_layers":false,"first_attention_norm":true,"last_residual":"yes",)"
+      R"("divide_scores_by_layer":false,"shared_layers":false,"first_attention_norm":true,"last_residual":true,)"
       R"("final_norm":true},)"
       R"("logits":{"tied":true,"bias":false,"scale":1.0,"soft_cap":0.0}})");
   CHECK(to_json(ModelConfig::of(HeadKind::word)).at("kind") == "word_answerer");
@@ -180,7 +180,7 @@ TEST_CASE("model_config reads the flat description of version 0.1") {
       .segments = 2,
       .layers = 3,
       .positions = Positions::sinusoidal,
-      .block = {.attention = {.d_model = 64, .heads = 2, .d_k = 16, .d_v = 24, .bias = Bias::yes, .tie = Tie::Q_is_K},
+      .block = {.attention = {.d_model = 64, .heads = 2, .d_k = 16, .d_v = 24, .bias = true, .tie = Tie::Q_is_K},
                 .mlp = {.width = 16}}};
   CHECK(to_json(word) == to_json(answerer_of(shape)));
   CHECK(word.transformer.vocabulary == 73);
@@ -192,7 +192,7 @@ TEST_CASE("model_config reads the flat description of version 0.1") {
       73);
   shape = {.vocabulary = 73,
            .max_length = 11,
-           .block = {.attention = {.d_model = 64, .heads = 2, .output_bias = Bias::no}, .mlp = {.bias = Bias::no}}};
+           .block = {.attention = {.d_model = 64, .heads = 2, .output_bias = false}, .mlp = {.bias = false}}};
   CHECK(to_json(candidate) == to_json(chooser_of(shape)));
   const ModelConfig or_none = model_config(
       parse_json(R"({"max_length":11,"sentences":0,"layers":2,"mlp":0,"positions":"learned",)"
@@ -214,9 +214,9 @@ TEST_CASE("model_config reads the flat description of version 0.1") {
            .block = {.attention = {.d_model = 112,
                                    .heads = 4,
                                    .kv_heads = 2,
-                                   .output_bias = Bias::no,
+                                   .output_bias = false,
                                    .query_key_norm = QueryKeyNorm::heads},
-                     .mlp = {.width = 300, .activation = Activation::swiglu, .bias = Bias::no},
+                     .mlp = {.width = 300, .activation = Activation::silu, .gated = true, .bias = false},
                      .norm = rms_config}};
   CHECK(to_json(next) == to_json(decoder_of(shape, {.tied = false})));
 }

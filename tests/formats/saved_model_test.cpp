@@ -64,7 +64,7 @@ TEST_CASE("load_model returns a word answerer as it was saved") {
   const auto positions = GENERATE(Positions::learned, Positions::sinusoidal, Positions::none);
   const auto tie = GENERATE(Tie::none, Tie::K_is_V, Tie::Q_is_K);
   const Scratch scratch;
-  const Model model = small_model(positions, tie, Bias::yes);
+  const Model model = small_model(positions, tie, true);
   save_model(scratch / "model", model);
   const Model loaded = load_model(scratch / "model");
 

@@ -122,9 +122,9 @@ TEST_CASE("Model::append, a few tokens at a time, gives the logits of the whole 
   SECTION("as GPT-2's") { block.mlp.activation = Activation::gelu_tanh; }
   SECTION("as LLaMA's") {
     block.norm = rms_config;
-    block.mlp = {.width = 16, .activation = Activation::swiglu, .bias = Bias::no};
+    block.mlp = {.width = 16, .activation = Activation::silu, .gated = true, .bias = false};
     block.attention.kv_heads = 1;
-    block.attention.output_bias = Bias::no;
+    block.attention.output_bias = false;
   }
   SECTION("with norms of queries and keys") {
     block.mlp.activation = Activation::relu;
@@ -133,7 +133,8 @@ TEST_CASE("Model::append, a few tokens at a time, gives the logits of the whole 
   SECTION("as Gemma's, with windows") {
     block.placement = NormPlacement::both;
     block.norm = {.kind = NormKind::rms, .gain_offset = true};
-    block.mlp.activation = Activation::geglu_tanh;
+    block.mlp.activation = Activation::gelu_tanh;
+    block.mlp.gated = true;
     block.attention.window = 3;
     block.attention.soft_cap = 1.5;
     config.full_attention_every = 2;
@@ -180,8 +181,8 @@ TEST_CASE("The configuration of a block determines its parameters and its output
   };
   BlockConfig llama_like = writing_shape.block;
   llama_like.norm = rms_config;
-  llama_like.mlp = {.width = 16, .activation = Activation::swiglu, .bias = Bias::no};
-  llama_like.attention.output_bias = Bias::no;
+  llama_like.mlp = {.width = 16, .activation = Activation::silu, .gated = true, .bias = false};
+  llama_like.attention.output_bias = false;
   const auto [plain, of_gelu] = made(writing_shape.block);
   const auto [rms, of_swiglu] = made(llama_like);
   const auto has = [](const std::vector<std::string>& all, const char* name) {

@@ -19,7 +19,7 @@ class RandomConfig {
     const auto kind = random_.below(4);
     TransformerConfig shape = transformer(kind == 2 || (kind < 2 && chance()));
     shape.vocabulary = vocabulary;
-    LogitsConfig logits{.tied = chance(), .bias = pick(Bias::no, Bias::yes), .soft_cap = pick(0.0, 2.0)};
+    LogitsConfig logits{.tied = chance(), .bias = pick(false, true), .soft_cap = pick(0.0, 2.0)};
     shape.embedding_width = newer_.below(3) == 0 ? 5 : 0;
     shape.projected_tokens = rarely();
     if (rarely()) logits.scale = 0.5;
@@ -31,7 +31,7 @@ class RandomConfig {
     return with(masked_language_model(shape, logits), [&](ModelConfig& c) {
       c.transform = chance();
       c.activation = activation;
-      c.transform_bias = rarely() ? Bias::no : Bias::yes;
+      c.transform_bias = rarely() ? false : true;
     });
   }
 
@@ -55,8 +55,8 @@ class RandomConfig {
     a.kv_heads = pick(0, 1, a.heads);
     a.d_k = pick(0, 2, 4, 6);
     a.d_v = pick(0, 3, 6);
-    a.bias = pick(Bias::no, Bias::yes);
-    a.output_bias = pick(Bias::no, Bias::yes);
+    a.bias = pick(false, true);
+    a.output_bias = pick(false, true);
     const AttentionConfig complete = a.complete();
     if (chance() && complete.d_k == complete.d_v) a.tie = Tie::K_is_V;
     if (chance() && complete.kv_heads == a.heads) a.tie = Tie::Q_is_K;
@@ -76,12 +76,11 @@ class RandomConfig {
     c.position_offset = pick(0, 2);
     BlockConfig& block = c.block;
     block.attention = attention(causal);
-    block.mlp = {
-        .width = pick(0, 12),
-        .activation = pick(Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::swiglu,
-                           Activation::geglu, Activation::geglu_tanh, Activation::relu2, Activation::quick_gelu,
-                           Activation::quick_geglu, Activation::reglu, Activation::reglu2),
-        .bias = pick(Bias::no, Bias::yes)};
+    block.mlp = {.width = pick(0, 12),
+                 .activation = pick(Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::relu,
+                                    Activation::relu2, Activation::quick_gelu),
+                 .gated = newer_.below(2) == 1,
+                 .bias = pick(false, true)};
     block.norm = norm();
     block.placement = pick(NormPlacement::before, NormPlacement::after, NormPlacement::output, NormPlacement::both);
     block.parallel = block.placement == NormPlacement::before && chance();
@@ -103,7 +102,7 @@ class RandomConfig {
     c.divide_scores_by_layer = chance();
     c.shared_layers = rarely();
     c.first_attention_norm = c.shared_layers || block.shared_norm || !rarely();
-    c.last_residual = pick(Residual::yes, Residual::yes, Residual::no);
+    c.last_residual = pick(true, true, false);
     c.final_norm = chance();
     return c;
   }

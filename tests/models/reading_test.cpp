@@ -122,7 +122,7 @@ TEST_CASE("batch_of() rejects a text with unknown words, too many tokens or too 
   CHECK(reading(endless, thirteen) == "no error");
   CHECK(endless.run(batch_of(endless, question(endless, thirteen))).logits.shape() == Shape{1, 14});
 
-  const Model story = small_model(Positions::learned, Tie::none, Bias::no, 2);
+  const Model story = small_model(Positions::learned, Tie::none, false, 2);
   CHECK(reading(story, "the dog was tired . was it the dog ?") == "no error");
   CHECK(question(story, "the dog was tired . was it ?").sentences == std::vector<int>{1, 1, 1, 1, 1, 0, 0, 0});
   CHECK(reading(story, "the dog . the street . was it ?") == "the text has 3 sentences; the model reads up to 2");
@@ -178,7 +178,7 @@ TEST_CASE("encode() pads the texts of a batch, which the transformer reads as it
   Model of_sentences;
   of_sentences.tokenizer = Tokenizer(Split::words), of_sentences.queries = {"b"};
   for (const char* word : {"a", "b", "."}) of_sentences.vocabulary.add(word);
-  make_network(of_sentences, answerer_of(small_config(Positions::learned, Tie::none, Bias::no, 2)));
+  make_network(of_sentences, answerer_of(small_config(Positions::learned, Tie::none, false, 2)));
   CHECK(std::ranges::equal(encode(of_sentences, {"a . b", "b"}).segments, std::vector{1, 1, 0, 0, 0, 0}));
   CHECK(message([&] { encode(of_sentences, {"a . a . b"}); }) == "text 0 has 3 sentences; the model reads up to 2");
   CHECK(message([&] { encode(model, {"a", "abcab"}); }) == "text 1: expected 1 to 4 tokens, got 5");
@@ -188,7 +188,7 @@ TEST_CASE("encode() pads the texts of a batch, which the transformer reads as it
 }
 
 TEST_CASE("batch_of() turns an example into a batch of one question") {
-  const Model story = small_model(Positions::learned, Tie::none, Bias::no, 2);
+  const Model story = small_model(Positions::learned, Tie::none, false, 2);
   const Batch asked = batch_of(story, question(story, "the dog was tired . was it ?"));
   CHECK(asked.size() == 1);
   CHECK(numbers_of(asked.tokens) == std::vector<int>{4, 11, 8, 10, 12, 8, 7, 13});

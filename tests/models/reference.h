@@ -52,19 +52,14 @@ class Reference {
   static Tensor function(Activation activation, const Tensor& x) {
     switch (activation) {
       case Activation::relu:
-      case Activation::reglu:
         return (x + abs(x)) / 2.0;
       case Activation::relu2:
-      case Activation::reglu2:
         return (x + abs(x)) * x / 2.0;
       case Activation::quick_gelu:
-      case Activation::quick_geglu:
         return x * sigmoid(x * 1.702);
       case Activation::silu:
-      case Activation::swiglu:
         return x * sigmoid(x);
       case Activation::gelu_tanh:
-      case Activation::geglu_tanh:
         return x * 0.5 * (tanh((x + x * x * x * 0.044715) * std::sqrt(2 / std::numbers::pi)) + 1.0);
       default:
         return gelu(x);
@@ -76,7 +71,7 @@ class Reference {
     const Tensor words = of_[logits.tied ? "words.weight" : "unembedding"];
     const bool fits = states.size(-1) == words.size(1);
     Tensor y = matmul(fits ? states : product("output_projection", states), transpose(words)) * logits.scale;
-    if (logits.bias == Bias::yes) y = y + of_["output_bias"];
+    if (logits.bias) y = y + of_["output_bias"];
     return capped(y, logits.soft_cap);
   }
 
@@ -207,7 +202,7 @@ class Reference {
     const auto attended = [&](const Tensor& y) { return attention(name + ".attention", y, texts, window, layer); };
     const bool reads_norm = b.attention_norm && (layer > 0 || config_.first_attention_norm);
     const double s = b.residual_scale;
-    const Tensor residual = is_last && config_.last_residual == Residual::no ? zeros(x.shape(), DType::float64) : x;
+    const Tensor residual = is_last && !config_.last_residual ? zeros(x.shape(), DType::float64) : x;
     const bool has_mlp = b.mlp.width > 0;
     const std::string first = name + ".attention_norm", second = b.shared_norm ? first : of_mlp + ".norm";
     if (b.placement == NormPlacement::before) {

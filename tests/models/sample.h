@@ -10,7 +10,7 @@ namespace heed {
 /// Returns the configuration of a model that answers with words, as train makes it.
 inline ModelConfig answerer_of(TransformerConfig transformer) {
   transformer.embedding_scale = std::sqrt(transformer.d_model());
-  transformer.last_residual = Residual::no;
+  transformer.last_residual = false;
   return word_answerer(transformer);
 }
 
@@ -36,8 +36,8 @@ inline const std::vector<std::string> tired_animal{"The",     "animal", "didn't"
                                                    "because", "it",     "was",    "too",   "tired"};
 
 /// Returns the shape of a small transformer, without its vocabulary.
-inline TransformerConfig small_config(Positions positions = Positions::learned, Tie tie = Tie::none,
-                                      Bias bias = Bias::no, int segments = 0) {
+inline TransformerConfig small_config(Positions positions = Positions::learned, Tie tie = Tie::none, bool bias = false,
+                                      int segments = 0) {
   return {
       .max_length = 12,
       .segments = segments,
@@ -54,8 +54,9 @@ inline TransformerConfig modern_config() {
   TransformerConfig config = small_config(Positions::rotary);
   BlockConfig& block = config.block;
   block.norm = rms_config;
-  block.mlp.activation = Activation::swiglu;
-  block.mlp.bias = block.attention.output_bias = Bias::no;
+  block.mlp.activation = Activation::silu;
+  block.mlp.gated = true;
+  block.mlp.bias = block.attention.output_bias = false;
   block.attention.kv_heads = 1;
   block.attention.d_k = 4;
   block.attention.query_key_norm = QueryKeyNorm::heads;
@@ -80,7 +81,7 @@ inline Model small_model(const ModelConfig& config) {
   return model;
 }
 
-inline Model small_model(Positions positions = Positions::learned, Tie tie = Tie::none, Bias bias = Bias::no,
+inline Model small_model(Positions positions = Positions::learned, Tie tie = Tie::none, bool bias = false,
                          int segments = 0) {
   return small_model(answerer_of(small_config(positions, tie, bias, segments)));
 }

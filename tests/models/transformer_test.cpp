@@ -8,10 +8,10 @@ using namespace heed;
 namespace {
 
 // Returns a configuration without a vocabulary, for inputs that are vectors.
-TransformerConfig of_vectors(int layers, int mlp, Residual last = Residual::yes) {
+TransformerConfig of_vectors(int layers, int mlp, bool last = true) {
   return {.layers = layers,
           .positions = Positions::none,
-          .block = {.attention = {.d_model = 8, .heads = 2, .bias = Bias::yes}, .mlp = {.width = mlp}},
+          .block = {.attention = {.d_model = 8, .heads = 2, .bias = true}, .mlp = {.width = mlp}},
           .last_residual = last};
 }
 
@@ -40,8 +40,8 @@ TEST_CASE("The blocks and final norm of a Transformer and their gradients match 
 
 TEST_CASE("Transformer::at gives the output and gradients of the whole text at one token") {
   const int layers = GENERATE(0, 1, 2), mlp = GENERATE(0, 12);
-  const Residual last = GENERATE(Residual::no, Residual::yes);
-  CAPTURE(layers, mlp, name_of(last));
+  const bool last = GENERATE(false, true);
+  CAPTURE(layers, mlp, last);
   Parameters parameters;
   const Transformer transformer(Scope(parameters, 1, DType::float64), of_vectors(layers, mlp, last));
   const Tensor x = variable(Golden("encoder")("encoder.x"));
@@ -101,7 +101,7 @@ TEST_CASE("A Transformer returns the attention weights of each layer on request"
 TEST_CASE("The parameters of a Transformer are named by layer and role") {
   Parameters parameters;
   TransformerConfig config = of_vectors(2, 12);
-  config.block.attention.bias = Bias::no;
+  config.block.attention.bias = false;
   const Transformer transformer(Scope(parameters, 1), config);
   CHECK(parameters.size() == 2 * 13 + 2);
   for (const char* name :

@@ -26,11 +26,11 @@ struct Case {
 
 TEST_CASE("MultiHeadAttention and its gradients match PyTorch") {
   const Golden golden("attention");
-  const AttentionConfig sizes{.d_model = 10, .heads = 3, .d_k = 4, .d_v = 2, .bias = Bias::yes};
+  const AttentionConfig sizes{.d_model = 10, .heads = 3, .d_k = 4, .d_v = 2, .bias = true};
   const Mask padding = Mask::padding(std::vector{5, 2}, 5), other_padding = Mask::padding(std::vector{3, 5}, 5);
   const Case chosen = GENERATE_REF(values<Case>({
-      {"one_head", {.d_model = 6, .bias = Bias::yes}, {}},
-      {"without_bias", {.d_model = 8, .heads = 4, .output_bias = Bias::no}, {}},
+      {"one_head", {.d_model = 6, .bias = true}, {}},
+      {"without_bias", {.d_model = 8, .heads = 4, .output_bias = false}, {}},
       {"sizes", sizes, {}},
       {"padding", sizes, padding},
       {"causal", sizes, Mask::causal()},
@@ -129,7 +129,7 @@ TEST_CASE("Tied matrices are one parameter, whose gradient is the sum of both gr
   const auto [shared, copy] = tie == Tie::K_is_V ? std::pair("W_K", "W_V") : std::pair("W_Q", "W_K");
   CAPTURE(shared, copy);
   Parameters tied_parameters, free_parameters;
-  AttentionConfig config{.d_model = 6, .heads = 2, .bias = Bias::yes};
+  AttentionConfig config{.d_model = 6, .heads = 2, .bias = true};
   const MultiHeadAttention free(Scope(free_parameters, 2, DType::float64), config);
   config.tie = tie;
   const MultiHeadAttention tied(Scope(tied_parameters, 1, DType::float64), config);
@@ -154,7 +154,7 @@ TEST_CASE("Tied matrices are one parameter, whose gradient is the sum of both gr
 
 TEST_CASE("Grouped-query attention and its gradients equal attention with repeated keys and values") {
   Parameters few, many;
-  const AttentionConfig config{.d_model = 8, .heads = 4, .kv_heads = 2, .bias = Bias::yes};
+  const AttentionConfig config{.d_model = 8, .heads = 4, .kv_heads = 2, .bias = true};
   const MultiHeadAttention sharing(Scope(few, 1, DType::float64), config);
   AttentionConfig each = config;
   each.kv_heads = 0;
@@ -254,7 +254,7 @@ void shake_attention(const Parameters& parameters) {
 }  // namespace
 
 TEST_CASE("Score scale, soft cap and query-key norms equal a composition by hand") {
-  AttentionConfig config{.d_model = 8, .heads = 4, .kv_heads = 2, .output_bias = Bias::no};
+  AttentionConfig config{.d_model = 8, .heads = 4, .kv_heads = 2, .output_bias = false};
   config.query_key_norm = GENERATE(QueryKeyNorm::none, QueryKeyNorm::heads, QueryKeyNorm::all);
   config.scale = GENERATE(0.0, 0.9);
   config.soft_cap = GENERATE(0.0, 0.5);
@@ -286,11 +286,11 @@ TEST_CASE("Score scale, soft cap and query-key norms equal a composition by hand
 }
 
 TEST_CASE("Linear forms of queries, keys and values, summed over input parts, give the exact values") {
-  AttentionConfig config{.d_model = 8, .heads = 4, .kv_heads = 2, .d_v = 3, .bias = GENERATE(Bias::no, Bias::yes)};
+  AttentionConfig config{.d_model = 8, .heads = 4, .kv_heads = 2, .d_v = 3, .bias = GENERATE(false, true)};
   config.query_key_norm = GENERATE(QueryKeyNorm::none, QueryKeyNorm::heads, QueryKeyNorm::all);
   config.query_key.kind = GENERATE(NormKind::rms, NormKind::layer);
   const bool rotated = GENERATE(false, true);
-  CAPTURE(config.bias == Bias::yes, name_of(config.query_key_norm), name_of(config.query_key.kind), rotated);
+  CAPTURE(config.bias, name_of(config.query_key_norm), name_of(config.query_key.kind), rotated);
   Parameters parameters;
   std::optional<RotaryEmbedding> rotary;
   if (rotated) rotary.emplace(9, rotary_frequencies(2), RotaryPairs::halves, DType::float64);

@@ -7,7 +7,7 @@
 using namespace heed;
 
 namespace {
-const AttentionConfig attention_config{.d_model = 8, .heads = 2, .bias = Bias::yes};
+const AttentionConfig attention_config{.d_model = 8, .heads = 2, .bias = true};
 const Mask block_mask = Mask::padding(std::vector{5, 3}, 5);
 }  // namespace
 
@@ -44,7 +44,7 @@ Tensor composed_block(const TransformerBlock& block, const Tensor& x, const Mask
   const double s = config.residual_scale;
   const auto mlp = [&](const Tensor& y) { return block.mlp->out(relu(block.mlp->in(y))); };
   const auto attention = [&](const Tensor& y) { return block.attention(y, mask).output; };
-  const Tensor residual = block.residual == Residual::yes ? x : zeros(x.shape(), x.dtype());
+  const Tensor residual = block.residual ? x : zeros(x.shape(), x.dtype());
   const auto &norms = block.attention_norms, &mlp_norms = *block.mlp_norms;
   if (config.parallel) {
     return residual + attention(normed(norms.input, x)) * s + mlp(normed(mlp_norms.input, x)) * s;
@@ -79,15 +79,15 @@ TEST_CASE("TransformerBlock equals its formula for every norm placement, also th
   BlockConfig config{.attention = {.d_model = 8, .heads = 2}, .mlp = {.width = 12, .activation = Activation::relu}};
   config.norm = GENERATE(NormConfig{.epsilon = 0.1}, NormConfig{.kind = NormKind::rms, .epsilon = 0.2});
   config.placement = GENERATE(NormPlacement::before, NormPlacement::after, NormPlacement::output, NormPlacement::both);
-  const Residual residual = GENERATE(Residual::yes, Residual::no);
+  const bool residual = GENERATE(true, false);
   config.parallel = config.placement == NormPlacement::before && GENERATE(false, true);
   config.shared_norm = config.parallel && GENERATE(false, true);
   config.attention_norm = config.placement != NormPlacement::before || config.shared_norm || GENERATE(true, false);
   config.residual_scale = GENERATE(1.0, 0.5);
-  CAPTURE(name_of(config.norm.kind), name_of(config.placement), config.parallel, config.shared_norm, name_of(residual));
+  CAPTURE(name_of(config.norm.kind), name_of(config.placement), config.parallel, config.shared_norm, residual);
   CAPTURE(config.attention_norm, config.residual_scale);
   Parameters parameters;
-  const TransformerBlock block(Scope(parameters, 1, DType::float64), config, residual);
+  const TransformerBlock block(Scope(parameters, 1, DType::float64), config, {.residual = residual});
   const std::size_t norms = config.placement == NormPlacement::both ? 4
                             : config.shared_norm                    ? 1
                                                                     : 1 + config.attention_norm;
@@ -167,8 +167,8 @@ TEST_CASE("TransformerBlock::at throws for masks and positions that differ betwe
   CHECK(message([&] {
           block.at(query, x, Mask(Booleans({5, 5}, std::vector<std::uint8_t>(25, 1))));
         }) == "attention: attention: a mask of shape (5, 5) does not broadcast to the weights' (2, 2, 1, 5)");
-  const TransformerBlock rotated(Scope(parameters, 1) / "rotated", {.attention = attention_config}, Residual::yes,
-                                 RotaryEmbedding(8, rotary_frequencies(4)));
+  const TransformerBlock rotated(Scope(parameters, 1) / "rotated", {.attention = attention_config},
+                                 {.rotary = RotaryEmbedding(8, rotary_frequencies(4))});
   CHECK(message([&] { rotated.at(query, x, block_mask); }) ==
         "rotated: TransformerBlock::at: rotary embeddings need all tokens of a text");
 }

@@ -24,7 +24,7 @@ struct SmallAnswerer {
                                                                                 .heads = 2,
                                                                                 .d_k = 3,
                                                                                 .d_v = tie == Tie::K_is_V ? 3 : 5,
-                                                                                .bias = Bias::yes,
+                                                                                .bias = true,
                                                                                 .tie = tie},
                                                                   .mlp = {.width = mlp}}})) {}
 };

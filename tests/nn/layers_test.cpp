@@ -22,7 +22,7 @@ TEST_CASE("Layers and their gradients match PyTorch") {
     check_case(golden, "linear", joined({{"x", input}}, parameters), [&] { return layer(input); });
   }
   SECTION("Linear without bias") {
-    const Linear layer(scope, 4, 5, Bias::no);
+    const Linear layer(scope, 4, 5, {.bias = false});
     CHECK(parameters.size() == 1);
     golden.load("linear_without_bias", parameters);
     const Tensor input = x("linear_without_bias");
@@ -83,7 +83,7 @@ TEST_CASE("The linear form of a Linear layer equals the layer, or a range of its
   const auto total = [&](const Linearised& form) { return sum(form.linear(parts), {0}) + form.constant; };
   CHECK(error(total(layer.linearised()), y) <= 1e-14);
   CHECK(error(total(layer.linearised(1, 4)), slice(y, 0, 1, 4)) <= 1e-14);
-  const Linear without(Scope(parameters, 1) / "without", 3, 5, Bias::no);
+  const Linear without(Scope(parameters, 1) / "without", 3, 5, {.bias = false});
   CHECK_FALSE(without.linearised().constant.defined());
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("An error within a layer begins with the layer's name, once") {
           LearnedPositions(scope / "positions", 5, 4)(zeros({1, 6, 4}));
         }) == "decoder.3.positions: LearnedPositions: the text has 6 tokens, but max_length is 5");
   CHECK(message([&] {
-          Mlp(scope / "mlp", 4, {.width = 8, .activation = Activation::swiglu})(ones({2, 5}));
+          Mlp(scope / "mlp", 4, {.width = 8, .activation = Activation::silu, .gated = true})(ones({2, 5}));
         }).starts_with("decoder.3.mlp."));
 
   const MultiHeadAttention attention(scope / "attention", {.d_model = 4});

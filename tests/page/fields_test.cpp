@@ -29,7 +29,6 @@ struct FieldLister {
     }
   }
   void operator()(const char* name, bool value) const { add(name, value, {!value}); }
-  void operator()(const char* name, Bias value) const { (*this)(name, value == Bias::yes); }
   template <HasNames E>
   void operator()(const char* name, E value) const {
     std::vector<Json> others;
@@ -54,7 +53,7 @@ struct FieldLister {
 
 // The first has learned positions; the second the parts of newer models, which some fields presuppose.
 TransformerConfig plain() {
-  TransformerConfig config = small_config(Positions::learned, Tie::none, Bias::yes, 3);
+  TransformerConfig config = small_config(Positions::learned, Tie::none, true, 3);
   config.block.attention.d_k = config.block.attention.d_v = 4;
   return config;
 }

@@ -168,7 +168,7 @@ TEST_CASE("The page of an induction text opens with the arcs of two heads, which
 TEST_CASE("The page of a masked language model shows predictions, also after a head is removed") {
   Browser* chromium = browser();
   if (!chromium) return;
-  TransformerConfig config = small_config(Positions::learned, Tie::none, Bias::yes);
+  TransformerConfig config = small_config(Positions::learned, Tie::none, true);
   config.layers = 3;
   config.block.attention.heads = 4;
   Model model = shaken(small_model(masked_language_model(config)));

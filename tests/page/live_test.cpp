@@ -22,17 +22,22 @@ TEST_CASE("The model in the page computes the program's numbers, to 1e-5") {
     CHECK(chromium->complaints() == std::vector<std::string>{});
   };
   for (const Positions positions : {Positions::learned, Positions::sinusoidal, Positions::none}) {
-    check(shaken(small_model(positions, Tie::none, Bias::yes)), animal);
+    check(shaken(small_model(positions, Tie::none, true)), animal);
   }
-  check(shaken(small_model(Positions::learned, Tie::K_is_V, Bias::yes)), animal);
-  check(shaken(small_model(Positions::learned, Tie::Q_is_K, Bias::no)), animal);
-  check(shaken(small_model(Positions::learned, Tie::none, Bias::yes, 2)), "the dog was tired . was it ?");
+  check(shaken(small_model(Positions::learned, Tie::K_is_V, true)), animal);
+  check(shaken(small_model(Positions::learned, Tie::Q_is_K, false)), animal);
+  check(shaken(small_model(Positions::learned, Tie::none, true, 2)), "the dog was tired . was it ?");
   check(shaken(small_model(answerer_of(modern_config()))), animal);
   check(shaken(small_model(decoder_of(modern_config()))), animal);
-  for (const Activation activation : {Activation::gelu_tanh, Activation::quick_gelu, Activation::relu,
-                                      Activation::relu2, Activation::quick_geglu, Activation::reglu2}) {
-    TransformerConfig config = small_config(Positions::learned, Tie::none, Bias::yes);
-    config.block.mlp.activation = activation;
+  for (const MlpConfig& mlp : std::vector<MlpConfig>{{.activation = Activation::gelu_tanh},
+                                                     {.activation = Activation::quick_gelu},
+                                                     {.activation = Activation::relu},
+                                                     {.activation = Activation::relu2},
+                                                     {.activation = Activation::quick_gelu, .gated = true},
+                                                     {.activation = Activation::relu2, .gated = true}}) {
+    TransformerConfig config = small_config(Positions::learned, Tie::none, true);
+    config.block.mlp.activation = mlp.activation;
+    config.block.mlp.gated = mlp.gated;
     check(shaken(small_model(decoder_of(config, {.tied = false}))), animal);
   }
 }
@@ -308,9 +313,9 @@ TEST_CASE("The page decomposes a score as the program does") {
   };
   check(shaken(small_model(answerer_of(modern_config()))));
   check(shaken(small_model(decoder_of(modern_config()))));
-  check(shaken(small_model(Positions::learned, Tie::none, Bias::yes)));
-  check(shaken(small_model(Positions::sinusoidal, Tie::K_is_V, Bias::yes)));
-  check(shaken(small_model(Positions::none, Tie::Q_is_K, Bias::no)));
+  check(shaken(small_model(Positions::learned, Tie::none, true)));
+  check(shaken(small_model(Positions::sinusoidal, Tie::K_is_V, true)));
+  check(shaken(small_model(Positions::none, Tie::Q_is_K, false)));
   open_details(*chromium);
   // In words: the comparison with the counterpart's antecedent, and the required change.
   chromium->wait_for("document.querySelector('#main').textContent.includes('removed: the weight is ')");
@@ -360,5 +365,5 @@ TEST_CASE("The page continues a text token by token with the program's numbers")
     CHECK(chromium->complaints() == std::vector<std::string>{});
   };
   check(modern_config());
-  check(small_config(Positions::learned, Tie::none, Bias::yes));
+  check(small_config(Positions::learned, Tie::none, true));
 }

@@ -44,29 +44,29 @@ TEST_CASE("The task determines the class of the model, and the configuration its
   const std::string sentences = "{sentences: 40, held_out: 20}";
   const auto word = made(sentences, "logits: untied, logit_cap: 3");
   CHECK(word.transformer.embedding_scale == 4);
-  CHECK(word.transformer.last_residual == Residual::no);
+  CHECK(!word.transformer.last_residual);
   CHECK_FALSE(word.transformer.causal);
-  CHECK((!word.logits.tied && word.logits.bias == Bias::yes && word.logits.soft_cap == 3));
+  CHECK((!word.logits.tied && word.logits.bias && word.logits.soft_cap == 3));
   const auto either = made(sentences, "answer: candidate");
   CHECK((either.transformer.embedding_scale == 4 && !either.or_none));
-  CHECK(either.transformer.last_residual == Residual::no);
+  CHECK(!either.transformer.last_residual);
   CHECK(made(sentences, "answer: candidate_or_none").or_none);
   for (const char* answer : {"word", "candidate"}) {
     const ModelConfig model = made(sentences, "last_residual: true, answer: " + std::string(answer));
-    CHECK(model.transformer.last_residual == Residual::yes);
+    CHECK(model.transformer.last_residual);
   }
   const auto next =
       made("{task: induction, context: 16, sentences: 40, held_out: 20}",
            "window: 5, norm_placement: both, soft_cap: 7, score_scale: 2, output_bias: false, normalised_heads: true, "
            "positions: rotary, rotary_base: 50, rotary_scaling: linear, rotary_factor: 3, logit_cap: 9");
   CHECK(next.transformer.causal);
-  CHECK((next.transformer.embedding_scale == 1 && next.transformer.last_residual == Residual::yes));
-  CHECK((next.logits.tied && next.logits.bias == Bias::no && next.logits.soft_cap == 9));
+  CHECK((next.transformer.embedding_scale == 1 && next.transformer.last_residual));
+  CHECK((next.logits.tied && !next.logits.bias && next.logits.soft_cap == 9));
   CHECK((next.transformer.rotary.base == 50 && next.transformer.rotary.scaling == RotaryScaling::linear));
   const BlockConfig& block = next.transformer.block;
   CHECK(block.placement == NormPlacement::both);
   CHECK((block.attention.window == 5 && block.attention.soft_cap == 7 && block.attention.scale == 2));
-  CHECK((block.attention.output_bias == Bias::no && block.mlp.bias == Bias::no));
+  CHECK((!block.attention.output_bias && !block.mlp.bias));
   CHECK(block.attention.query_key_norm == QueryKeyNorm::heads);
 }
 

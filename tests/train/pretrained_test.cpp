@@ -104,7 +104,7 @@ TEST_CASE("A pretrained encoder learns candidates with its tokenizer, and resumi
   const Model model = load_model(place / "r/model.safetensors");
   CHECK(model.tokenizer.pretrained());
   CHECK(model.queries == std::vector<std::string>{"it"});
-  CHECK(model.config().transformer.last_residual == Residual::yes);
+  CHECK(model.config().transformer.last_residual);
   CHECK(place.exported_difference("r") == 0);
 }
 

@@ -116,8 +116,8 @@ TEST_CASE("warm_start names lists of the architecture that differ in length") {
 
 TEST_CASE("A warm start from another architecture names every difference, and changes nothing") {
   const ScratchDirectory scratch;
-  save_model(model_path(scratch.path), small_model(Positions::learned, Tie::none, Bias::no, 2));
-  const Model model = small_model(Positions::none, Tie::K_is_V, Bias::yes);
+  save_model(model_path(scratch.path), small_model(Positions::learned, Tie::none, false, 2));
+  const Model model = small_model(Positions::none, Tie::K_is_V, true);
   const std::vector<double> before = model.parameters["words.weight"].to_vector();
   CHECK(message([&] { warm_start(scratch.path, model); }) ==
         fmt::format("model.from: {}: has another architecture:\n"

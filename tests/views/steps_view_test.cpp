@@ -10,13 +10,13 @@ using namespace heed;
 
 TEST_CASE("steps_view gives every matrix with its shape, and the model's own weights") {
   const auto tie = GENERATE(Tie::none, Tie::K_is_V, Tie::Q_is_K);
-  const auto bias = GENERATE(Bias::no, Bias::yes);
+  const auto bias = GENERATE(false, true);
   const auto positions = GENERATE(Positions::learned, Positions::sinusoidal, Positions::none);
   const Model model = small_model(positions, tie, bias, 2);
   const Example example = question(model, "the dog was tired . was it ?");
   const std::string text = steps_view(model, example, choosing(2, 2));
   const std::string d_v = tie == Tie::K_is_V ? "3" : "5";
-  const std::string b = bias == Bias::yes ? " + b_" : "";
+  const std::string b = bias ? " + b_" : "";
   const auto plus = [&](const char* name) { return b.empty() ? "" : b + name; };
   for (const std::string& line :
        {std::string("X  (8, 8)  the output of layer 1, normalised"), std::string("W_Q  (8, 3)  learned"),
@@ -64,7 +64,7 @@ TEST_CASE("steps_view shows the normalised and rotated queries and keys of a dec
 }
 
 TEST_CASE("steps_view refuses numbers that do not follow from each other") {
-  const Model model = small_model(Positions::learned, Tie::none, Bias::yes, 2);
+  const Model model = small_model(Positions::learned, Tie::none, true, 2);
   const Example example = question(model, "the dog was tired . was it ?");
   const auto message_with_doubled = [&](const std::string& what) {
     const Hook hook([&](const std::string& name, Tensor& value) {

@@ -37,7 +37,7 @@ struct Config {
   TaskOptions data;
   std::uint64_t data_seed = 0;  // of the sentences that are made and held out; 0: seed
   // the task sets its vocabulary and lengths
-  TransformerConfig model{.block = {.attention = {.d_model = 64, .heads = 2}}, .last_residual = Residual::no};
+  TransformerConfig model{.block = {.attention = {.d_model = 64, .heads = 2}}, .last_residual = false};
   Answer answer = Answer::word;
   Logits logits = Logits::tied;
   double logit_cap = 0;                                 // logits become cap tanh(logit / cap); 0: no cap

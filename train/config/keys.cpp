@@ -30,8 +30,21 @@ bool has_control_character(std::string_view text) {
 
 // One flag for the biases of all values that are added to the residual stream.
 Flag output_biases(BlockConfig& block) {
-  return {[&] { return block.attention.output_bias == Bias::yes; },
-          [&](bool on) { block.attention.output_bias = block.mlp.bias = on ? Bias::yes : Bias::no; }};
+  return {[&] { return block.attention.output_bias; },
+          [&](bool on) { block.attention.output_bias = block.mlp.bias = on; }};
+}
+
+// Configurations of version 0.1 name a gated activation by one word: "swiglu".
+Choice activation(MlpConfig& mlp) {
+  Choice result = choice(&mlp.activation);
+  result.set = [&mlp, set = result.set](std::string_view name) {
+    const std::optional<Activation> gate = gate_named(name);
+    if (!gate) return set(name);
+    mlp.activation = *gate;
+    mlp.gated = true;
+    return true;
+  };
+  return result;
 }
 
 Flag normalised_heads(AttentionConfig& attention) {
@@ -99,7 +112,9 @@ std::vector<Key> keys(Config& c) {
       {"model.d_v", Integer{&attention.d_v, 0, 4096}, "width of values per head; 0: d_model / heads"},
       {"model.layers", Integer{&c.model.layers, 1, 64}, "transformer blocks", {"num_layers", "n_layer"}},
       {"model.mlp", Integer{&block.mlp.width, 0, 65536}, "hidden width of each block's MLP; 0: no MLP", {"d_ff"}},
-      {"model.activation", choice(&block.mlp.activation), "activation of the MLP", {"hidden_act"}},
+      {"model.activation", activation(block.mlp), "activation of the MLP", {"hidden_act"}},
+      {"model.gated", flag(&block.mlp.gated),
+       "a third matrix, the gate, whose activation multiplies the MLP's features"},
       {"model.norm", choice(&block.norm.kind), "LayerNorm or RMSNorm"},
       {"model.epsilon",
        Number{&block.norm.epsilon, 0},

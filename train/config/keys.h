@@ -19,10 +19,6 @@ struct Flag {
 inline Flag flag(bool* value) {
   return {[=] { return *value; }, [=](bool on) { *value = on; }};
 }
-template <class YesOrNo>
-Flag flag(YesOrNo* value) {
-  return {[=] { return *value == YesOrNo::yes; }, [=](bool on) { *value = on ? YesOrNo::yes : YesOrNo::no; }};
-}
 struct Integer {
   int* value;
   int low, high;

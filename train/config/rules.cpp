@@ -21,8 +21,7 @@ void fit_defaults(Config& config, const std::function<bool(const std::string& ke
   BlockConfig& block = config.model.block;
   if (!is_written("model.epsilon")) block.norm.epsilon = block.norm.kind == NormKind::rms ? 1e-6 : 1e-5;
   if (!is_written("model.final_norm")) config.model.final_norm = block.placement != NormPlacement::after;
-  if (!is_written("model.last_residual"))
-    config.model.last_residual = predicts_tokens(config.data.kind) ? Residual::yes : Residual::no;
+  if (!is_written("model.last_residual")) config.model.last_residual = predicts_tokens(config.data.kind);
 
   AttentionConfig& a = block.attention;
   const bool d_k_is_free = !is_written("model.d_k"), d_v_is_free = !is_written("model.d_v");
@@ -113,6 +112,8 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
   const BlockConfig& block = c.model.block;
   unused(block.mlp.width == 0 && block.mlp.activation != MlpConfig{}.activation, {"model.activation", "model.mlp"},
          fmt::format("model.activation {} is for model.mlp above 0, got 0", name_of(block.mlp.activation)));
+  unused(block.mlp.width == 0 && block.mlp.gated, {"model.gated", "model.mlp"},
+         "model.gated is for model.mlp above 0, got 0");
   unused(block.mlp.width == 0 && block.parallel, {"model.parallel", "model.mlp"},
          "model.parallel is for model.mlp above 0, got 0");
   const bool rotates = c.model.positions == Positions::rotary;

@@ -75,5 +75,5 @@ TEST_CASE("Missing keys of a configuration have the defaults of transformers for
   const BlockConfig starcoder2 = shape("starcoder2").block;
   CHECK((starcoder2.attention.kv_heads == 2 && starcoder2.attention.d_k == 4 && starcoder2.attention.window == 0));
   CHECK((starcoder2.norm.epsilon == 1e-5 && starcoder2.mlp.activation == Activation::gelu_tanh));
-  CHECK((starcoder2.attention.output_bias == Bias::yes && starcoder2.mlp.bias == Bias::yes));
+  CHECK((starcoder2.attention.output_bias && starcoder2.mlp.bias));
 }

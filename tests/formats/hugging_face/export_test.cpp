@@ -240,7 +240,8 @@ TEST_CASE("heed's language models are exported as GPT-2 or LLaMA and read back w
   ModelConfig divided = small_gpt2();
   divided.transformer.divide_scores_by_layer = true;
   ModelConfig squared = small_llama(), quick = small_gpt2();
-  squared.transformer.block.mlp.activation = Activation::reglu2;
+  squared.transformer.block.mlp.activation = Activation::relu2;
+  squared.transformer.block.mlp.gated = true;
   quick.transformer.block.mlp.activation = Activation::quick_gelu;
   for (const ModelConfig& config : {small_gpt2(), small_llama(), scaled, linear, divided, squared, quick}) {
     const Scratch scratch;
@@ -267,8 +268,8 @@ TEST_CASE("heed exports masked models as BERT, sliding windows as Mistral, norma
   ModelConfig masked = masked_language_model(bert(2, 2, 8)), bare = masked, squared = masked;
   masked.transformer.max_length = bare.transformer.max_length = squared.transformer.max_length = 12;
   bare.transformer.segments = 0;
-  bare.transformer.block.attention.bias = bare.transformer.block.attention.output_bias = Bias::no;
-  bare.transformer.block.mlp.bias = Bias::no;
+  bare.transformer.block.attention.bias = bare.transformer.block.attention.output_bias = false;
+  bare.transformer.block.mlp.bias = false;
   bare.logits.tied = false;
   squared.transformer.block.mlp.activation = squared.activation = Activation::relu2;
   for (const ModelConfig& config : {masked, bare, squared}) {
@@ -278,7 +279,7 @@ TEST_CASE("heed exports masked models as BERT, sliding windows as Mistral, norma
   normalised.transformer.block.attention.query_key_norm = QueryKeyNorm::heads;
   normalised.transformer.block.attention.query_key.epsilon = normalised.transformer.block.norm.epsilon;
   CHECK(exported(normalised) == "Qwen3ForCausalLM");
-  normalised.transformer.block.attention.output_bias = Bias::yes;
+  normalised.transformer.block.attention.output_bias = true;
   CHECK(exported(normalised) == "Qwen3ForCausalLM");
 
   ModelConfig sliding = small_llama();
@@ -293,7 +294,7 @@ TEST_CASE("heed exports masked models as BERT, sliding windows as Mistral, norma
         "export: the model differs from Mistral, the nearest family: transformer/full_attention_layers/0: 1 (there "
         "none)");
 
-  normalised.transformer.block.mlp.bias = Bias::yes;
+  normalised.transformer.block.mlp.bias = true;
   normalised.transformer.block.attention.query_key.epsilon = 0.5;
   CHECK(export_refused(normalised) ==
         "export: the model differs from Qwen3, the nearest family: "
@@ -362,10 +363,10 @@ TEST_CASE("The candidates' logits can be computed from the exported states and m
 
 TEST_CASE("The export adds missing biases of GPT-2 and LLaMA as 0") {
   ModelConfig without = small_gpt2(), with_output = small_llama(), with_queries = small_llama();
-  without.transformer.block.attention.bias = without.transformer.block.attention.output_bias = Bias::no;
-  without.transformer.block.mlp.bias = Bias::no;
-  with_output.transformer.block.attention.output_bias = Bias::yes;
-  with_queries.transformer.block.attention.bias = Bias::yes;
+  without.transformer.block.attention.bias = without.transformer.block.attention.output_bias = false;
+  without.transformer.block.mlp.bias = false;
+  with_output.transformer.block.attention.output_bias = true;
+  with_queries.transformer.block.attention.bias = true;
   for (const ModelConfig& config : {without, with_output, with_queries}) {
     const Scratch scratch;
     const Model model = small_model(config);

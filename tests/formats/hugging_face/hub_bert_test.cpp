@@ -61,8 +61,9 @@ TEST_CASE("Configurations of ModernBERT on the hub are understood") {
   CHECK((t.block_at(0).attention.window == 0 && t.block_at(1).attention.window == 65 && !t.causal));
   CHECK((t.block_at(21).attention.window == 0 && t.rotary.base == 160000 && t.window_rotary_base == 10000));
   CHECK((!t.block_at(0).attention_norm && t.block_at(1).attention_norm && !t.block.norm.bias));
-  CHECK((t.block.mlp.activation == Activation::geglu && t.segments == 0 && t.embedding_norm && t.final_norm));
-  CHECK((base.head_bias == Bias::no && base.logits.bias == Bias::yes && base.logits.tied));
+  CHECK((t.block.mlp.activation == Activation::gelu && t.block.mlp.gated && t.segments == 0 && t.embedding_norm &&
+         t.final_norm));
+  CHECK((!base.head_bias && base.logits.bias && base.logits.tied));
   const TransformerConfig multilingual =  // transformers 5
       read("{" + shape + R"("rope_parameters": {"full_attention": {"rope_theta": 160000, "rope_type": "default"},
     "sliding_attention": {"rope_theta": 160000, "rope_type": "default"}}})")

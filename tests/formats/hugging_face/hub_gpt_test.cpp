@@ -98,9 +98,9 @@ TEST_CASE("Configurations of TinyStories, OPT, ELECTRA and Gemma on the hub are 
                keys + "}")
         .transformer.block.mlp.activation;
   };
-  CHECK(activation(R"("hidden_act": "gelu")") == Activation::geglu_tanh);  // of the first releases
-  CHECK(activation(R"("hidden_act": "gelu", "hidden_activation": "gelu_pytorch_tanh")") == Activation::geglu_tanh);
-  CHECK(activation(R"("hidden_act": "silu", "hidden_activation": null)") == Activation::swiglu);
+  CHECK(activation(R"("hidden_act": "gelu")") == Activation::gelu_tanh);  // of the first releases
+  CHECK(activation(R"("hidden_act": "gelu", "hidden_activation": "gelu_pytorch_tanh")") == Activation::gelu_tanh);
+  CHECK(activation(R"("hidden_act": "silu", "hidden_activation": null)") == Activation::silu);
 }
 
 TEST_CASE("Configurations of StarCoder2, StableLM and Phi-2 on the hub are understood") {
@@ -114,7 +114,7 @@ TEST_CASE("Configurations of StarCoder2, StableLM and Phi-2 on the hub are under
     "scale_attn_weights": true, "sliding_window": 4096, "transformers_version": "4.37.0.dev0", "use_bias": true,
     "use_cache": true, "vocab_size": 49152})");
   const TransformerConfig& t = starcoder2.transformer;
-  CHECK((starcoder2.logits.tied && t.block.norm.kind == NormKind::layer && t.block.mlp.bias == Bias::yes));
+  CHECK((starcoder2.logits.tied && t.block.norm.kind == NormKind::layer && t.block.mlp.bias));
   CHECK((t.block.attention.kv_heads == 2 && t.block.attention.window == 4096 && t.rotary.fraction == 1));
   const TransformerConfig stablelm =
       read(R"({"architectures": ["StableLmForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 100257,
@@ -125,8 +125,9 @@ TEST_CASE("Configurations of StarCoder2, StableLM and Phi-2 on the hub are under
     "torch_dtype": "float16", "transformers_version": "4.40.0", "use_cache": true, "use_parallel_residual": false,
     "use_qkv_bias": true, "vocab_size": 100352})")
           .transformer;
-  CHECK((stablelm.rotary.fraction == 0.25 && stablelm.block.mlp.activation == Activation::swiglu));
-  CHECK((stablelm.block.attention.bias == Bias::yes && stablelm.block.attention.output_bias == Bias::no));
+  CHECK((stablelm.rotary.fraction == 0.25 && stablelm.block.mlp.activation == Activation::silu &&
+         stablelm.block.mlp.gated));
+  CHECK((stablelm.block.attention.bias && !stablelm.block.attention.output_bias));
   CHECK_FALSE((stablelm.block.parallel || stablelm.block.shared_norm));
   const PretrainedConfig phi =  // of Phi-2
       read(R"({"architectures": ["PhiForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 50256, "embd_pdrop": 0.0,
@@ -138,5 +139,5 @@ TEST_CASE("Configurations of StarCoder2, StableLM and Phi-2 on the hub are under
     "vocab_size": 51200})");
   CHECK(
       (phi.transformer.block.parallel && phi.transformer.block.shared_norm && phi.transformer.rotary.fraction == 0.4));
-  CHECK((phi.logits.bias == Bias::yes && !phi.logits.tied));
+  CHECK((phi.logits.bias && !phi.logits.tied));
 }

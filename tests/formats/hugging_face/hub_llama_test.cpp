@@ -53,7 +53,7 @@ TEST_CASE("Configurations of LLaMA 3, SmolLM2, Arcee, Mistral, Qwen and OLMo on 
     "rope_theta": 1000000.0, "sliding_window": 32768, "tie_word_embeddings": true, "torch_dtype": "bfloat16",
     "use_cache": true, "use_mrope": false, "use_sliding_window": false, "vocab_size": 151936})")
           .transformer;
-  CHECK((qwen2.block.attention.bias == Bias::yes && qwen2.block.attention.output_bias == Bias::no));
+  CHECK((qwen2.block.attention.bias && !qwen2.block.attention.output_bias));
   CHECK(qwen2.block.attention.window == 0);
   const TransformerConfig qwen3 =
       read(R"({"architectures": ["Qwen3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,

@@ -23,7 +23,7 @@ TEST_CASE("Settings override the file, and later settings override earlier ones"
                                  "optim.lr=.5e0", "model.bias=true", "seed=7", "optim.lr=0.25"});
   CHECK(c.model.block.attention.heads == 1);
   CHECK(c.data.train == "a=b: #c");
-  CHECK(c.model.block.attention.bias == Bias::yes);
+  CHECK(c.model.block.attention.bias);
   CHECK(c.seed == 7);
   CHECK(c.optim.schedule.lr == 0.25);
 }
@@ -153,7 +153,7 @@ TEST_CASE("A run that was saved before a key existed resumes with the default th
   for (const std::string& begun_with : {std::string(), saved}) {
     const ResumedConfig resumed = read_resumed_config(file, {}, 10, begun_with);
     CHECK(resumed.changes.empty());
-    CHECK(resumed.config.model.last_residual == Residual::yes);
+    CHECK(resumed.config.model.last_residual);
   }
 }
 

@@ -121,11 +121,11 @@ TEST_CASE("The defaults of warmup, d_k, d_v, epsilon, final_norm and last_residu
   CHECK(model("norm_placement: after, final_norm: true").final_norm);
 
   const auto residual = [](const std::string& text) { return parse_config(text, "f").model.last_residual; };
-  CHECK(residual("seed: 1") == Residual::no);
-  CHECK(residual("model: {answer: candidate}") == Residual::no);
-  CHECK(residual("model: {last_residual: true}") == Residual::yes);
-  CHECK(residual("data: {task: induction, context: 16}") == Residual::yes);
-  CHECK(residual("data: {task: induction, context: 16}\nmodel: {last_residual: false}") == Residual::no);
+  CHECK(residual("seed: 1") == false);
+  CHECK(residual("model: {answer: candidate}") == false);
+  CHECK(residual("model: {last_residual: true}"));
+  CHECK(residual("data: {task: induction, context: 16}"));
+  CHECK(residual("data: {task: induction, context: 16}\nmodel: {last_residual: false}") == false);
 }
 
 TEST_CASE("The query and the antecedent of a probe must each occur once in its text") {

@@ -33,7 +33,8 @@ model:
   d_v: 7
   layers: 3
   mlp: 128
-  activation: swiglu
+  activation: silu
+  gated: true
   norm: rms
   epsilon: 0.001
   norm_placement: both
