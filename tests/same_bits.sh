@@ -63,7 +63,7 @@ for commit in "$old" "$new"; do  # a text for the examples that read one
 done
 for example in "$top"/examples/*.yaml; do
   name=$(basename "$example" .yaml)
-  trained "$name" build/train --config "examples/$name.yaml" --set train.steps=50 --set train.evaluate_every=50 --out "runs/$name" \
+  trained "$name" build/train --config "examples/$name.yaml" --set train.steps=50 --set optim.warmup=5 --set train.evaluate_every=50 --out "runs/$name" \
     --quiet
 done
 
