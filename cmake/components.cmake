@@ -110,10 +110,13 @@ heed_component(tokenizers DIRECTORIES tokenizers tokenizers/internal tokenizers/
                LIBRARIES utf8proc pcre2-8 sentencepiece sentencepiece_train ${absl} ${json}
                INCLUDES ${UTF8PROC_INCLUDE_DIR} ${PCRE2_INCLUDE_DIR} ${SENTENCEPIECE_INCLUDE_DIR})
 
-# models: the transformer and its heads. formats: files of models and of sentences.
-heed_component(models DIRECTORIES models formats formats/internal formats/datasets formats/hugging_face formats/gguf
-               LINKS tokenizers LIBRARIES ${json} OPTIONS ${light})
-target_precompile_headers(heed_models PRIVATE <fmt/format.h> <nlohmann/json.hpp> <algorithm> <filesystem> <functional> <map>
+# models: the transformer, its heads and its texts.
+heed_component(models DIRECTORIES models LINKS tokenizers OPTIONS ${light})
+
+# formats: files of models and of sentences.
+heed_component(formats DIRECTORIES formats formats/internal formats/datasets formats/hugging_face formats/gguf LINKS models
+               LIBRARIES ${json} OPTIONS ${light})
+target_precompile_headers(heed_formats PRIVATE <fmt/format.h> <nlohmann/json.hpp> <algorithm> <filesystem> <functional> <map>
                           <memory> <string> <vector>)
 
 # distributed: several processes. The interfaces of MPI libraries differ in binary form, so one of them is chosen when heed is built.
@@ -134,15 +137,16 @@ foreach(name internal/cause_rows causes interval rank_correlation)  # their figu
   set_source_files_properties(explain/studies/${name}.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off
                               SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
 endforeach()
-heed_component(explain DIRECTORIES explain explain/studies explain/studies/internal LINKS models distributed LIBRARIES ${json} OPTIONS ${light})
+heed_component(explain DIRECTORIES explain explain/studies explain/studies/internal LINKS formats distributed LIBRARIES ${json} OPTIONS ${light})
 
 # run: the files of a run, which a training loop writes.
 heed_component(run DIRECTORIES run run/internal LINKS explain LIBRARIES ${json} OPTIONS ${light})
 
 heed_reuse_headers(heed_tokenizers heed_core)
 heed_reuse_headers(heed_distributed heed_core)
-heed_reuse_headers(heed_explain heed_models)
-heed_reuse_headers(heed_run heed_models)
+foreach(component models explain run)
+  heed_reuse_headers(heed_${component} heed_formats)
+endforeach()
 
 # All of the library.
 add_library(heed INTERFACE)

@@ -23,7 +23,7 @@ heed_program_library(views DIRECTORIES views LINKS heed)
 target_precompile_headers(heed_views_library PRIVATE <heed/heed.h> <nlohmann/json.hpp> <algorithm> <filesystem>)
 heed_program_library(inspect DIRECTORIES inspect inspect/commands inspect/page inspect/serve
                      LINKS heed_views_library heed_page_source cxxopts::cxxopts)
-heed_program_library(train DIRECTORIES train train/config LINKS heed_views_library heed_inspect_library yaml-cpp cxxopts::cxxopts)
+heed_program_library(train DIRECTORIES train train/config LINKS heed_views_library yaml-cpp cxxopts::cxxopts)
 foreach(name train inspect)
   heed_reuse_headers(heed_${name}_library heed_views_library)
 endforeach()

@@ -27,7 +27,7 @@ endfunction()
 
 # Operations register themselves. The loop over all operations needs the whole library.
 heed_test(autograd $<IF:$<BOOL:${BUILD_SHARED_LIBS}>,heed_core,$<LINK_LIBRARY:WHOLE_ARCHIVE,heed_core>> autograd)
-heed_test(nn "heed_models;heed_distributed" nn models optim distributed)
+heed_test(nn "heed_formats;heed_distributed" nn models optim distributed)
 heed_test(data heed_explain files data tokenizers formats)
 heed_test(train heed_programs run train)
 heed_test(inspect heed_programs explain views inspect)

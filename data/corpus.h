@@ -9,6 +9,9 @@
 
 namespace heed {
 
+/// The token that hides another token in masked text, and that asks for a prediction in a sentence.
+inline constexpr const char* mask_token = "<mask>";
+
 /// A list of token numbers, stored in 1, 2 or 4 bytes each, as the largest one requires.
 class TokenNumbers {
  public:

@@ -1,5 +1,5 @@
+#include <heed/data/corpus.h>
 #include <heed/files/utf8.h>
-#include <heed/formats/datasets/text.h>
 #include <heed/models/reading.h>
 #include <heed/tokenizers/marked_text.h>
 #include <heed/tokenizers/unknown_hint.h>

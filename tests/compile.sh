@@ -3,7 +3,7 @@
 # directory of headers for each component.
 set -euo pipefail
 compiler=$1
-include=(-I"$2"/{core,tokenizers,models,distributed,explain,run,all})
+include=(-I"$2"/{core,tokenizers,models,formats,distributed,explain,run,all})
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failed=0

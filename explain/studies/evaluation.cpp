@@ -1,9 +1,9 @@
 #include <heed/autograd/ops.h>
+#include <heed/data/corpus.h>
 #include <heed/explain/evaluation.h>
 #include <heed/explain/studies/evaluation.h>
 #include <heed/explain/studies/held_out.h>
 #include <heed/files/utf8.h>
-#include <heed/formats/datasets/text.h>
 #include <heed/models/reading.h>
 
 #include <fmt/format.h>

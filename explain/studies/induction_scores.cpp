@@ -1,8 +1,8 @@
 #include <heed/autograd/random.h>
+#include <heed/data/corpus.h>
 #include <heed/explain/studies/evaluation.h>
 #include <heed/explain/studies/induction_scores.h>
 #include <heed/explain/trace.h>
-#include <heed/formats/datasets/text.h>
 #include <heed/models/reading.h>
 
 #include <algorithm>

@@ -15,9 +15,6 @@ namespace heed {
 TokenizedTask text_task(const std::string& train, const std::string& test, Split split, int context, int subwords = 0,
                         const std::optional<Tokenizer>& known = {});
 
-/// The token that hides another token in masked text, and that asks for a prediction in a sentence.
-inline constexpr const char* mask_token = "<mask>";
-
 /// Returns a text_task() for masked tokens: the vocabulary ends with `mask_token`, and the excerpts in `held_out` have
 /// it at the query, with the hidden token as their answer. A pretrained tokenizer has a mask of its own; throws Error when it
 /// has none.

@@ -1,7 +1,7 @@
 #include "inspect/commands/shared.h"
-#include "inspect/known_answers.h"
 #include "run/internal/program.h"
 #include "run/internal/run_directory.h"
+#include "views/known_answers.h"
 #include "views/written_tokens.h"
 
 #include <heed/files/file.h>

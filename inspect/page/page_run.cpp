@@ -1,13 +1,13 @@
 #include "inspect/page/page_run.h"
 
 #include "formats/internal/config_json.h"
-#include "inspect/known_answers.h"
 #include "inspect/page/encode.h"
 #include "inspect/page/page_causes.h"
 #include "inspect/page/page_facts.h"
 #include "inspect/page/page_model.h"
 #include "run/internal/run_directory.h"
 #include "run/metrics.h"
+#include "views/known_answers.h"
 #include "views/written_tokens.h"
 
 #include <heed/autograd/ops.h>

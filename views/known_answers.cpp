@@ -1,4 +1,4 @@
-#include "inspect/known_answers.h"
+#include "views/known_answers.h"
 
 #include <heed/files/file.h>
 #include <heed/formats/datasets/jsonl.h>

@@ -1,4 +1,4 @@
-#include "inspect/known_answers.h"
+#include "views/known_answers.h"
 
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
