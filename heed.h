@@ -4,4 +4,3 @@
 #include <heed/distributed/parallel_optimizer.h>
 #include <heed/distributed/parallel_reducer.h>
 #include <heed/formats/safetensors.h>
-#include <heed/models/generate.h>

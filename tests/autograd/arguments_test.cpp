@@ -97,7 +97,7 @@ class Given {
   }
   const char* formula() {
     return one_of<const char*>({"ij,jk->ik", "i,j->ij", "...i,...i", "ij", "ii", "...", "i->", "", ",", "->", "a1",
-                                "ij,ij->k", "...a,...b->..ab", "abcdefgh,ijklmnop->abcdefghijklmnop", "abc->ac"});
+                                "ij,ij->k", "...a,...b->...ab", "abcdefgh,ijklmnop->abcdefghijklmnop", "abc->ac"});
   }
 
   Random random;
