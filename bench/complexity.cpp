@@ -2,6 +2,7 @@
 
 #include <heed/files/file.h>
 #include <heed/heed.h>
+#include <heed/models/model.h>
 
 #include <fmt/format.h>
 

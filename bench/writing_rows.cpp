@@ -1,6 +1,7 @@
 #include "bench/rows.h"
 
 #include <heed/heed.h>
+#include <heed/models/generate.h>
 
 #include <algorithm>
 

@@ -71,7 +71,7 @@ if(HEED_BUILD_PROGRAMS)
   install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
   install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
           FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg" PATTERN "*.json")  # what the documents link to
-  install(FILES bench/NOTES.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)
+  install(FILES bench/NOTES.md bench/operations.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)
   install(FILES README.md README.zh-CN.md CITATION.cff CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE toy.yaml
           DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()

@@ -3,6 +3,7 @@
 // also writes a run: "inspect runs/rhyme" shows the attention of each head, and "inspect page runs/rhyme --out
 // rhyme.html" writes a page.
 #include <heed/heed.h>
+#include <heed/models/generate.h>
 #include <heed/models/reading.h>
 #include <heed/run/run_writer.h>
 
