@@ -34,9 +34,9 @@ ResidualParts::ResidualParts(const Transformer& transformer, const Batch& texts,
     const AttentionConfig& config = attention.config;
     brought_.emplace_back();
     for (int head = 0; head < config.heads; ++head) {
-      const int kv_head = head / (config.heads / config.kv_heads);
+      const int kv_head = attention.key_head(head);
       const Tensor V = reshape(slice(seen.layers[l].v, 1, kv_head, kv_head + 1), {T_, config.d_v});
-      brought_.back().push_back(matmul(V, slice(attention.W_O.weight, 0, head * config.d_v, (head + 1) * config.d_v)));
+      brought_.back().push_back(attention.head_output(head, V));
     }
   }
   name_parts();
@@ -73,11 +73,8 @@ void ResidualParts::name_parts() {
 
 Tensor ResidualParts::embedded_parts(std::int64_t token) const {
   const TransformerConfig& config = transformer_.config;
-  std::vector<Tensor> rows{row_of((*transformer_.token_embedding)(texts_.tokens), token) * config.embedding_scale};
-  if (transformer_.token_projection) rows[0] = (*transformer_.token_projection)(rows[0]);
-  if (const auto& learned = transformer_.learned_positions) {
-    rows.push_back(slice(learned->weight, 0, token + learned->offset, token + learned->offset + 1));
-  }
+  std::vector<Tensor> rows{transformer_.token_vectors(Ids({1}, {texts_.tokens[token]}))};
+  if (transformer_.learned_positions) rows.push_back(transformer_.learned_positions->rows(token, 1));
   if (config.positions == Positions::sinusoidal) {
     rows.push_back(sinusoidal_positions(1, config.summed(), rows[0].dtype(), static_cast<int>(token)));
   }
@@ -97,7 +94,7 @@ Tensor ResidualParts::head_parts(std::size_t layer, std::int64_t token) const {
   for (int head = 0; head < attention.config.heads; ++head) {
     if (sources_ == Sources::summed) {
       const Tensor output = slice(slice(seen_.layers[layer].head_output, 1, head, head + 1), 2, token, token + 1);
-      rows.push_back(matmul(reshape(output, {1, d_v}), slice(attention.W_O.weight, 0, head * d_v, (head + 1) * d_v)));
+      rows.push_back(attention.head_output(head, reshape(output, {1, d_v})));
       continue;
     }
     const Tensor row = slice(slice(seen_.layers[layer].weights, 1, head, head + 1), 2, token, token + 1);

@@ -20,8 +20,7 @@ TokenCircuits token_circuits(const Model& model, const Ids& tokens, int layer, i
   }
   const Transformer& transformer = model.transformer();
   const TransformerBlock& block = transformer.blocks[static_cast<std::size_t>(layer)];
-  Tensor x = (*transformer.token_embedding)(tokens)*transformer.config.embedding_scale;  // (n, embedded)
-  if (transformer.token_projection) x = (*transformer.token_projection)(x);
+  Tensor x = transformer.token_vectors(tokens);  // (n, width)
   if (transformer.embedding_norm) x = (*transformer.embedding_norm)(x);
   if (transformer.embedding_projection) x = (*transformer.embedding_projection)(x);
   if (block.attention_norms.input) x = (*block.attention_norms.input)(x);

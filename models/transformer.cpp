@@ -126,13 +126,16 @@ Tensor Transformer::embed(const Batch& texts, std::int64_t first) const {
     fail("Transformer: expected tokens (B, T) and B lengths, got {} and {} lengths", to_string(size),
          texts.lengths.size());
   }
-  return embedded((*token_embedding)(texts.tokens), segment_embedding ? texts.segments_or_zero() : Ids(), first);
+  return embedded(token_vectors(texts.tokens), segment_embedding ? texts.segments_or_zero() : Ids(), first);
 }
 
-// Returns the input of the first layer for token embeddings or vectors x (B, T, embedded).
+Tensor Transformer::scaled(const Tensor& x) const {
+  const Tensor y = config.embedding_scale != 1 ? x * config.embedding_scale : x;
+  return token_projection ? (*token_projection)(y) : y;
+}
+
+// Returns the input of the first layer for scaled vectors x (B, T, width of the sum).
 Tensor Transformer::embedded(Tensor x, const Ids& segments, std::int64_t first) const {
-  if (config.embedding_scale != 1) x = x * config.embedding_scale;
-  if (token_projection) x = (*token_projection)(x);
   if (learned_positions) x = (*learned_positions)(x, first);
   if (config.positions == Positions::sinusoidal) {
     x = x + sinusoidal_positions(static_cast<int>(x.size(1)), config.summed(), x.dtype(), static_cast<int>(first));
@@ -153,7 +156,7 @@ Tensor Transformer::input_of(const Tensor& x, const Dropout& drop, int layer) co
   if (config.max_length > 0 && x.size(1) > config.max_length) {
     fail("Transformer: the input has {} vectors, but max_length is {}", x.size(1), config.max_length);
   }
-  return drop.with(drop.embedding, embedded(x, {}, 0));
+  return drop.with(drop.embedding, embedded(scaled(x), {}, 0));
 }
 
 Mask Transformer::mask_of(const Batch& texts) const {

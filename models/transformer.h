@@ -127,6 +127,8 @@ struct Transformer {
   /// encoder.1, ..., encoder.norm.
   Transformer(Scope scope, const TransformerConfig& config, const EmbeddingInit& init = {});
 
+  /// Returns the vectors of tokens (...) before positions are added, scaled and projected: (..., width of the sum).
+  Tensor token_vectors(const Ids& tokens) const { return scaled((*token_embedding)(tokens)); }
   /// Returns the input of the first layer for tokens that follow `first` others: (B, T, d_model).
   Tensor embed(const Batch& texts, std::int64_t first = 0) const;
   /// Runs the whole model.
@@ -150,6 +152,7 @@ struct Transformer {
  private:
   std::span<const TransformerBlock> blocks_from(int layer) const;
   Tensor normalised(const Tensor& x) const { return final_norm ? (*final_norm)(x) : x; }
+  Tensor scaled(const Tensor& x) const;
   Tensor embedded(Tensor x, const Ids& segments, std::int64_t first) const;
   Tensor input_of(const Tensor& x, const Dropout& drop, int layer) const;
   Mask whole(const Mask& mask) const { return config.causal ? mask & Mask::causal() : mask; }

@@ -156,13 +156,18 @@ Linearised MultiHeadAttention::query_linearised(int head, const Tensor& x, std::
 }
 
 Linearised MultiHeadAttention::key_linearised(int head, const Tensor& x, std::int64_t position) const {
-  return projected_linearised(*this, W_K, k_norm, head / (config.heads / config.kv_heads), x, position);
+  return projected_linearised(*this, W_K, k_norm, key_head(head), x, position);
 }
 
 Linearised MultiHeadAttention::value_linearised(int head) const {
-  const std::int64_t at = head / (config.heads / config.kv_heads) * config.d_v;
-  const Tensor rows = slice(W_O.weight, 0, head * config.d_v, (head + 1) * config.d_v);
-  return W_V.linearised(at, at + config.d_v).then({[rows](const Tensor& parts) { return matmul(parts, rows); }});
+  const std::int64_t at = key_head(head) * config.d_v;
+  return W_V.linearised(at, at + config.d_v).then({[layer = *this, head](const Tensor& z) {
+    return layer.head_output(head, z);
+  }});
+}
+
+Tensor MultiHeadAttention::head_output(int head, const Tensor& z) const {
+  return matmul(z, slice(W_O.weight, 0, head * config.d_v, (head + 1) * config.d_v));
 }
 
 double MultiHeadAttention::score_scale() const {

@@ -114,6 +114,11 @@ struct MultiHeadAttention {
   /// Returns W_V W_O of `head` as a map from the layer's input at a token to the token's contribution to the output, at
   /// weight 1. It excludes the bias of W_O.
   Linearised value_linearised(int head) const;
+  /// Returns what `head` adds to the layer's output, without the bias of W_O, where its weighted sums of values are z (n, d_v):
+  /// z times the head's rows of W_O, (n, d_model).
+  Tensor head_output(int head, const Tensor& z) const;
+  /// Returns the head of keys and values that `head` reads.
+  int key_head(int head) const { return head / (config.heads / config.kv_heads); }
   /// Returns the factor of the scores.
   double score_scale() const;
 

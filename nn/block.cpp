@@ -9,16 +9,6 @@ std::optional<Norm> norm_if(bool wanted, Scope scope, const BlockConfig& config)
   return wanted ? std::optional<Norm>(std::in_place, scope, config.attention.d_model, config.norm) : std::nullopt;
 }
 
-Tensor scaled(double scale, const Tensor& x) { return scale != 1 ? x * scale : x; }
-
-// Returns x + scale f(x), with the norms after part f.
-Tensor added(const TransformerBlock::Norms& norms, double scale, const Tensor& x, const Tensor& part,
-             const Dropout& drop) {
-  Tensor y = scaled(scale, drop(norms.output ? (*norms.output)(part) : part));
-  if (x.defined()) y = x + y;
-  return norms.sum ? (*norms.sum)(y) : y;
-}
-
 }  // namespace
 
 TransformerBlock::Norms::Norms(Scope scope, const char* name, const BlockConfig& config, bool has_input)
@@ -54,14 +44,20 @@ TransformerBlock::TransformerBlock(Scope scope, const BlockConfig& given, BlockO
 }
 
 Linearised TransformerBlock::added_linearised() const {
-  return {[scale = config.residual_scale](const Tensor& parts) { return scaled(scale, parts); }};
+  return {[scale = config.residual_scale](const Tensor& parts) { return scale != 1 ? parts * scale : parts; }};
 }
 
-// x: the residual; undefined if unused.
+// Returns x + residual_scale part, with the norms after the part. x: the residual; undefined if unused.
+Tensor TransformerBlock::add(const Norms& norms, const Tensor& x, const Tensor& part, const Dropout& drop) const {
+  Tensor y = added_linearised().linear(drop(norms.output ? (*norms.output)(part) : part));
+  if (x.defined()) y = x + y;
+  return norms.sum ? (*norms.sum)(y) : y;
+}
+
 Tensor TransformerBlock::after_attention(const Tensor& x, const Tensor& attended, const Dropout& drop) const {
-  Tensor y = added(attention_norms, config.residual_scale, residual ? x : Tensor(), attended, drop);
+  Tensor y = add(attention_norms, residual ? x : Tensor(), attended, drop);
   Hook::show(name, "attended", y);
-  if (mlp) y = added(*mlp_norms, config.residual_scale, y, (*mlp)(mlp_norms->of_input(config.parallel ? x : y)), drop);
+  if (mlp) y = add(*mlp_norms, y, (*mlp)(mlp_norms->of_input(config.parallel ? x : y)), drop);
   Hook::show(name, "output", y);
   return y;
 }

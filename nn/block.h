@@ -92,6 +92,7 @@ struct TransformerBlock {
   Linearised added_linearised() const;
 
  private:
+  Tensor add(const Norms& norms, const Tensor& x, const Tensor& part, const Dropout& drop) const;
   Tensor after_attention(const Tensor& x, const Tensor& attended, const Dropout& drop) const;
 };
 

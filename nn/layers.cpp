@@ -48,10 +48,13 @@ LearnedPositions::LearnedPositions(Scope scope, int max_length, int d, double de
 
 Tensor LearnedPositions::operator()(const Tensor& x, std::int64_t first) const {
   const LayerScope scope(name);
-  const std::int64_t end = first + x.size(-2);
-  const std::int64_t max_length = weight.size(0) - offset;
+  return shown(name, x + rows(first, x.size(-2)));
+}
+
+Tensor LearnedPositions::rows(std::int64_t first, std::int64_t count) const {
+  const std::int64_t end = first + count, max_length = weight.size(0) - offset;
   if (end > max_length) fail("LearnedPositions: the text has {} tokens, but max_length is {}", end, max_length);
-  return shown(name, x + slice(weight, 0, first + offset, end + offset));
+  return slice(weight, 0, first + offset, end + offset);
 }
 
 Tensor sinusoidal_positions(int T, int d, DType dtype, int first) {

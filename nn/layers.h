@@ -50,6 +50,8 @@ struct LearnedPositions {
   LearnedPositions(Scope scope, int max_length, int d, double deviation = 1.0, int offset = 0);
   /// Adds the rows for positions from `first` on, the position of x's first token.
   Tensor operator()(const Tensor& x, std::int64_t first = 0) const;
+  /// Returns the vectors of `count` positions from `first` on, (count, d).
+  Tensor rows(std::int64_t first, std::int64_t count) const;
 };
 
 /// Returns the sinusoidal position vectors (T, d) of the positions from `first` on: PE(t, 2i) = sin(t / 10000^(2i/d)) and

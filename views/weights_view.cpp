@@ -101,7 +101,7 @@ std::vector<LayerMatrices> chosen_matrices(const Model& model, const View& view)
     std::optional<int> head, kv_head;  // the head, and its key-value head
     if (view.head) {
       head = chosen_range("head", view.head, heads).begin;
-      kv_head = *head / (heads / kv_heads);
+      kv_head = attention.key_head(*head);
     }
     result.push_back({layer,
                       head,

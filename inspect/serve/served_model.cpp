@@ -116,12 +116,14 @@ Tensor direct_contributions(const Model& model, const Trace& seen, const Tensor&
   for (std::int64_t t = 0; t < probabilities.size(0); ++t) {
     std::vector<Tensor> heads;  // (H, d_model) per layer
     for (std::size_t l = 0; l < seen.layers.size(); ++l) {
-      const Tensor& W_O = transformer.blocks[l].attention.W_O.weight;
+      const TransformerBlock& block = transformer.blocks[l];
       const Tensor& all = seen.layers[l].head_output;  // (1, H, T, d_v)
-      const std::int64_t H = all.size(1), d_v = all.size(3);
-      const Tensor output = reshape(contiguous(slice(all, 2, t, t + 1)), {H, 1, d_v});
-      const Tensor attended = reshape(matmul(output, reshape(W_O, {H, d_v, W_O.size(1)})), {H, W_O.size(1)});
-      heads.push_back(transformer.blocks[l].added_linearised().linear(attended));
+      std::vector<Tensor> attended;
+      for (int head = 0; head < block.attention.config.heads; ++head) {
+        const Tensor z = slice(slice(all, 1, head, head + 1), 2, t, t + 1);
+        attended.push_back(block.attention.head_output(head, reshape(z, {1, all.size(3)})));
+      }
+      heads.push_back(block.added_linearised().linear(concat(attended, 0)));
     }
     const std::span<const float> p = row_of(probabilities, t);
     const auto first = static_cast<int>(std::ranges::max_element(p) - p.begin());
