@@ -48,8 +48,7 @@ void ResidualParts::name_parts() {
     if (norm && norm->bias.defined()) names_.push_back({.what = "norm bias", .layer = layer});
   };
   names_.push_back({.what = "token"});
-  const Positions positions = transformer_.config.positions;
-  if (positions == Positions::learned || positions == Positions::sinusoidal) names_.push_back({.what = "position"});
+  if (transformer_.position_vectors(0, 1, DType::float32).defined()) names_.push_back({.what = "position"});
   if (transformer_.segment_embedding) names_.push_back({.what = "sentence"});
   add_bias(transformer_.embedding_norm, -1);
   if (transformer_.embedding_projection) names_.push_back({.what = "projection bias"});
@@ -72,12 +71,9 @@ void ResidualParts::name_parts() {
 }
 
 Tensor ResidualParts::embedded_parts(std::int64_t token) const {
-  const TransformerConfig& config = transformer_.config;
   std::vector<Tensor> rows{transformer_.token_vectors(Ids({1}, {texts_.tokens[token]}))};
-  if (transformer_.learned_positions) rows.push_back(transformer_.learned_positions->rows(token, 1));
-  if (config.positions == Positions::sinusoidal) {
-    rows.push_back(sinusoidal_positions(1, config.summed(), rows[0].dtype(), static_cast<int>(token)));
-  }
+  const Tensor position = transformer_.position_vectors(token, 1, rows[0].dtype());
+  if (position.defined()) rows.push_back(position);
   if (transformer_.segment_embedding)
     rows.push_back(row_of((*transformer_.segment_embedding)(texts_.segments_or_zero()), token));
   Tensor parts = concat(rows, 0);

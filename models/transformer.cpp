@@ -134,11 +134,18 @@ Tensor Transformer::scaled(const Tensor& x) const {
   return token_projection ? (*token_projection)(y) : y;
 }
 
+Tensor Transformer::position_vectors(std::int64_t first, std::int64_t count, DType dtype) const {
+  if (learned_positions) return learned_positions->rows(first, count);
+  if (config.positions != Positions::sinusoidal) return {};
+  return sinusoidal_positions(static_cast<int>(count), config.summed(), dtype, static_cast<int>(first));
+}
+
 // Returns the input of the first layer for scaled vectors x (B, T, width of the sum).
 Tensor Transformer::embedded(Tensor x, const Ids& segments, std::int64_t first) const {
-  if (learned_positions) x = (*learned_positions)(x, first);
-  if (config.positions == Positions::sinusoidal) {
-    x = x + sinusoidal_positions(static_cast<int>(x.size(1)), config.summed(), x.dtype(), static_cast<int>(first));
+  if (learned_positions) {
+    x = (*learned_positions)(x, first);  // shows it to a Hook
+  } else if (const Tensor positions = position_vectors(first, x.size(1), x.dtype()); positions.defined()) {
+    x = x + positions;
   }
   if (segment_embedding) x = x + (*segment_embedding)(segments);
   if (embedding_norm) x = (*embedding_norm)(x);

@@ -129,6 +129,9 @@ struct Transformer {
 
   /// Returns the vectors of tokens (...) before positions are added, scaled and projected: (..., width of the sum).
   Tensor token_vectors(const Ids& tokens) const { return scaled((*token_embedding)(tokens)); }
+  /// Returns the vectors (count, width of the sum) that are added to those of tokens at the positions from `first` on; undefined
+  /// where none are added.
+  Tensor position_vectors(std::int64_t first, std::int64_t count, DType dtype) const;
   /// Returns the input of the first layer for tokens that follow `first` others: (B, T, d_model).
   Tensor embed(const Batch& texts, std::int64_t first = 0) const;
   /// Runs the whole model.
