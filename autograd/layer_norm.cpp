@@ -148,9 +148,9 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
                                        const Tensor& moments, const Tensor& gains) {
                   // Divides the rows into parts, each with its own sums for dgain and dbias.
                   constexpr std::int64_t elements_a_part = 16384;
-                  const std::int64_t most_rows =
+                  const std::int64_t max_rows =
                       std::max<std::int64_t>(1, elements_a_part / std::max<std::int64_t>(n, 1));
-                  const std::int64_t rows_a_part = cpu::equal_grain(rows, most_rows);
+                  const std::int64_t rows_a_part = cpu::equal_grain(rows, max_rows);
                   const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
                   const Tensor dense_dy = contiguous(dy);
                   Tensor dx(X.shape(), X.dtype()), sums({parts, 2, n}, X.dtype());

@@ -9,7 +9,7 @@ namespace heed {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t most_kept = 200'000;
+constexpr std::size_t max_kept = 200'000;
 
 struct State {
   Clock::time_point begin = Clock::now(), last = begin;
@@ -53,7 +53,7 @@ void note_work(const std::string& name, double bytes) {
   total.duration += duration;
   total.flops += multiplied;
   total.bytes += bytes;
-  if (state->work.size() < most_kept) state->work.push_back({&entry->first, begin, duration, multiplied, bytes});
+  if (state->work.size() < max_kept) state->work.push_back({&entry->first, begin, duration, multiplied, bytes});
   state->last = Clock::now();
 }
 

@@ -17,8 +17,8 @@ namespace {
 // number of rows at a time, so the order of additions does not depend on the number of threads.
 template <cpu::Of of, class T, class Finish>
 void sum_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t row_stride, Finish finish) {
-  constexpr std::int64_t most_rows = 512, columns_a_tile = 512;
-  const std::int64_t rows_a_part = cpu::equal_grain(rows, most_rows);
+  constexpr std::int64_t max_rows = 512, columns_a_tile = 512;
+  const std::int64_t rows_a_part = cpu::equal_grain(rows, max_rows);
   const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
   Tensor partial({parts, columns}, DType::float64);
   double* totals = partial.mutable_data<double>();

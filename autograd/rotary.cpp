@@ -56,7 +56,7 @@ Tensor rotated(const Tensor& x, const Tensor& cosine, const Tensor& sine, Rotary
 static const Operation rotary_operation(
     "rotary", "(u, v) of x becomes (u cos - v sin, u sin + v cos)", "dx = dy rotated back", [] {
       std::vector<GradientSample> samples;
-      for (const RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::neighbours}) {
+      for (const RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::interleaved}) {
         for (const Shape& shape : {Shape{3, 4}, Shape{2, 3, 5}, Shape{2, 2, 3, 6}, Shape{0, 4}}) {
           samples.push_back(
               {fmt::format("{} {}", to_string(shape), pairs == RotaryPairs::halves ? "halves" : "neighbours"),

@@ -29,8 +29,8 @@ double float_quotient(double g, double v) {
                                                                                        : g / v;
 }
 
-constexpr std::int64_t most_columns = 512;  // per tile
-constexpr std::int64_t long_row = 65536;    // elements per task
+constexpr std::int64_t max_columns = 512;  // per tile
+constexpr std::int64_t long_row = 65536;   // elements per task
 
 // Computes value and position of the extreme of a long row in parallel.
 template <bool largest, class T>
@@ -66,8 +66,8 @@ void extremes_of_columns(const T* x, std::int64_t rows, std::int64_t columns, st
       }
     }
   };
-  cpu::parallel_for((columns + most_columns - 1) / most_columns, 1, [&](std::int64_t begin, std::int64_t end) {
-    const std::int64_t first = begin * most_columns, last = std::min(columns, end * most_columns);
+  cpu::parallel_for((columns + max_columns - 1) / max_columns, 1, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t first = begin * max_columns, last = std::min(columns, end * max_columns);
     rows_of ? tile.template operator()<true>(first, last) : tile.template operator()<false>(first, last);
   });
 }

@@ -222,11 +222,11 @@ Tensor values(const Shape& shape, std::uint64_t seed) {
 
 Row row_of(const Call& call, std::int64_t n, std::int64_t c, const std::string& size, bool is_forward) {
   return {.name = fmt::format("{} {}, {}", call.shown, is_forward ? "forward" : "backward", size),
-          .twin = {{"row", "function"},
-                   {"function", call.function},
-                   {"call", call.shown},
-                   {"shape", {n, c}},
-                   {"forward", is_forward}},
+          .counterpart = {{"row", "function"},
+                          {"function", call.function},
+                          {"call", call.shown},
+                          {"shape", {n, c}},
+                          {"forward", is_forward}},
           .prepare = [=]() -> std::function<void()> {
             Tensors inputs;
             for (std::size_t i = 0; i < call.inputs.size(); ++i) {

@@ -125,13 +125,13 @@ Json measure(const Row& row, const std::vector<std::unique_ptr<Peer>>& all, cons
   Json result{{"row", row.name}};
   std::vector<Peer*> peers;  // the peers with such a row
   for (const auto& peer : all) {
-    if (peer->ask({{"has", row.twin}}).at("has").get<bool>()) peers.push_back(peer.get());
+    if (peer->ask({{"has", row.counterpart}}).at("has").get<bool>()) peers.push_back(peer.get());
   }
   if (row.losses && !peers.empty()) {
     const std::vector<double> ours = row.losses(steps);  // first, since it writes the file that the peers read
     double most = 0;
     for (Peer* const peer : peers) {
-      const Json answer = peer->ask({{"losses", row.twin}, {"steps", steps}});
+      const Json answer = peer->ask({{"losses", row.counterpart}, {"steps", steps}});
       const double apart = difference(ours, answer.at("losses").get<std::vector<double>>());
       if (!(apart <= 1e-4)) {
         fail("{}: the losses of the first {} steps differ from {}'s by {:.1e}, so the work is not the same", row.name,
@@ -143,7 +143,7 @@ Json measure(const Row& row, const std::vector<std::unique_ptr<Peer>>& all, cons
   }
   const std::function<void()> work = row.prepare();
   for (Peer* const peer : peers) {
-    result["peers"][peer->name()]["way"] = peer->ask({{"prepare", row.twin}, {"threads", threads()}}).at("way");
+    result["peers"][peer->name()]["way"] = peer->ask({{"prepare", row.counterpart}, {"threads", threads()}}).at("way");
   }
   std::vector<double> ours;
   std::vector<std::vector<double>> theirs(peers.size());

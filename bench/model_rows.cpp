@@ -43,10 +43,10 @@ Ids text(int step, int B, int T, int vocabulary) {
   return Ids({B, T}, ids);
 }
 
-Row row_of(const std::string& name, const Json& twin, double flops, double bytes,
+Row row_of(const std::string& name, const Json& counterpart, double flops, double bytes,
            const std::function<std::unique_ptr<Trained>()>& make) {
   return {.name = name,
-          .twin = twin,
+          .counterpart = counterpart,
           .flops = flops,
           .bytes = bytes,
           .prepare = [=] { return [trained = std::shared_ptr(make()), step = 0]() mutable { trained->step(step++); }; },

@@ -37,7 +37,7 @@ Row unary(const std::string& name, std::int64_t rows, std::int64_t columns,
           const std::function<Tensor(const Tensor&)>& f) {
   const double bytes = 4.0 * static_cast<double>(rows * columns);
   return {.name = fmt::format("{}, {}", name, size_name(bytes)),
-          .twin = {{"row", name}, {"shape", {rows, columns}}},
+          .counterpart = {{"row", name}, {"shape", {rows, columns}}},
           .bytes = 5 * bytes,
           .prepare = [=] {
             const Tensor x = variable(normal({rows, columns}, 1)), dy = normal({rows, columns}, 2);
@@ -51,7 +51,7 @@ Row unary(const std::string& name, std::int64_t rows, std::int64_t columns,
 Row cross_entropy_row(std::int64_t rows, std::int64_t columns) {
   const double bytes = 4.0 * static_cast<double>(rows * columns);
   return {.name = fmt::format("cross-entropy, {}", size_name(bytes)),
-          .twin = {{"row", "cross-entropy"}, {"shape", {rows, columns}}},
+          .counterpart = {{"row", "cross-entropy"}, {"shape", {rows, columns}}},
           .bytes = 2 * bytes,
           .prepare = [=] {
             const Tensor x = variable(normal({rows, columns}, 1));
@@ -66,7 +66,7 @@ Row cross_entropy_row(std::int64_t rows, std::int64_t columns) {
 Row adamw_row(std::int64_t elements) {
   const double bytes = 4.0 * static_cast<double>(elements);
   return {.name = fmt::format("AdamW, {}", size_name(bytes)),
-          .twin = {{"row", "AdamW"}, {"shape", {elements}}},
+          .counterpart = {{"row", "AdamW"}, {"shape", {elements}}},
           .bytes = 7 * bytes,
           .prepare = [=] {
             const auto parameters = std::make_shared<Parameters>();
@@ -85,7 +85,7 @@ Row embedding_row(std::int64_t words, std::int64_t d) {
   const double bytes = 4.0 * static_cast<double>(words * d);
   const std::int64_t ids = std::min<std::int64_t>(words, 4096);
   return {.name = fmt::format("embedding, {}", size_name(bytes)),
-          .twin = {{"row", "embedding"}, {"shape", {words, d}}, {"ids", ids}},
+          .counterpart = {{"row", "embedding"}, {"shape", {words, d}}, {"ids", ids}},
           .bytes = bytes + 5.0 * 4.0 * static_cast<double>(ids * d),
           .prepare = [=] {
             const Tensor table = variable(normal({words, d}, 1)), dy = normal({ids, d}, 2);
@@ -101,7 +101,7 @@ Row embedding_row(std::int64_t words, std::int64_t d) {
 Row swiglu_row(std::int64_t rows, std::int64_t columns) {
   const double bytes = 4.0 * static_cast<double>(rows * columns);
   return {.name = fmt::format("SwiGLU, {}", size_name(bytes)),
-          .twin = {{"row", "SwiGLU"}, {"shape", {rows, columns}}},
+          .counterpart = {{"row", "SwiGLU"}, {"shape", {rows, columns}}},
           .bytes = 8 * bytes,
           .prepare = [=] {
             const Tensor gate = variable(normal({rows, columns}, 1)), value = variable(normal({rows, columns}, 3));
@@ -117,7 +117,7 @@ Row swiglu_row(std::int64_t rows, std::int64_t columns) {
 Row rotary_row(std::int64_t T) {
   const std::int64_t H = 8, d = 64;
   return {.name = fmt::format("rotary, T {}", T),
-          .twin = {{"row", "rotary"}, {"shape", {1, H, T, d}}},
+          .counterpart = {{"row", "rotary"}, {"shape", {1, H, T, d}}},
           .bytes = 4 * 4.0 * static_cast<double>(H * T * d),
           .prepare = [=] {
             const Shape shape{1, H, T, d};
@@ -135,7 +135,7 @@ Row attention_row(std::int64_t T, bool causal, std::int64_t kv_heads = 8) {
   const std::int64_t H = 8, d = 64;
   const double product = 2.0 * static_cast<double>(H * T * T * d) * (causal ? 0.5 : 1);
   return {.name = fmt::format("{}, T {}{}", kv_heads == H ? "attention" : "GQA", T, causal ? ", causal" : ""),
-          .twin = {{"row", "attention"}, {"shape", {1, H, T, d}}, {"causal", causal}, {"kv_heads", kv_heads}},
+          .counterpart = {{"row", "attention"}, {"shape", {1, H, T, d}}, {"causal", causal}, {"kv_heads", kv_heads}},
           .flops = 7 * product,
           .prepare = [=] {
             const Shape shape{1, H, T, d};
@@ -153,7 +153,7 @@ Row attention_row(std::int64_t T, bool causal, std::int64_t kv_heads = 8) {
 
 Row graph_row(std::int64_t operations) {
   return {.name = fmt::format("graph of {} scalars", operations),
-          .twin = {{"row", "graph"}, {"operations", operations}},
+          .counterpart = {{"row", "graph"}, {"operations", operations}},
           .prepare = [=] {
             const Tensor x = variable(full({}, 1.0));
             return [=] {

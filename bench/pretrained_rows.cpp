@@ -142,10 +142,10 @@ Row pretrained_row(const Work& work, const Size& size, const fs::path& scratch) 
   const double head = work.is_llama ? static_cast<double>(size.vocabulary) * size.d_model : 0;
   const auto B = static_cast<double>(work.B), T = static_cast<double>(work.T);
   Row row{.name = work.name,
-          .twin = {{"row", "pretrained"},
-                   {"directory", directory.string()},
-                   {"tokens", {work.B, work.T}},
-                   {"dtype", halves ? "bfloat16" : "float32"}},
+          .counterpart = {{"row", "pretrained"},
+                          {"directory", directory.string()},
+                          {"tokens", {work.B, work.T}},
+                          {"dtype", halves ? "bfloat16" : "float32"}},
           .flops = is_token ? 0 : 2 * B * (weights * T + head) + 4.0 * size.layers * B * T * T * size.d_model,
           .bytes = is_token ? (halves ? 2 : 4) * (weights + head) : 0,
           .prepare = [=] { return [model = make()] { model->step(); }; }};

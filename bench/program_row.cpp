@@ -31,16 +31,17 @@ std::function<void()> training(const std::filesystem::path& train, const std::fi
 Row program_row(const std::filesystem::path& train, const std::filesystem::path& config,
                 const std::filesystem::path& scratch) {
   const std::filesystem::path data = scratch / "toy-data.safetensors", run = scratch / "run";
-  return {.name = "toy, start to exit",
-          .twin = {{"row", "program"}, {"script", "toy.py"}, {"arguments", {data.string(), data.string() + ".pt"}}},
-          .prepare = [=] {
-            const Task task = toy_task();
-            SafeTensors content;
-            add_batch(content, "train", whole(task.train, task));
-            add_batch(content, "held_out", whole(task.held_out, task));
-            write_safetensors(data, content);
-            return training(train, run, fmt::format("--config '{}'", config.string()));
-          }};
+  return {
+      .name = "toy, start to exit",
+      .counterpart = {{"row", "program"}, {"script", "toy.py"}, {"arguments", {data.string(), data.string() + ".pt"}}},
+      .prepare = [=] {
+        const Task task = toy_task();
+        SafeTensors content;
+        add_batch(content, "train", whole(task.train, task));
+        add_batch(content, "held_out", whole(task.held_out, task));
+        write_safetensors(data, content);
+        return training(train, run, fmt::format("--config '{}'", config.string()));
+      }};
 }
 
 SafeTensors text_data(const std::filesystem::path& text) {
@@ -75,10 +76,10 @@ Row text_row(const std::filesystem::path& train, const std::filesystem::path& co
              const std::filesystem::path& scratch) {
   const std::filesystem::path data = scratch / "text-data.safetensors", run = scratch / "text-run";
   return {.name = "nanogpt, start to exit",
-          .twin = {{"row", "program"},
-                   {"script", "nanogpt.py"},
-                   {"arguments", {data.string(), run.string()}},
-                   {"ways", {"", "compiled"}}},
+          .counterpart = {{"row", "program"},
+                          {"script", "nanogpt.py"},
+                          {"arguments", {data.string(), run.string()}},
+                          {"ways", {"", "compiled"}}},
           .prepare = [=] {
             write_safetensors(data, text_data(text));
             return training(train, run,

@@ -10,10 +10,10 @@
 
 namespace heed::bench {
 
-/// A benchmark of heed, and the request `twin` for the same work by a peer.
+/// A benchmark of heed, and the request `counterpart` for the same work by a peer.
 struct Row {
   std::string name;
-  Json twin;                                       // {"row": "softmax", "shape": [1024, 256]}
+  Json counterpart;                                // {"row": "softmax", "shape": [1024, 256]}
   double flops = 0;                                // of its matrix products
   double bytes = 0;                                // minimum memory traffic, if memory is the limit
   std::function<std::function<void()>()> prepare;  // prepares the work and returns the function to time

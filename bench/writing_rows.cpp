@@ -60,12 +60,12 @@ Row writing_row(const std::string& name, const TransformerConfig& config, int to
   const int products = mlp.gated ? 3 : 2;  // per MLP
   const double weights = config.layers * (4 * d * d + products * d * mlp.width) + config.vocabulary * d;
   return {.name = name,
-          .twin = {{"row", "writing"},
-                   {"file", file.string()},
-                   {"layers", config.layers},
-                   {"heads", config.heads()},
-                   {"context", config.max_length},
-                   {"tokens", tokens}},
+          .counterpart = {{"row", "writing"},
+                          {"file", file.string()},
+                          {"layers", config.layers},
+                          {"heads", config.heads()},
+                          {"context", config.max_length},
+                          {"tokens", tokens}},
           .bytes = 4 * weights * tokens,
           .prepare = [=] { return [tokens, writer = std::make_shared<Writer>(make())] { writer->write(tokens); }; },
           .losses = [=](int count) { return Writer(make()).write(count); }};

@@ -30,11 +30,11 @@ std::size_t leave_out_if(std::vector<Example>& examples, const std::function<boo
   }
   const std::size_t left_out = examples.size() - kept.size();
   for (Example& example : kept) {
-    if (example.twin >= std::ssize(examples)) {
+    if (example.counterpart >= std::ssize(examples)) {
       fail("examples: a sentence has counterpart {} of {} sentences; set its twin to -1 if that is left out",
-           example.twin, examples.size());
+           example.counterpart, examples.size());
     }
-    if (example.twin >= 0) example.twin = place[static_cast<std::size_t>(example.twin)];
+    if (example.counterpart >= 0) example.counterpart = place[static_cast<std::size_t>(example.counterpart)];
   }
   examples = std::move(kept);
   return left_out;

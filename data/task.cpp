@@ -16,7 +16,7 @@ std::uint64_t token_hash(std::size_t index, std::string_view token) {
 }
 
 // Returns whether examples with different antecedents are counterparts.
-bool are_twins(const Example& a, const Example& b) {
+bool are_counterparts(const Example& a, const Example& b) {
   if (a.query != b.query || a.tokens.size() != b.tokens.size()) return false;
   if (a.answer == b.answer) return false;
   int differences = 0;
@@ -95,7 +95,7 @@ NumberedExamples::NumberedExamples(const std::vector<Example>& examples, const V
     if (!no_word && example.answer.empty()) fail("example {}: expected an answer, got none", size() - 1);
     answer_.push_back(no_word ? -1 : vocabulary[example.answer]);
     antecedent_.push_back(example.antecedent);
-    twin_.push_back(example.twin);
+    counterpart_.push_back(example.counterpart);
   }
 }
 
@@ -190,7 +190,7 @@ void complete(Task& task) {
   }
 }
 
-void pair_twins(std::vector<Example>& examples) {
+void pair_counterparts(std::vector<Example>& examples) {
   // Counterparts have the same hash of the text without one token. In each run of equal hashes, sorted by antecedent,
   // this pairs examples of the first antecedent with those of the others.
   struct Entry {
@@ -201,7 +201,7 @@ void pair_twins(std::vector<Example>& examples) {
   std::vector<Entry> entries;
   for (std::size_t n = 0; n < examples.size(); ++n) {
     Example& example = examples[n];
-    example.twin = -1;
+    example.counterpart = -1;
     std::uint64_t whole = token_hash(example.tokens.size(), std::to_string(example.query));
     for (std::size_t i = 0; i < example.tokens.size(); ++i) whole += token_hash(i, example.tokens[i]);
     for (std::size_t i = 0; i < example.tokens.size(); ++i) {
@@ -217,11 +217,11 @@ void pair_twins(std::vector<Example>& examples) {
     while (i < j && j < end) {
       Example& a = examples[static_cast<std::size_t>(entries[i].number)];
       Example& b = examples[static_cast<std::size_t>(entries[j].number)];
-      if (a.twin >= 0) {
+      if (a.counterpart >= 0) {
         ++i;
-      } else if (b.twin < 0 && are_twins(a, b)) {
-        a.twin = entries[j++].number;
-        b.twin = entries[i++].number;
+      } else if (b.counterpart < 0 && are_counterparts(a, b)) {
+        a.counterpart = entries[j++].number;
+        b.counterpart = entries[i++].number;
         if (a.distractor < 0) a.distractor = b.antecedent;
         if (b.distractor < 0) b.distractor = a.antecedent;
       } else {
@@ -231,13 +231,13 @@ void pair_twins(std::vector<Example>& examples) {
   }
 }
 
-std::vector<std::vector<Example>> with_twins(const std::vector<Example>& examples) {
+std::vector<std::vector<Example>> with_counterparts(const std::vector<Example>& examples) {
   std::vector<std::vector<Example>> groups;
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    const int twin = examples[i].twin;
-    if (twin >= 0 && twin < static_cast<int>(i)) continue;
+    const int counterpart = examples[i].counterpart;
+    if (counterpart >= 0 && counterpart < static_cast<int>(i)) continue;
     groups.push_back({examples[i]});
-    if (twin >= 0) groups.back().push_back(examples[static_cast<std::size_t>(twin)]);
+    if (counterpart >= 0) groups.back().push_back(examples[static_cast<std::size_t>(counterpart)]);
   }
   return groups;
 }
@@ -260,9 +260,9 @@ void hold_out(Task& task, std::vector<std::vector<Example>> groups, Fold fold, R
         order[i] % static_cast<std::size_t>(fold.of) + 1 == static_cast<std::size_t>(fold.number) ? task.held_out
                                                                                                   : task.train;
     std::vector<Example>& group = groups[i];
-    const bool is_pair = group.size() == 2 && group[0].twin >= 0 && group[1].twin >= 0;
+    const bool is_pair = group.size() == 2 && group[0].counterpart >= 0 && group[1].counterpart >= 0;
     for (std::size_t k = 0; k < group.size(); ++k) {
-      group[k].twin = is_pair ? static_cast<int>(set.size() + 1 - 2 * k) : -1;
+      group[k].counterpart = is_pair ? static_cast<int>(set.size() + 1 - 2 * k) : -1;
       set.push_back(std::move(group[k]));
     }
   }

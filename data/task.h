@@ -28,9 +28,9 @@ struct Example {
   int antecedent = -1;     ///< the token that the answer refers to, or -1
   int distractor = -1;     ///< the other candidate's token, or -1
   std::string answer{};    ///< the word to predict: tokens[antecedent] for coreference
-  std::string decider{};   ///< the cue word, which decides (the adjective), one of the tokens; empty if unknown
+  std::string cue{};       ///< the cue word, which decides (the adjective), one of the tokens; empty if unknown
   std::string relation{};  ///< kind of question ("pronoun", "adjective", ...), for tables
-  int twin = -1;           ///< index of the counterpart, which differs only in the cue word, in the same set; or -1
+  int counterpart = -1;    ///< index of the counterpart, which differs only in the cue word, in the same set; or -1
   std::vector<int> sentences{};  ///< for each token, the number of sentences before the question's sentence; or empty
   /// Candidate spans, and the index of the correct one (-1: none of them). `antecedent` is the last token of the correct
   /// span, and `distractor` that of the other if there are two.
@@ -64,7 +64,7 @@ struct Task {
   std::size_t alike_left_out = 0;  ///< sentences that were removed because two candidates have the same tokens
 };
 
-/// Examples as numbers, ready for batches. antecedent and twin have the meaning of Example.
+/// Examples as numbers, ready for batches. antecedent and counterpart have the meaning of Example.
 ///
 ///     const NumberedExamples examples(task.train, task.vocabulary);
 ///     const Batch batch = examples.batch(batch_order(examples.size(), 64, step, random));
@@ -83,12 +83,14 @@ class NumberedExamples {
   /// Return the fields of example n.
   int antecedent(std::int64_t n) const { return antecedent_[static_cast<std::size_t>(n)]; }
   Span antecedent_span(std::int64_t n) const;  ///< all tokens of the antecedent's candidate
-  int twin(std::int64_t n) const { return twin_[static_cast<std::size_t>(n)]; }  ///< index of its counterpart, or -1
+  int counterpart(std::int64_t n) const {
+    return counterpart_[static_cast<std::size_t>(n)];
+  }  ///< index of its counterpart, or -1
 
  private:
   std::vector<std::int32_t> tokens_, sentences_;  // concatenated over the examples; sentences_ may be empty
   std::vector<std::size_t> end_;                  // end of each example in tokens_
-  std::vector<std::int32_t> query_, answer_, antecedent_, twin_;
+  std::vector<std::int32_t> query_, answer_, antecedent_, counterpart_;
   std::vector<std::vector<Span>> candidates_;  // empty, or one list per example
   std::vector<std::int32_t> chosen_;
 };
@@ -103,20 +105,20 @@ void complete(Task& task);
 /// Links minimal pairs: examples whose tokens differ in one word, with the same query and a different antecedent and
 /// answer. The counterpart's antecedent becomes the distractor if that is unknown. Takes O(n log n) time in the number
 /// of tokens.
-void pair_twins(std::vector<Example>& examples);
+void pair_counterparts(std::vector<Example>& examples);
 
 /// Appends a set to another one and shifts the indices of its counterparts.
 template <class Sentence>
 void append_set(std::vector<Sentence>& all, std::vector<Sentence> more) {
   const int before = static_cast<int>(all.size());
   for (Sentence& one : more) {
-    if (one.twin >= 0) one.twin += before;
+    if (one.counterpart >= 0) one.counterpart += before;
     all.push_back(std::move(one));
   }
 }
 
 /// Returns groups of each example and its counterpart, in the order of the first of them.
-std::vector<std::vector<Example>> with_twins(const std::vector<Example>& examples);
+std::vector<std::vector<Example>> with_counterparts(const std::vector<Example>& examples);
 
 /// The part of a set that is held out: one of `of` parts, counted from 1. All parts together are the set.
 struct Fold {

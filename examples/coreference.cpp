@@ -25,15 +25,15 @@ Task make_task() {
             .tokens = {"the", hunter, "chased", "the", prey, "because", "it", "was", means_prey ? "tasty" : "hungry"},
             .query = 6};
         one.antecedent = means_prey ? 4 : 1, one.distractor = means_prey ? 1 : 4;
-        one.answer = one.tokens[static_cast<std::size_t>(one.antecedent)], one.decider = one.tokens[8];
+        one.answer = one.tokens[static_cast<std::size_t>(one.antecedent)], one.cue = one.tokens[8];
         examples.push_back(one);
       }
     }
   }
-  pair_twins(examples);
+  pair_counterparts(examples);
   Task task;
   task.name = "hunters";
-  hold_out(task, with_twins(examples), {}, Random(1));
+  hold_out(task, with_counterparts(examples), {}, Random(1));
   complete(task);  // its vocabulary and longest text
   return task;
 }

@@ -72,13 +72,13 @@ void for_own_batches(std::int64_t batches, const BetweenBatches& between, const 
   if (is_ended) throw Interrupted();
 }
 
-double twins_right(const NumberedExamples& examples, const std::vector<double>& right) {
+double counterparts_right(const NumberedExamples& examples, const std::vector<double>& right) {
   int pairs = 0, both = 0;
   for (std::int64_t i = 0; i < examples.size(); ++i) {
-    const int twin = examples.twin(i);
-    if (twin < i) continue;
+    const int counterpart = examples.counterpart(i);
+    if (counterpart < i) continue;
     ++pairs;
-    both += right[static_cast<std::size_t>(i)] > 0 && right[static_cast<std::size_t>(twin)] > 0;
+    both += right[static_cast<std::size_t>(i)] > 0 && right[static_cast<std::size_t>(counterpart)] > 0;
   }
   return pairs ? static_cast<double>(both) / pairs : Evaluation::unknown;
 }
@@ -115,8 +115,8 @@ std::optional<Evaluation::BestHead> Evaluation::best_head() const {
 }
 
 std::int64_t windows_at_once(std::int64_t context, std::int64_t vocabulary) {
-  constexpr std::int64_t most_logits = 1 << 22;
-  return std::max<std::int64_t>(1, most_logits / (context * vocabulary));
+  constexpr std::int64_t max_logits = 1 << 22;
+  return std::max<std::int64_t>(1, max_logits / (context * vocabulary));
 }
 
 Evaluation evaluate(const Model& model, const Corpus& corpus, const BetweenBatches& between,
@@ -168,7 +168,7 @@ Evaluation evaluate(const Model& model, const NumberedExamples& examples, const 
                     static_cast<std::size_t>(transformer.heads()));
   const double count = static_cast<double>(examples.size());
   result.accuracy = static_cast<double>(std::count(right.begin(), right.end(), 1.0)) / count;
-  result.twin_accuracy = twins_right(examples, right);
+  result.counterpart_accuracy = counterparts_right(examples, right);
   int with_antecedent = 0;
   for (std::int64_t i = 0; i < examples.size(); ++i) with_antecedent += examples.antecedent(i) >= 0;
   for (std::vector<double>& layer : result.antecedent_weight) {

@@ -14,9 +14,9 @@ namespace heed {
 /// Accuracy and loss of a model on a set of examples. NaN means unknown.
 struct Evaluation {
   static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  double loss = unknown;           ///< mean cross-entropy in nats
-  double accuracy = unknown;       ///< share of correct answers
-  double twin_accuracy = unknown;  ///< share of minimal pairs with two correct answers
+  double loss = unknown;                  ///< mean cross-entropy in nats
+  double accuracy = unknown;              ///< share of correct answers
+  double counterpart_accuracy = unknown;  ///< share of minimal pairs with two correct answers
   /// For models that predict tokens: e^loss, and bits per byte of the held-out text.
   double perplexity = unknown, bits_per_byte = unknown;
   /// Mean attention weight from the query to the antecedent, [layer][head], over the examples with an antecedent.

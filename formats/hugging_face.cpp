@@ -325,10 +325,10 @@ std::vector<std::int32_t> read_end_tokens(const Json& config, int vocabulary) {
   return ids;
 }
 
-constexpr std::size_t most_kept = 4 << 20;  // bytes of a file
+constexpr std::size_t max_kept = 4 << 20;  // bytes of a file
 
 bool can_be_kept(std::string_view name, std::string_view text) {
-  if (text.size() > most_kept) return false;
+  if (text.size() > max_kept) return false;
   try {
     checked_utf8(text, "");
     return !name.ends_with(".json") || parse_large_json(text, 16).is_object();
@@ -358,7 +358,7 @@ Model read_hugging_face(const fs::path& directory, const Loading* loading) {
   }
   for (const char* name : kept_file_names) {
     const fs::path file = directory / name;
-    if (!fs::is_regular_file(file) || fs::file_size(file) > most_kept) continue;
+    if (!fs::is_regular_file(file) || fs::file_size(file) > max_kept) continue;
     try {
       std::string text = read_file(file);
       if (can_be_kept(name, text)) model.kept_files[name] = std::move(text);

@@ -17,9 +17,9 @@ namespace {
 
 // Follows symbolic links. The target need not exist.
 fs::path target_of(fs::path path) {
-  constexpr int most_links = 40;
+  constexpr int max_links = 40;
   std::error_code ignored;
-  for (int links = 0; links < most_links && fs::is_symlink(path, ignored); ++links) {
+  for (int links = 0; links < max_links && fs::is_symlink(path, ignored); ++links) {
     path = path.parent_path() / fs::read_symlink(path, ignored);
   }
   return fs::weakly_canonical(path, ignored);

@@ -111,7 +111,7 @@ MatchedHeads match_heads(const std::vector<fs::path>& runs, const StudyOptions& 
   std::vector<Example> tested;
   if (!test.empty()) {
     tested = read_jsonl(test);
-    pair_twins(tested);
+    pair_counterparts(tested);
   }
   std::vector<SeedRun> seeds;
   for (const fs::path& run : runs) {

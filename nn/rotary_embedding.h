@@ -12,7 +12,7 @@ namespace heed {
 
 template <>
 inline constexpr EnumName<RotaryPairs> enum_names<RotaryPairs>[] = {{RotaryPairs::halves, "halves"},
-                                                                    {RotaryPairs::neighbours, "neighbours"}};
+                                                                    {RotaryPairs::interleaved, "neighbours"}};
 
 /// Scaling of the frequencies for texts longer than those of training.
 ///

@@ -42,7 +42,7 @@ Metrics metrics_of(const Json& line) {
           .train_loss = number(line, "train_loss"),
           .held_out = {.loss = number(line, "held_out_loss"),
                        .accuracy = number(line, "held_out_accuracy"),
-                       .twin_accuracy = number(line, "twin_accuracy"),
+                       .counterpart_accuracy = number(line, "twin_accuracy"),
                        .perplexity = number(line, "perplexity"),
                        .bits_per_byte = number(line, "bits_per_byte"),
                        .antecedent_weight = weights(line)},
@@ -56,7 +56,7 @@ std::string to_line(const Metrics& m) {
             {"train_loss", m.train_loss},
             {"held_out_loss", m.held_out.loss},
             {"held_out_accuracy", m.held_out.accuracy},
-            {"twin_accuracy", m.held_out.twin_accuracy},
+            {"twin_accuracy", m.held_out.counterpart_accuracy},
             {"antecedent_weight", m.held_out.antecedent_weight},
             {"learning_rate", m.learning_rate}};
   if (!std::isnan(m.held_out.perplexity)) line["perplexity"] = m.held_out.perplexity;

@@ -53,7 +53,7 @@ Example cut(const MarkedText& marked, const Tokenizer& tokenizer) {
   const bool is_tokenized = !marked.tokens.empty() && tokenizer.split() != Split::subwords;
   example.tokens = is_tokenized ? marked.tokens : tokenizer(marked.text);
   if (is_tokenized) example.sentences = marked.sentences;
-  if (is_tokenized) example.decider = marked.decider;
+  if (is_tokenized) example.cue = marked.cue;
   const std::vector<Place> tokens = places_of(example.tokens, tokenizer, marked.text);
   const Span query = span_of(marked.query, tokens);
   if (query.begin < 0) fail("the query '{}' contains no token", marked.words(marked.query));
@@ -69,11 +69,11 @@ Example cut(const MarkedText& marked, const Tokenizer& tokenizer) {
   example.source = marked.source;
   choose(example, marked.chosen);
   example.relation = marked.relation;
-  example.twin = marked.twin;
+  example.counterpart = marked.counterpart;
   return example;
 }
 
-void pair_neighbours(std::vector<MarkedText>& texts) {
+void pair_adjacent(std::vector<MarkedText>& texts) {
   const auto candidates = [&](const MarkedText& t) {
     std::set<std::string> words;
     for (const Place& place : t.candidates) words.insert(t.words(place));
@@ -82,10 +82,10 @@ void pair_neighbours(std::vector<MarkedText>& texts) {
   const auto answer = [](const MarkedText& t) { return t.words(t.candidates[static_cast<std::size_t>(t.chosen)]); };
   for (std::size_t i = 0; i + 1 < texts.size(); ++i) {
     MarkedText &a = texts[i], &b = texts[i + 1];
-    if (a.twin >= 0 || a.chosen < 0 || b.chosen < 0) continue;
+    if (a.counterpart >= 0 || a.chosen < 0 || b.chosen < 0) continue;
     if (candidates(a) != candidates(b) || answer(a) == answer(b)) continue;
-    a.twin = static_cast<int>(i + 1);
-    b.twin = static_cast<int>(i);
+    a.counterpart = static_cast<int>(i + 1);
+    b.counterpart = static_cast<int>(i);
   }
 }
 
@@ -104,10 +104,10 @@ MarkedText marked_text(const Example& example) {
   }
   result.chosen = example.chosen;
   result.relation = example.relation;
-  result.twin = example.twin;
+  result.counterpart = example.counterpart;
   result.tokens = example.tokens;
   result.sentences = example.sentences;
-  result.decider = example.decider;
+  result.cue = example.cue;
   result.source = example.source;
   return result;
 }

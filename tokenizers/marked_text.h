@@ -20,11 +20,11 @@ struct MarkedText {
   std::vector<Place> candidates{};
   int chosen = -1;         ///< index of the correct candidate; -1: none of them
   std::string relation{};  ///< as in Example
-  int twin = -1;           ///< index of the counterpart in the same set
+  int counterpart = -1;    ///< index of the counterpart in the same set
   /// For a sentence that came as tokens, as in Example; kept unless it is split into subwords.
   std::vector<std::string> tokens{};
   std::vector<int> sentences{};
-  std::string decider{};
+  std::string cue{};
   SourceLine source{};
 
   /// Returns the text of a span.
@@ -36,7 +36,7 @@ struct MarkedText {
 Example cut(const MarkedText& marked, const Tokenizer& tokenizer);
 
 /// Pairs adjacent texts that ask about the same candidates and have different answers as counterparts.
-void pair_neighbours(std::vector<MarkedText>& texts);
+void pair_adjacent(std::vector<MarkedText>& texts);
 
 /// Returns an annotated sentence as a text, its tokens joined by spaces.
 MarkedText marked_text(const Example& example);

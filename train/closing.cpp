@@ -170,7 +170,7 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
   }
   const std::int64_t examples = std::ssize(e.task.held_out);
   const std::int64_t pairs =
-      std::ranges::count_if(e.task.held_out, [](const Example& one) { return one.twin >= 0; }) / 2;
+      std::ranges::count_if(e.task.held_out, [](const Example& one) { return one.counterpart >= 0; }) / 2;
   return ended_early +
          fmt::format("\n{}\n", query_view(after, {.terminal = terminal,
                                                   .layer = {},
@@ -181,7 +181,7 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
          table.row("accuracy", [](const Evaluation& v) { return percent(v.accuracy); }) +
          (pairs == 0 ? ""
                      : table.row(fmt::format("both right, of {}", plural(pairs, "minimal pair")),
-                                 [](const Evaluation& v) { return percent(v.twin_accuracy); })) +
+                                 [](const Evaluation& v) { return percent(v.counterpart_accuracy); })) +
          table.row("weight on the antecedent, best head", [](const Evaluation& v) { return best_head_text(v); }) +
          (has_relations(e.task.held_out)
               ? "\n" + relations_table(evaluate_relations(e.model, e.task.held_out), terminal)

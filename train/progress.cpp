@@ -46,7 +46,7 @@ std::string progress_text(const ProgressState& s, int width) {
     parts.push_back({4, fmt::format("perplexity {:.2f}", s.perplexity)});
   } else if (!std::isnan(s.accuracy))
     parts.push_back({3, "held-out " + percent(s.accuracy)});
-  if (!std::isnan(s.twin_accuracy)) parts.push_back({4, "pairs " + percent(s.twin_accuracy)});
+  if (!std::isnan(s.counterpart_accuracy)) parts.push_back({4, "pairs " + percent(s.counterpart_accuracy)});
   if (s.steps_a_second > 0) {
     parts.push_back({5, s.tokens_a_step > 0 ? fmt::format("{:.0f} tokens/s", s.steps_a_second * s.tokens_a_step)
                                             : speed_text(s.steps_a_second)});
@@ -79,7 +79,7 @@ Listener ProgressLine::listener() {
           .on_evaluation =
               [this](std::int64_t step, double train_loss, const Evaluation& e) {
                 state_.accuracy = e.accuracy;
-                state_.twin_accuracy = e.twin_accuracy;
+                state_.counterpart_accuracy = e.counterpart_accuracy;
                 state_.perplexity = e.perplexity;
                 show(step, train_loss, true);
               }};

@@ -11,11 +11,11 @@ namespace heed {
 struct ProgressState {
   std::int64_t step = 0, steps = 0;  // taken; of the run
   double loss = 0;
-  double accuracy = std::numeric_limits<double>::quiet_NaN();       // NaN: not evaluated yet
-  double twin_accuracy = std::numeric_limits<double>::quiet_NaN();  // NaN: without minimal pairs
-  double perplexity = std::numeric_limits<double>::quiet_NaN();     // NaN: not a language model
-  double steps_a_second = 0;                                        // 0: unknown
-  double tokens_a_step = 0;                                         // 0: not a language model
+  double accuracy = std::numeric_limits<double>::quiet_NaN();              // NaN: not evaluated yet
+  double counterpart_accuracy = std::numeric_limits<double>::quiet_NaN();  // NaN: without minimal pairs
+  double perplexity = std::numeric_limits<double>::quiet_NaN();            // NaN: not a language model
+  double steps_a_second = 0;                                               // 0: unknown
+  double tokens_a_step = 0;                                                // 0: not a language model
 };
 
 /// Returns a line of at most `width` columns with as many items as fit, the first ones first: step, loss, time left,

@@ -53,7 +53,7 @@ std::vector<Relation> evaluate_relations(const Model& model, const std::vector<E
     auto group = std::ranges::find(groups, example.relation, [](const auto& g) { return g.first; });
     if (group == groups.end()) group = groups.insert(group, {example.relation, {}});
     group->second.push_back(example);
-    group->second.back().twin = -1;  // an index into all the examples, not into this group
+    group->second.back().counterpart = -1;  // an index into all the examples, not into this group
   }
   std::vector<Relation> relations;
   for (const auto& [name, asked] : groups) {

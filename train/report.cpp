@@ -59,7 +59,7 @@ std::string data_line(const Experiment& e) {
 // 1.
 std::string asked_line(const TokenizedTask& task) {
   std::map<std::string, std::int64_t> asked, meant;
-  std::int64_t twins = 0;
+  std::int64_t counterparts = 0;
   for (const std::vector<Example>* set : {&task.train, &task.held_out}) {
     for (const Example& example : *set) {
       ++asked[shown_token(task.tokenizer, example.tokens[static_cast<std::size_t>(example.query)])];
@@ -67,10 +67,10 @@ std::string asked_line(const TokenizedTask& task) {
       const std::string answer =
           is_span ? text_of(example, example.candidates[static_cast<std::size_t>(example.chosen)]) : example.answer;
       ++meant[answer.empty() ? "(none)" : shown_answer(task.tokenizer, example, answer)];
-      twins += example.twin >= 0;
+      counterparts += example.counterpart >= 0;
     }
   }
-  const auto most_first = [](const std::map<std::string, std::int64_t>& counts) {
+  const auto max_first = [](const std::map<std::string, std::int64_t>& counts) {
     constexpr std::size_t most = 4;
     std::vector<std::pair<std::string, std::int64_t>> words(counts.begin(), counts.end());
     std::ranges::stable_sort(words, std::greater(), &std::pair<std::string, std::int64_t>::second);
@@ -80,7 +80,8 @@ std::string asked_line(const TokenizedTask& task) {
     }
     return text + (words.size() > most ? fmt::format(", and {} more", words.size() - most) : "");
   };
-  return fmt::format("{}; answers: {}; {}", most_first(asked), most_first(meant), plural(twins / 2, "minimal pair"));
+  return fmt::format("{}; answers: {}; {}", max_first(asked), max_first(meant),
+                     plural(counterparts / 2, "minimal pair"));
 }
 
 // Returns a line about the tokens of a file that typed input cannot contain; "" without such tokens.

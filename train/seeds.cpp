@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t most_seeds = 1000;
+constexpr std::size_t max_seeds = 1000;
 
 // A figure of an evaluation, and its format: in percent, or with this many digits after the point.
 struct SeedFigure {
@@ -41,7 +41,7 @@ constexpr SeedFigure seed_figures[] = {
     {"perplexity", [](const Evaluation& e) { return e.perplexity; }, 4},
     {"bits a byte", [](const Evaluation& e) { return e.bits_per_byte; }, 4},
     {"accuracy", [](const Evaluation& e) { return e.accuracy; }, 0},
-    {"both of a pair", [](const Evaluation& e) { return e.twin_accuracy; }, 0},
+    {"both of a pair", [](const Evaluation& e) { return e.counterpart_accuracy; }, 0},
     {"weight on antecedent", best_weight, 2},
 };
 
@@ -111,12 +111,12 @@ std::vector<std::uint64_t> parse_seeds(std::string_view text) {
     const auto last = dash == std::string_view::npos ? first : parse_number<std::uint64_t>(part.substr(dash + 1));
     if (!first || !last) refuse(fmt::format("expected a seed or a range such as 1-8, got '{}'", part));
     if (*last < *first) refuse(fmt::format("{} is before {}", *last, *first));
-    if (*last - *first >= most_seeds) refuse(fmt::format("more than {} seeds", most_seeds));
+    if (*last - *first >= max_seeds) refuse(fmt::format("more than {} seeds", max_seeds));
     for (std::uint64_t i = 0; i <= *last - *first; ++i) {
       if (!known.insert(*first + i).second) refuse(fmt::format("{} twice", *first + i));
       seeds.push_back(*first + i);
     }
-    if (seeds.size() > most_seeds) refuse(fmt::format("more than {} seeds", most_seeds));
+    if (seeds.size() > max_seeds) refuse(fmt::format("more than {} seeds", max_seeds));
     if (part.size() == rest.size()) return seeds;
     rest.remove_prefix(part.size() + 1);
   }

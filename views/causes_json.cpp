@@ -83,7 +83,7 @@ Json causes_json(const Causes& causes) {
           {"accuracy_low", number_or_null(causes.accuracy.low)},
           {"accuracy_high", number_or_null(causes.accuracy.high)},
           {"probability", number_or_null(causes.probability)},
-          {"twin_accuracy", number_or_null(causes.twin_accuracy)},
+          {"twin_accuracy", number_or_null(causes.counterpart_accuracy)},
           {"chance", number_or_null(causes.chance)},
           {"pointing", std::move(pointing)},
           {"verdict", causes_verdict(causes)},

@@ -20,12 +20,12 @@ constexpr double slight = 0.01;     // smaller changes are omitted, except for e
 bool is_narrow(const Terminal& terminal) { return terminal.width < 80; }
 
 std::string row_text(const std::string& what, const std::string& weight, const std::string& probability,
-                     const std::string& right, const std::string& twin, const Terminal& terminal) {
+                     const std::string& right, const std::string& counterpart, const Terminal& terminal) {
   if (is_narrow(terminal)) {
-    const std::string figures = trimmed(fmt::format("{:>6}{:>16}{:>9}{:>9}", weight, probability, right, twin));
+    const std::string figures = trimmed(fmt::format("{:>6}{:>16}{:>9}{:>9}", weight, probability, right, counterpart));
     return (what.empty() ? "" : what + "\n") + figures + "\n";
   }
-  return trimmed(fmt::format("{:<35}{:>7}{:>18}{:>10}{:>10}", what, weight, probability, right, twin)) + "\n";
+  return trimmed(fmt::format("{:<35}{:>7}{:>18}{:>10}{:>10}", what, weight, probability, right, counterpart)) + "\n";
 }
 
 std::string label(const Cause& row) {
@@ -166,8 +166,8 @@ std::string causes_view(const Causes& causes, const View& view) {
   std::string text =
       fmt::format("step {}: {} of {} held-out sentences\n", causes.step, causes.sentences, causes.held_out);
   std::string answered = fmt::format("{} of them are answered right", percent(causes.accuracy));
-  if (!std::isnan(causes.twin_accuracy)) {
-    answered += fmt::format("; of {} minimal pairs both are in {}", causes.pairs, percent(causes.twin_accuracy));
+  if (!std::isnan(causes.counterpart_accuracy)) {
+    answered += fmt::format("; of {} minimal pairs both are in {}", causes.pairs, percent(causes.counterpart_accuracy));
   }
   answered += fmt::format("; the answer's mean probability is {:.3f}", causes.probability);
   text += paragraph(answered, view.terminal) + "\n" +

@@ -50,7 +50,7 @@ std::string metrics_text(const Side& a, const Side& b, const Columns& layout) {
          row("loss in training", loss([](const Metrics& m) { return m.train_loss; })) +
          row("loss on held-out examples", loss([](const Metrics& m) { return m.held_out.loss; })) +
          row("accuracy", share([](const Metrics& m) { return m.held_out.accuracy; })) +
-         row("both of a pair", share([](const Metrics& m) { return m.held_out.twin_accuracy; })) +
+         row("both of a pair", share([](const Metrics& m) { return m.held_out.counterpart_accuracy; })) +
          row("weight on antecedent, best head", known([](const Metrics& m) { return best_head_text(m.held_out); }));
 }
 
@@ -149,7 +149,7 @@ Json side_json(const Side& side) {
   json["loss"] = figure([](const Metrics& m) { return m.train_loss; });
   json["held_out_loss"] = figure([](const Metrics& m) { return m.held_out.loss; });
   json["accuracy"] = figure([](const Metrics& m) { return m.held_out.accuracy; });
-  json["twin_accuracy"] = figure([](const Metrics& m) { return m.held_out.twin_accuracy; });
+  json["twin_accuracy"] = figure([](const Metrics& m) { return m.held_out.counterpart_accuracy; });
   return json;
 }
 

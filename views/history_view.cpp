@@ -12,8 +12,8 @@
 namespace heed {
 namespace {
 
-constexpr double far_apart = 0.25;     // difference of two shares of their maxima
-constexpr double least_effect = 0.05;  // smaller effects count as none
+constexpr double far_apart = 0.25;   // difference of two shares of their maxima
+constexpr double min_effect = 0.05;  // smaller effects count as none
 
 // "0.96 █████████▋", or without the bar on a narrow terminal.
 std::string figure_and_bar(double value, const Terminal& terminal) {
@@ -53,7 +53,7 @@ std::vector<std::string> history_verdict(const CauseHistory& history, int layer,
   };
   std::vector<Point> points;
   std::optional<std::int64_t> depends;  // step from which all of the advantage over chance is lost without the edge
-  Interval most_weight{0, 0, 0}, most_effect{0, 0, 0};
+  Interval max_weight{0, 0, 0}, max_effect{0, 0, 0};
   bool has_effect = false;
   const auto keep_larger = [](Interval& most, const Interval& now) {
     if (now.share > most.share) most = now;
@@ -67,29 +67,29 @@ std::vector<std::string> history_verdict(const CauseHistory& history, int layer,
       depends = step.step;
     }
     has_effect = has_effect || edge.effect.is_above(0);
-    keep_larger(most_weight, edge.weight);
-    keep_larger(most_effect, edge.effect);
+    keep_larger(max_weight, edge.weight);
+    keep_larger(max_effect, edge.effect);
   }
   if (std::ranges::all_of(history.steps, [](const CauseHistory::Step& step) { return step.accuracy == 0; })) {
     return {"At no kept step is an answer right: there is nothing whose cause could be found."};
   }
-  if (!has_effect || most_effect.share < least_effect) {
+  if (!has_effect || max_effect.share < min_effect) {
     return {fmt::format(
         "At no kept step does cutting that edge cost the answer more than {} of its probability{}; the "
         "largest weight is {}.",
-        with_error(most_effect), has_effect ? "" : ", which is not shown to be above 0", with_error(most_weight))};
+        with_error(max_effect), has_effect ? "" : ", which is not shown to be above 0", with_error(max_weight))};
   }
   const auto first_half = [&](Interval Point::*value, double most) {
     return *std::ranges::find_if(points, [&](const Point& p) { return (p.*value).share >= most / 2; });
   };
-  const Point grown = first_half(&Point::weight, most_weight.share);
-  const Point matters = first_half(&Point::effect, most_effect.share);
-  const bool weight_first = grown.step < matters.step && grown.effect.high < most_effect.low / 2;
-  const bool effect_first = matters.step < grown.step && matters.weight.high < most_weight.low / 2;
+  const Point grown = first_half(&Point::weight, max_weight.share);
+  const Point matters = first_half(&Point::effect, max_effect.share);
+  const bool weight_first = grown.step < matters.step && grown.effect.high < max_effect.low / 2;
+  const bool effect_first = matters.step < grown.step && matters.weight.high < max_weight.low / 2;
   std::vector<std::string> lines{
       fmt::format("The weight reaches half of its largest, {}, at step {}; the effect reaches half of its largest, {}, "
                   "at step {}.",
-                  with_error(most_weight), grown.step, with_error(most_effect), matters.step)};
+                  with_error(max_weight), grown.step, with_error(max_effect), matters.step)};
   if (grown.step == points.front().step) {
     lines.emplace_back(
         "The weight is as large from the first kept step on, so this does not show which of the two grew first.");
@@ -107,8 +107,8 @@ std::vector<std::string> history_verdict(const CauseHistory& history, int layer,
   for (std::size_t i = 0; i < points.size();) {
     const auto ahead = [&](std::size_t at) {
       const auto& [step, weight, effect] = points[at];
-      const double gap = weight.share / most_weight.share - effect.share / most_effect.share;
-      const double error = weight.error() / most_weight.share + effect.error() / most_effect.share;
+      const double gap = weight.share / max_weight.share - effect.share / max_effect.share;
+      const double error = weight.error() / max_weight.share + effect.error() / max_effect.share;
       return std::abs(gap) - error <= far_apart ? 0 : gap > 0 ? 1 : -1;
     };
     const int side = ahead(i);

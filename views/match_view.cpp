@@ -104,7 +104,7 @@ std::vector<std::string> pointing_verdict(const MatchedHeads& matched) {
   if (!flipped.empty()) {
     const auto [low, high] = std::ranges::minmax(flipped);
     lines.push_back(fmt::format("With that head patched from the minimal pair, {} to {} of {} answers flip, median {}.",
-                                percent(low), percent(high), matched.with_twin, percent(median_of(flipped))));
+                                percent(low), percent(high), matched.with_counterpart, percent(median_of(flipped))));
   }
   return lines;
 }
@@ -178,7 +178,7 @@ std::string roles_table(const MatchedHeads& matched, const Terminal& terminal) {
                         fmt::format("{} of {}", same_layer, role->members.size())) +
             column(terminal, 80,
                    fmt::format("  {:>11}  {:>11}", figures(&MatchedHeads::Member::antecedent),
-                               figures(&MatchedHeads::Member::decider))) +
+                               figures(&MatchedHeads::Member::cue))) +
             column(terminal, 60, fmt::format("  {:>11}", figures(&MatchedHeads::Member::effect))) +
             fmt::format("  {:>7.2f}  {:>6.2f}  {:>6.4f}\n", role->similarity, role->random, role->p);
   }
@@ -221,7 +221,7 @@ std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
                 {"in layer", "accuracy after it is cut in every head of its layer"},
                 {"flipped", fmt::format("share of {} answers that become the counterpart's when that head is patched "
                                         "from the minimal pair",
-                                        matched.with_twin)},
+                                        matched.with_counterpart)},
                 {"±", "half of a 95 % interval"}},
                view.terminal);
   }
@@ -278,7 +278,7 @@ Json matched_heads_json(const MatchedHeads& matched) {
                          {"similarity", one.similarity},
                          {"antecedent", number_or_null(one.antecedent)},
                          {"other", number_or_null(one.other)},
-                         {"decider", number_or_null(one.decider)},
+                         {"decider", number_or_null(one.cue)},
                          {"effect", one.effect}});
     }
     found.push_back({{"members", members}, {"similarity", role.similarity}, {"random", role.random}, {"p", role.p}});
@@ -286,7 +286,7 @@ Json matched_heads_json(const MatchedHeads& matched) {
   return {{"source", matched.source.empty() ? Json() : Json(matched.source)},
           {"sentences", matched.sentences},
           {"with_antecedent", matched.with_antecedent},
-          {"with_twin", matched.with_twin},
+          {"with_twin", matched.with_counterpart},
           {"chance", number_or_null(matched.chance)},
           {"runs", runs},
           {"reference", matched.reference},

@@ -64,10 +64,10 @@ class Picture {
     for (int layer = layers_.begin; layer < layers_.end; ++layer) {
       const auto count = static_cast<int>(sentence.layers[static_cast<std::size_t>(layer)].size(0));
       heads_.push_back(chosen_range("head", view.head, count));
-      most_heads_ = std::max(most_heads_, heads_.back().end - heads_.back().begin);
+      max_heads_ = std::max(max_heads_, heads_.back().end - heads_.back().begin);
     }
-    single_ = layers_.end - layers_.begin == 1 && most_heads_ == 1;
-    const double room = single_ ? 620 : std::clamp(1240.0 / most_heads_, 60.0, 300.0);
+    single_ = layers_.end - layers_.begin == 1 && max_heads_ == 1;
+    const double room = single_ ? 620 : std::clamp(1240.0 / max_heads_, 60.0, 300.0);
     cell_ = std::clamp(std::floor(room / T_), 1.0, single_ ? 44.0 : 22.0);
     size_ = single_ ? std::clamp(cell_ * 0.42, 5.0, 15.0) : std::clamp(cell_ * 0.62, 4.0, 12.0);
     for (int i = 0; i < T_; ++i)
@@ -77,7 +77,7 @@ class Picture {
   std::string text() const {
     const double step_x = map_side() + (single_ ? 0 : 22), step_y = map_side() + 30;
     const double left = margin + label_;
-    const double width = std::max({left + most_heads_ * step_x, left + legend_length + 16 + text_width(legend_text, 11),
+    const double width = std::max({left + max_heads_ * step_x, left + legend_length + 16 + text_width(legend_text, 11),
                                    margin + text_width(about(), 12)}) +
                          margin;
     const std::vector<std::string> lines = heading_lines(width);
@@ -263,7 +263,7 @@ class Picture {
   bool has_steps_;
   Range layers_;
   std::vector<Range> heads_;  // per layer
-  int most_heads_ = 0, T_;
+  int max_heads_ = 0, T_;
   bool single_;
   double cell_, size_, label_ = 8;  // cell side, font size, width for the labels; pixels
 };

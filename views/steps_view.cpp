@@ -117,7 +117,7 @@ struct Table {
 };
 
 std::string table_text(const Table& table, const View& view) {
-  constexpr int indent = 2, gap = 2, widest_row_label = 12, most_named_rows = 16, most_rows = 6;
+  constexpr int indent = 2, gap = 2, widest_row_label = 12, max_named_rows = 16, max_rows = 6;
   const int n = static_cast<int>(table.values.size(0)), m = static_cast<int>(table.values.size(1));
   const auto name = [](const std::vector<std::string>& names, int i) {
     return token_text(names[static_cast<std::size_t>(i)]);
@@ -133,7 +133,7 @@ std::string table_text(const Table& table, const View& view) {
   const int cell = width();
   const int fitting = m * cell <= room ? m : std::max(2, (room - gap) / cell);
   const std::vector<int> columns = ends_of(m, m == fitting ? m : (fitting + 1) / 2, m == fitting ? 0 : fitting / 2);
-  const int most = table.rows ? most_named_rows : most_rows;
+  const int most = table.rows ? max_named_rows : max_rows;
   const std::vector<int> rows = ends_of(n, n > most ? most / 2 : n, n > most ? most / 2 : 0);
 
   std::string text;

@@ -97,7 +97,7 @@ std::string one_text(const ScoreParts& of, int antecedent, bool is_text, const V
 }
 
 // Returns the antecedent of a minimal pair: a watched sentence that differs in one token. Returns -1 if it is not found.
-int antecedent_of_twin(const std::vector<SentenceAttention>& watched, const SentenceAttention& sentence) {
+int antecedent_of_counterpart(const std::vector<SentenceAttention>& watched, const SentenceAttention& sentence) {
   for (const SentenceAttention& other : watched) {
     if (other.tokens.size() != sentence.tokens.size() || other.query != sentence.query) continue;
     int differ = 0;
@@ -119,7 +119,7 @@ std::vector<ScoreParts> why_attends(const Model& model, const Dump& dump, const 
     const auto heads = static_cast<int>(sentence.layers[static_cast<std::size_t>(layer)].size(0));
     const int head = view.head ? chosen_range("head", view.head, heads).begin : best_head;
     Example example = question(sentence);
-    example.distractor = sentence.antecedent >= 0 ? antecedent_of_twin(watched, sentence) : -1;
+    example.distractor = sentence.antecedent >= 0 ? antecedent_of_counterpart(watched, sentence) : -1;
     all.push_back(score_parts(model, example, layer, head));
   }
   return all;

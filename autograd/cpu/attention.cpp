@@ -166,7 +166,7 @@ AttentionForward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, con
       }
       return;
     }
-    std::array<T, most_rows> row_sum{};
+    std::array<T, max_rows> row_sum{};
     std::fill_n(m, block.rows, -std::numeric_limits<T>::infinity());
     for_tiles(block, [&](const Tile& tile) {
       compute_scores(s, block, tile, Q, K, S);
@@ -235,7 +235,7 @@ AttentionGradients backward(const Sizes& s, const Tensor& Q_, const Tensor& K_, 
       gemm(t.keys, s.d_k, rows, T{1}, Matrix<T>{dS, t.stride, 1}, Q.rows(b, 0), T{0}, dK.rows(b, 0), dK.stride);
       return;
     }
-    std::array<T, most_rows> D;
+    std::array<T, max_rows> D;
     sum_products(s, block, O.rows(b, first), dO.rows(b, first), D.data());
     for_tiles(block, [&](const Tile& tile) {
       const std::int64_t key = tile.first, keys = tile.keys, stride = tile.stride;

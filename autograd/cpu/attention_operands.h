@@ -18,7 +18,7 @@ namespace heed::cpu {
 // Number of keys per tile and maximum number of queries per block. Their scores are in memory at the same time and fit
 // in a core's own cache, which is larger on processors with long vectors.
 constexpr std::int64_t tile_keys = 256, max_band_rows = 128 / MR * MR,
-                       most_rows = (long_vectors ? 2 : 1) * max_band_rows;
+                       max_rows = (long_vectors ? 2 : 1) * max_band_rows;
 
 // Returns the offset of each batch's matrix in an operand whose leading axes have `strides`: (batches).
 inline std::vector<std::int64_t> matrix_offsets(const Shape& batch, const Shape& strides) {
@@ -57,7 +57,7 @@ struct Sizes {
         soft_cap(terms.soft_cap),
         band(terms.mask.band()),
         bias(terms.bias),
-        block_rows(std::max<std::int64_t>(1, equal_parts(T_q, terms.mask.has_band() ? max_band_rows : most_rows, MR))) {
+        block_rows(std::max<std::int64_t>(1, equal_parts(T_q, terms.mask.has_band() ? max_band_rows : max_rows, MR))) {
     const Mask& mask = terms.mask;
     for (int axis = 0; axis + 2 < Q.rank(); ++axis) batch.append(Q.size(axis));
     batches = batch.numel();

@@ -34,21 +34,21 @@ std::vector<Example> sentences(const std::string& what, int count, const std::ve
   std::vector<Example> result;
   for (const int code : draw(what + " (pairs)", count / 2, static_cast<std::int64_t>(pairs), keep, random)) {
     Digits digit{code};
-    const std::size_t shape = digit(std::size(shapes)), decider = digit(std::size(cue_words));
-    const std::size_t person = people_of[decider][digit(choices)];
+    const std::size_t shape = digit(std::size(shapes)), cue = digit(std::size(cue_words));
+    const std::size_t person = people_of[cue][digit(choices)];
     const std::string_view time = times[digit(std::size(times))];
-    const bool open = decider >= decisive;
+    const bool open = cue >= decisive;
     for (const bool first : {true, false}) {
       Example example;
-      example.decider = first ? cue_words[decider].first : cue_words[decider].second;
+      example.cue = first ? cue_words[cue].first : cue_words[cue].second;
       example.tokens =
-          fill(shapes[shape], {{"{decider}", example.decider}, {"{person}", people[person]}, {"{time}", time}});
+          fill(shapes[shape], {{"{decider}", example.cue}, {"{person}", people[person]}, {"{time}", time}});
       example.query = index_of("bank", example.tokens);
       example.answer = open ? "unclear" : first ? "shore" : "finance";
       example.relation = "sense";
       if (!open) {
-        example.antecedent = index_of(example.decider, example.tokens);
-        example.twin = static_cast<int>(result.size()) + (first ? 1 : -1);
+        example.antecedent = index_of(example.cue, example.tokens);
+        example.counterpart = static_cast<int>(result.size()) + (first ? 1 : -1);
       }
       result.push_back(std::move(example));
     }

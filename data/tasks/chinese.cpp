@@ -67,7 +67,7 @@ void ask_pronoun(std::vector<Example>& set, const Adjectives& adjectives, int co
                                                                          {"{verb}", verbs[verb]},
                                                                          {"{adjective}", adjective}});
     set.push_back(question(tokens, "pronoun", "它", noun, distractor));
-    set.back().decider = adjective;
+    set.back().cue = adjective;
     set.push_back(question(tokens, "adjective", adjective, noun, distractor));
     set.push_back(question(tokens, "noun", noun, adjective));
   }
@@ -124,7 +124,7 @@ std::vector<Example> examples(const std::string& what, int count, const Adjectiv
     ask_double(set, adjectives, doubles[i]);
   }
   set.resize(static_cast<std::size_t>(count));
-  pair_twins(set);
+  pair_counterparts(set);
   return set;
 }
 

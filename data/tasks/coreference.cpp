@@ -44,19 +44,18 @@ std::vector<Example> sentences(const std::string& what, int count, const Adjecti
                       animal = digit(std::size(animals)), place = digit(std::size(places)), choice = digit(choices);
     for (const bool tired : {true, false}) {  // the animal is tired, or the street is wide
       Example example;
-      example.decider =
-          tired ? animal_adjectives[of_animals[animal][choice]] : place_adjectives[of_places[place][choice]];
+      example.cue = tired ? animal_adjectives[of_animals[animal][choice]] : place_adjectives[of_places[place][choice]];
       example.tokens = fill(shapes[shape], {{"{animal}", animals[animal]},
                                             {"{place}", places[place]},
                                             {"{verb}", verbs[verb].base},
                                             {"{verbed}", verbs[verb].participle},
-                                            {"{adjective}", example.decider}});
+                                            {"{adjective}", example.cue}});
       example.query = index_of("it", example.tokens);
       example.answer = tired ? animals[animal] : places[place];
       example.antecedent = index_of(example.answer, example.tokens);
       example.distractor = index_of(tired ? places[place] : animals[animal], example.tokens);
       example.relation = "pronoun";
-      example.twin = static_cast<int>(result.size()) + (tired ? 1 : -1);
+      example.counterpart = static_cast<int>(result.size()) + (tired ? 1 : -1);
       result.push_back(std::move(example));
     }
   }

@@ -31,7 +31,7 @@ Example piece_of(const Repeated& sequence, Random& random) {
   for (int t = 0; t <= piece.query; ++t) piece.tokens.push_back(sign(sequence.signs[static_cast<std::size_t>(t)]));
   piece.antecedent = piece.query - sequence.period + 1;
   piece.answer = piece.tokens[static_cast<std::size_t>(piece.antecedent)];
-  piece.decider = piece.tokens.back();
+  piece.cue = piece.tokens.back();
   return piece;
 }
 

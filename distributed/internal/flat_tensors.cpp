@@ -99,10 +99,10 @@ void Exchange::send(const FlatTensors& from, Share range, int to) {
 
 void Exchange::receive(const FlatTensors& into, Share range, int from, Arriving how) {
   steps_.push_back([=, this, &into, ahead = std::make_shared<std::deque<Message>>()]() mutable {
-    constexpr std::size_t most_ahead = 4;
+    constexpr std::size_t max_ahead = 4;
     const std::int64_t most = elements_per_message(into);
     while (range.first < range.end || !ahead->empty()) {
-      while (range.first < range.end && ahead->size() < most_ahead) {
+      while (range.first < range.end && ahead->size() < max_ahead) {
         const Share part{range.first, std::min(range.end, range.first + most)};
         Message& message = ahead->emplace_back(Message{part, {}, {}});
         std::span<std::byte> bytes;

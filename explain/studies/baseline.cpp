@@ -16,7 +16,7 @@ int token_of(const Example& e, Role role) {
   if (role == Role::query) return e.query;
   if (role == Role::antecedent) return e.antecedent;
   if (role == Role::distractor) return e.distractor;
-  return index_of(e.decider, e.tokens);
+  return index_of(e.cue, e.tokens);
 }
 
 Span span_of(const Example& e, Role role) {
@@ -58,7 +58,7 @@ void Baseline::keep_weights(int layer, const Tensor& value, std::size_t first) {
   for (std::size_t i = first; i < first + static_cast<std::size_t>(value.size(0)); ++i) {
     const Example& e = held_out_.sentences()[i];
     for (int head = 0; head < held_out_.heads(); ++head, matrix += T * T) {
-      for (const Role from : {Role::query, Role::antecedent, Role::distractor, Role::decider}) {
+      for (const Role from : {Role::query, Role::antecedent, Role::distractor, Role::cue}) {
         const int token = token_of(e, from);
         if (token < 0) continue;
         std::copy_n(matrix + token * T, e.tokens.size(), &weights_[i][weight_index(i, layer, head, from, 0)]);

@@ -6,7 +6,7 @@
 namespace heed {
 
 /// The named tokens of a sentence.
-enum class Role { query, antecedent, distractor, decider };
+enum class Role { query, antecedent, distractor, cue };
 constexpr int roles = 4;
 const char* to_string(Role role);  ///< the name of a role in Cause
 /// Returns the token of a role: the last one of a candidate of several words; -1 for a sentence without it.

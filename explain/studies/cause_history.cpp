@@ -77,8 +77,8 @@ CauseHistory cause_history(std::size_t count, const std::function<Model(std::siz
   for (int i = 0; i < std::ssize(held_out); ++i) {
     Example& e = held_out[static_cast<std::size_t>(i)];
     if (e.antecedent < 0) continue;
-    groups.push_back(e.twin < 0 ? i : std::min(i, e.twin));
-    e.twin = -1;  // counterparts are not used
+    groups.push_back(e.counterpart < 0 ? i : std::min(i, e.counterpart));
+    e.counterpart = -1;  // counterparts are not used
     with_antecedent.push_back(std::move(e));
   }
   if (with_antecedent.empty()) fail("the held-out sentences lack antecedents, so no edge can be cut");

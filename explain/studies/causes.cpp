@@ -129,13 +129,13 @@ class Study {
       right.push_back(is_right(i, before_.answers()));
       groups.push_back(held_out_.group(i));
       probability.push_back(before_.answers()[i].probability);
-      if (sentences_[i].twin >= 0) both.push_back(right.back() > 0 && is_right(i ^ 1, before_.answers()));
+      if (sentences_[i].counterpart >= 0) both.push_back(right.back() > 0 && is_right(i ^ 1, before_.answers()));
     }
     causes_.sentences = static_cast<int>(sentences_.size());
     causes_.pairs = static_cast<int>(both.size() / 2);
     causes_.accuracy = interval_of(right, groups, share_scale);
     causes_.probability = mean(probability);
-    causes_.twin_accuracy = mean(both);
+    causes_.counterpart_accuracy = mean(both);
     causes_.chance = chance_of(sentences_);
   }
 
@@ -186,7 +186,7 @@ class Study {
     row.lost.push_back(row.before.back() - row.right.back());
     row.groups.push_back(held_out_.group(i));
     if (std::isnan(chance_of({&sentences_[i], 1}))) row.chance = no_figure;
-    if (sentences_[i].twin < 0) return;
+    if (sentences_[i].counterpart < 0) return;
     row.flipped.push_back(after[i].word == held_out_.right(i ^ 1));
     row.flipped_groups.push_back(row.groups.back());
   }
@@ -198,13 +198,13 @@ class Study {
     causes_.rows.push_back(cause_of(cause, heads, row));
   }
 
-  // Changes the heads' whole output: in all sentences or, by a patch, in those that have a twin.
+  // Changes the heads' whole output: in all sentences or, by a patch, in those that have a counterpart.
   void plan_outputs(Cause::What what, Heads heads, const InterventionOf& intervention) {
-    if (is_patch(what) && std::isnan(causes_.twin_accuracy)) return;
+    if (is_patch(what) && std::isnan(causes_.counterpart_accuracy)) return;
     const auto use = [=, this](const Answers& after) {
       Gathered row;
       for (std::size_t i = 0; i < sentences_.size(); ++i) {
-        if (is_patch(what) && sentences_[i].twin < 0) continue;
+        if (is_patch(what) && sentences_[i].counterpart < 0) continue;
         gather(row, i, after, before_.weight(i, heads, Role::query, span_of(sentences_[i], Role::antecedent)));
       }
       add({.what = what}, heads, row);
@@ -230,7 +230,7 @@ class Study {
   }
 
   void plan_edges_between_roles(Heads heads) {
-    constexpr std::array others{Role::antecedent, Role::distractor, Role::decider};
+    constexpr std::array others{Role::antecedent, Role::distractor, Role::cue};
     for (const Role from : others) {
       for (const Role to : others) plan_edge(Cause::What::edge, heads, from, to);
     }

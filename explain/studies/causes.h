@@ -24,9 +24,9 @@ struct Cause {
     zero_weight,             ///< the weight of one key for one query is 0 after the softmax; the others keep theirs
     zero_weight_all_heads,   ///< `zero_weight` in every head of the layer at once
     zero_weight_everywhere,  ///< `zero_weight` in every head of every layer at once
-    patch_head,              ///< the head's output is that of the twin sentence (activation patching; Meng et al. 2022,
-                             ///< arXiv:2202.05262)
-    patch_layer              ///< the output of every head of the layer is that of the twin sentence
+    patch_head,  ///< the head's output is that of the counterpart sentence (activation patching; Meng et al. 2022,
+                 ///< arXiv:2202.05262)
+    patch_layer  ///< the output of every head of the layer is that of the counterpart sentence
   } what = What::zero_ablation;
   int layer = 0;  ///< -1: all
   int head = -1;  ///< -1: all
@@ -43,7 +43,7 @@ struct Cause {
   std::vector<Group> losses{};  ///< the values whose mean that is
   Verdict verdict{};            ///< the share of the advantage over chance that is lost
   double p = 1;                 ///< probability of as large a difference between before and after if there is none
-  Interval flipped{};           ///< patches: flip rate, the share of answers that become the twin's; NaN otherwise
+  Interval flipped{};  ///< patches: flip rate, the share of answers that become the counterpart's; NaN otherwise
   double unmoved = 0;  ///< `rest`: share of sentences whose answer changes with none of the cuts; NaN otherwise
 };
 
@@ -66,7 +66,7 @@ struct Causes {
   bool is_text = false;             ///< whether the tokens hold the spaces of a text
   Interval accuracy{};              ///< with nothing changed
   double probability = 0;
-  double twin_accuracy = 0;  ///< both of a pair right; NaN without pairs
+  double counterpart_accuracy = 0;  ///< both of a pair right; NaN without pairs
   /// Whether the last layer has no residual, so that the query's state comes only from the tokens that it attends to there.
   bool attention_alone = false;
   double chance = 0;  ///< 1/2 when each sentence has two candidates, else NaN

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::pair<const char*, std::string (*)(const Example&)> fields[] = {
     {"relation", [](const Example& e) { return e.relation; }},
-    {"decider", [](const Example& e) { return e.decider; }},
+    {"decider", [](const Example& e) { return e.cue; }},
     {"answer", [](const Example& e) { return e.answer; }},
     {"query", [](const Example& e) { return e.tokens.at(static_cast<std::size_t>(e.query)); }},
 };
@@ -31,17 +31,18 @@ std::map<std::string, std::vector<Example>> kinds_of(const std::vector<Example>&
     std::vector<Example>& kind = kinds[found->second(sentences[i])];
     place[i] = static_cast<int>(kind.size());
     kind.push_back(sentences[i]);
-    const auto twin = static_cast<std::size_t>(sentences[i].twin);
-    const bool has_twin = sentences[i].twin >= 0 && found->second(sentences.at(twin)) == found->second(sentences[i]);
-    if (!has_twin) kind.back().twin = -1;
-    if (has_twin && twin < i) {
-      kind.back().twin = place[twin];
-      kind[static_cast<std::size_t>(place[twin])].twin = place[i];
+    const auto counterpart = static_cast<std::size_t>(sentences[i].counterpart);
+    const bool has_counterpart =
+        sentences[i].counterpart >= 0 && found->second(sentences.at(counterpart)) == found->second(sentences[i]);
+    if (!has_counterpart) kind.back().counterpart = -1;
+    if (has_counterpart && counterpart < i) {
+      kind.back().counterpart = place[counterpart];
+      kind[static_cast<std::size_t>(place[counterpart])].counterpart = place[i];
     }
   }
-  if (std::ssize(kinds) > most_kinds) {
+  if (std::ssize(kinds) > max_kinds) {
     fail("the held-out sentences have {} values of '{}'; expected at most {} kinds to tell apart", kinds.size(), field,
-         most_kinds);
+         max_kinds);
   }
   return kinds;
 }

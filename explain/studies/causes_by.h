@@ -33,15 +33,15 @@ struct CausesBy {
   std::vector<Difference> differences;  ///< those shown, with a probability of 5 % that any of them is so by chance
 };
 
-constexpr int most_kinds = 20;  ///< largest number of groups
+constexpr int max_kinds = 20;  ///< largest number of groups
 
-/// Returns the fields with a value in some sentence: relation, decider, answer, query (the word asked about).
+/// Returns the fields with a value in some sentence: relation, cue, answer, query (the word asked about).
 std::vector<std::string> fields_of(const std::vector<Example>& sentences);
 
 /// Returns "relation" if the sentences have two relations or more, else "".
 std::string default_field(const std::vector<Example>& sentences);
 
-/// Throws Error with the fields that exist for a field that no sentence has, and for one with more than `most_kinds` values.
+/// Throws Error with the fields that exist for a field that no sentence has, and for one with more than `max_kinds` values.
 void check_field(const std::vector<Example>& sentences, const std::string& field);
 
 /// Measures the sentences that `all` has measured, kind by kind. Throws Error as check_field() does.

@@ -19,11 +19,11 @@ namespace heed {
 namespace {
 
 constexpr double unknown_figure = std::numeric_limits<double>::quiet_NaN();
-constexpr std::int64_t least_groups = 10, most_blocks = 100;
+constexpr std::int64_t min_groups = 10, max_blocks = 100;
 
 // Adds the numbers of the tokens of a text. Reads whole lines at a time, since the tokens of a long text take much memory.
 TokenNumbers numbers_of(const Model& model, std::string_view text) {
-  constexpr std::size_t piece = 1 << 20, most_named = 20;
+  constexpr std::size_t piece = 1 << 20, max_named = 20;
   TokenNumbers numbers;
   std::set<std::string> unknown;
   const auto add = [&](std::string_view token) {
@@ -49,7 +49,7 @@ TokenNumbers numbers_of(const Model& model, std::string_view text) {
   fail(
       "the model knows {} {}, but not these of the text: {}. Models with data.tokens: bytes or subwords know every "
       "text",
-      model.vocabulary.size(), name_of(model.tokenizer.split()), listed(named, ", ", most_named));
+      model.vocabulary.size(), name_of(model.tokenizer.split()), listed(named, ", ", max_named));
 }
 
 Corpus corpus_of(const Model& model, std::string_view text, int context) {
@@ -125,7 +125,7 @@ Interval mean_of(const std::vector<double>& values, const std::vector<int>& grou
   }
   if (values.empty()) return {unknown_figure, unknown_figure, unknown_figure};
   const double mean = sum / static_cast<double>(values.size()), n = static_cast<double>(found.size());
-  if (std::ssize(found) < least_groups) return {mean, unknown_figure, unknown_figure};
+  if (std::ssize(found) < min_groups) return {mean, unknown_figure, unknown_figure};
   double squares = 0;
   for (const auto& [number, group] : found) squares += std::pow(group.sum - mean * group.count, 2);
   const double error =
@@ -161,7 +161,7 @@ TextEvaluation evaluate_text(const Model& model, std::string_view text, int cont
   for (const double loss : predictions.losses) sum += loss;
   if (!std::isfinite(sum)) fail("the model computes a loss that is not finite, {}", sum);
   // Blocks of one window or less: neighbouring tokens depend on each other, distant ones hardly.
-  const std::int64_t blocks = std::clamp<std::int64_t>(count / 100, least_groups, most_blocks);
+  const std::int64_t blocks = std::clamp<std::int64_t>(count / 100, min_groups, max_blocks);
   std::vector<int> block_of;
   for (std::int64_t i = 0; i < count; ++i) block_of.push_back(static_cast<int>(i * blocks / count));
   result.predictions = count;
@@ -195,7 +195,7 @@ AnswerEvaluation evaluate_answers(const Model& model, std::vector<Example> examp
       losses.push_back(-std::log(answers[i].probability));
       loss_groups.push_back(groups.back());
     }
-    if (sentence.twin < 0 || i % 2 == 0) continue;
+    if (sentence.counterpart < 0 || i % 2 == 0) continue;
     both.push_back(right[i - 1] > 0 && right[i] > 0 ? 1 : 0);
     pairs.push_back(groups.back());
   }

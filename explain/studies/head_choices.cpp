@@ -45,9 +45,10 @@ std::vector<std::size_t> half_of(const std::vector<Example>& examples, int half)
   int groups = 0;
   std::vector<int> half_of(examples.size());
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    const int twin = examples[i].twin;
-    half_of[i] =
-        twin >= 0 && static_cast<std::size_t>(twin) < i ? half_of[static_cast<std::size_t>(twin)] : groups++ % 2;
+    const int counterpart = examples[i].counterpart;
+    half_of[i] = counterpart >= 0 && static_cast<std::size_t>(counterpart) < i
+                     ? half_of[static_cast<std::size_t>(counterpart)]
+                     : groups++ % 2;
     if (half_of[i] == half) chosen.push_back(i);
   }
   return chosen;
@@ -114,10 +115,10 @@ HeadChoices head_choices(const Model& model, std::vector<Example> examples, cons
   std::vector<std::vector<bool>> right(all.size() / examples.size());  // [layer, head and direction][sentence]
   for (std::size_t i = 0; i < all.size(); ++i) right[i % right.size()].push_back(all[i] != 0);
   for (const Example& e : examples) {
-    const bool is_pair = e.twin > static_cast<int>(&e - examples.data());
+    const bool is_pair = e.counterpart > static_cast<int>(&e - examples.data());
     result.pairs += is_pair;
     result.equal_pairs += is_pair && model.transformer().config.causal &&
-                          is_equal_where_compared(e, examples[static_cast<std::size_t>(e.twin)]);
+                          is_equal_where_compared(e, examples[static_cast<std::size_t>(e.counterpart)]);
     result.coin += 1.0 / static_cast<double>(std::ssize(e.candidates) * std::ssize(examples));
   }
   const std::vector<int> groups = pairs_of(examples);

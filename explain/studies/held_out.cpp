@@ -18,11 +18,11 @@
 namespace heed {
 namespace {
 
-// Returns whether sentence i has a twin of the same length and query, so that their values can be exchanged in place.
-bool has_twin(const std::vector<Example>& examples, std::size_t i) {
-  if (examples[i].twin < 0) return false;
-  const Example& twin = examples.at(static_cast<std::size_t>(examples[i].twin));
-  return twin.tokens.size() == examples[i].tokens.size() && twin.query == examples[i].query;
+// Returns whether sentence i has a counterpart of the same length and query, so that their values can be exchanged in place.
+bool has_counterpart(const std::vector<Example>& examples, std::size_t i) {
+  if (examples[i].counterpart < 0) return false;
+  const Example& counterpart = examples.at(static_cast<std::size_t>(examples[i].counterpart));
+  return counterpart.tokens.size() == examples[i].tokens.size() && counterpart.query == examples[i].query;
 }
 
 std::vector<Edge> edges_of(std::span<const Example> batch, const EdgeOf& edge_of) {
@@ -50,16 +50,16 @@ HeldOut::HeldOut(const Model& model, const std::vector<Example>& examples, std::
   std::vector<bool> taken(examples.size(), false);
   for (std::size_t i = 0; i < examples.size() && sentences_.size() + alone.size() < most; ++i) {
     if (taken[i]) continue;
-    if (!has_twin(examples, i)) {
+    if (!has_counterpart(examples, i)) {
       alone.push_back(examples[i]);
-      alone.back().twin = -1;
+      alone.back().counterpart = -1;
       continue;
     }
-    const auto twin = static_cast<std::size_t>(examples[i].twin);
-    taken[twin] = true;
-    for (const std::size_t of_pair : {i, twin}) {
+    const auto counterpart = static_cast<std::size_t>(examples[i].counterpart);
+    taken[counterpart] = true;
+    for (const std::size_t of_pair : {i, counterpart}) {
       sentences_.push_back(examples.at(of_pair));
-      sentences_.back().twin = static_cast<int>((sentences_.size() - 1) ^ 1);
+      sentences_.back().counterpart = static_cast<int>((sentences_.size() - 1) ^ 1);
     }
   }
   sentences_.insert(sentences_.end(), alone.begin(), alone.end());
@@ -68,7 +68,7 @@ HeldOut::HeldOut(const Model& model, const std::vector<Example>& examples, std::
     batch_of(model, sentence);  // throws Error when the model cannot read it
     right_.push_back(right_answer(model, sentence));
   }
-  batches_ = NumberedExamples(sentences_, model.vocabulary).batches(128);  // even, so that twins are in one
+  batches_ = NumberedExamples(sentences_, model.vocabulary).batches(128);  // even, so that counterparts are in one
 }
 
 // Reads every batch, from the input of `layer` if there is one.
@@ -135,11 +135,11 @@ int HeldOut::layer_of(const InterventionOf& intervention) const {
 
 // Returns whether a batch is so small that operations on it would leave threads idle, and that each thread may hold one.
 bool HeldOut::threads_share_interventions() const {
-  constexpr double most_bytes = 1 << 28;
+  constexpr double max_bytes = 1 << 28;
   const TransformerConfig& config = model_.transformer().config;
   const double T = static_cast<double>(longest(sentences_)),
                per_token = 4.0 * config.heads() * T + 3.0 * config.block.mlp.width + 12.0 * config.d_model();
-  return 128 * T * per_token * sizeof(float) < most_bytes;
+  return 128 * T * per_token * sizeof(float) < max_bytes;
 }
 
 std::vector<std::vector<HeldOut::Answer>> HeldOut::answers(const std::vector<InterventionOf>& interventions,
@@ -209,8 +209,8 @@ std::vector<HeldOut::Answer> HeldOut::answers(const Watch& weights, const Watch&
 }
 
 int HeldOut::group(std::size_t sentence) const {
-  const int i = static_cast<int>(sentence), twin = sentences_[sentence].twin;
-  return twin < 0 ? i : std::min(i, twin);
+  const int i = static_cast<int>(sentence), counterpart = sentences_[sentence].counterpart;
+  return counterpart < 0 ? i : std::min(i, counterpart);
 }
 
 InterventionOf cut_in_each(Heads heads, EdgeOf edge_of) {
@@ -234,7 +234,7 @@ InterventionOf keep_only_in_each(Heads heads, EdgeOf edge_of) {
 InterventionOf patch_from_counterparts(Heads heads) {
   return [heads](std::span<const Example> batch) {
     std::vector<int> from;  // both of a pair are in the batch, the first at an even place
-    for (const Example& e : batch) from.push_back(e.twin < 0 ? -1 : static_cast<int>(from.size() ^ 1));
+    for (const Example& e : batch) from.push_back(e.counterpart < 0 ? -1 : static_cast<int>(from.size() ^ 1));
     return patch(heads, from);
   };
 }
@@ -242,8 +242,8 @@ InterventionOf patch_from_counterparts(Heads heads) {
 std::vector<int> pairs_of(const std::vector<Example>& sentences) {
   std::vector<int> pairs;
   for (int i = 0; i < std::ssize(sentences); ++i) {
-    const int twin = sentences[static_cast<std::size_t>(i)].twin;
-    pairs.push_back(twin < 0 ? i : std::min(i, twin));
+    const int counterpart = sentences[static_cast<std::size_t>(i)].counterpart;
+    pairs.push_back(counterpart < 0 ? i : std::min(i, counterpart));
   }
   return pairs;
 }
@@ -259,7 +259,7 @@ void check_same_on_all(const Communicator& processes, const Model& model, const 
   const SentenceAttention first = attend(model, sentences.at(0));
   std::string text = fmt::format("{} {}", first.probability, fmt::join(first.layers.back().to_vector(), " "));
   for (const Example& e : sentences) {
-    text += fmt::format("\n{} {} {} {} {}", e.query, e.chosen, e.twin, e.relation, fmt::join(e.tokens, " "));
+    text += fmt::format("\n{} {} {} {} {}", e.query, e.chosen, e.counterpart, e.relation, fmt::join(e.tokens, " "));
     for (const Span span : e.candidates) text += fmt::format(" {} {}", span.begin, span.end);
   }
   check_same_text(processes, text);

@@ -73,7 +73,7 @@ Interval flip_rate(const HeldOut& held_out, const std::vector<HeldOut::Answer>& 
   std::vector<double> flipped;
   std::vector<int> groups;
   for (std::size_t i = 0; i < patched.size(); ++i) {
-    if (held_out.sentences()[i].twin < 0) continue;
+    if (held_out.sentences()[i].counterpart < 0) continue;
     flipped.push_back(patched[i].word == held_out.right(i ^ 1));
     groups.push_back(held_out.group(i));
   }
@@ -105,7 +105,7 @@ RunTraces traces_of(const std::string& name, const Model& model, const HeldOut& 
   RunTraces result{{.name = name, .step = model.step, .pointing = {}}, {}};
   result.run.accuracy = share_right(held_out, before.answers());
   const HeadTrace* pointing = nullptr;
-  double most_weight = -1;
+  double max_weight = -1;
   result.heads.reserve(static_cast<std::size_t>(held_out.layers()) * static_cast<std::size_t>(held_out.heads()));
   std::vector<InterventionOf> ablations;
   for (int layer = 0; layer < held_out.layers(); ++layer) {
@@ -126,10 +126,10 @@ RunTraces traces_of(const std::string& name, const Model& model, const HeldOut& 
         }
       }
       const double weight = mean_weight(trace, sentences, Role::antecedent);
-      if (weight > most_weight) pointing = &trace, most_weight = weight;
+      if (weight > max_weight) pointing = &trace, max_weight = weight;
     }
   }
-  if (pointing) result.run.pointing = pointing_of(held_out, *pointing, most_weight, before.answers(), chance);
+  if (pointing) result.run.pointing = pointing_of(held_out, *pointing, max_weight, before.answers(), chance);
   return result;
 }
 
@@ -166,7 +166,7 @@ double sum_of(const Table& table, const std::vector<int>& assigned) {
 }
 
 // Returns the run with the largest sum of similarities with the others.
-std::size_t most_alike(const std::vector<RunTraces>& all) {
+std::size_t max_alike(const std::vector<RunTraces>& all) {
   std::vector<double> sums(all.size(), 0.0);
   for (std::size_t a = 0; a < all.size(); ++a) {
     for (std::size_t b = a + 1; b < all.size(); ++b) {
@@ -184,7 +184,7 @@ MatchedHeads::Member member_of(const HeadTrace& trace, const std::vector<Example
           .similarity = alike,
           .antecedent = mean_weight(trace, sentences, Role::antecedent),
           .other = mean_weight(trace, sentences, Role::distractor),
-          .decider = mean_weight(trace, sentences, Role::decider),
+          .cue = mean_weight(trace, sentences, Role::cue),
           .effect = mean_effect(trace)};
 }
 
@@ -222,7 +222,7 @@ void add_null(MatchedHeads& matched, const std::vector<Table>& tables) {
 }
 
 void match(MatchedHeads& matched, const std::vector<RunTraces>& all, const std::vector<Example>& sentences) {
-  matched.reference = most_alike(all);
+  matched.reference = max_alike(all);
   const RunTraces& reference = all[matched.reference];
   matched.roles.resize(reference.heads.size());
   std::vector<Table> tables;  // of the second half
@@ -306,7 +306,7 @@ MatchedHeads match_heads(const std::vector<SeedRun>& runs, const StudyOptions& o
   matched.sentences = static_cast<int>(sentences.size());
   for (const Example& e : sentences) {
     matched.with_antecedent += e.antecedent >= 0;
-    matched.with_twin += e.twin >= 0;
+    matched.with_counterpart += e.counterpart >= 0;
   }
   for (std::size_t i = 0; i < runs.size(); ++i) matched.runs[i].held_out = held_out_by(runs[i], sentences);
   match(matched, all, sentences);

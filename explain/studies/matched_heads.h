@@ -27,7 +27,7 @@ struct MatchedHeads {
   std::string source{};     ///< the file of the sentences; empty: held out of the first run
   int sentences = 0;        ///< the same for all runs
   int with_antecedent = 0;  ///< sentences with a known antecedent
-  int with_twin = 0;
+  int with_counterpart = 0;
 
   /// The head of a run with the largest mean weight from query to antecedent, and whether that edge is the cause of the
   /// answers. All figures are over the sentences whose antecedent is known.
@@ -62,9 +62,9 @@ struct MatchedHeads {
   /// One head that has a role.
   struct Member {
     int layer = 0, head = 0;
-    double similarity = 0;                          ///< with the reference's head
-    double antecedent = 0, other = 0, decider = 0;  ///< mean weights from the query; NaN: no such token
-    double effect = 0;                              ///< fall of the answer's probability after zero ablation
+    double similarity = 0;                      ///< with the reference's head
+    double antecedent = 0, other = 0, cue = 0;  ///< mean weights from the query; NaN: no such token
+    double effect = 0;                          ///< fall of the answer's probability after zero ablation
   };
   /// Heads of different runs that do the same.
   struct Role {

@@ -266,8 +266,8 @@ Report report(const Model& model, const Baselines& baselines, const std::string&
   const std::vector<bool> right = are_right(examples, answers);
   std::vector<bool> both;
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    if (examples[i].twin > static_cast<int>(i))
-      both.push_back(right[i] && right[static_cast<std::size_t>(examples[i].twin)]);
+    if (examples[i].counterpart > static_cast<int>(i))
+      both.push_back(right[i] && right[static_cast<std::size_t>(examples[i].counterpart)]);
   }
   result.pairs = static_cast<int>(both.size());
   result.model = share_right(examples, answers);

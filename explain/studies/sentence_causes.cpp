@@ -99,7 +99,7 @@ double weight_of(const ReadText& text, Heads at, int key) {
   return text.seen.layers[static_cast<std::size_t>(at.layer)].weights.at({0, at.head, text.example.query, key});
 }
 
-bool is_cut(double weight) { return weight >= least_cut_weight; }
+bool is_cut(double weight) { return weight >= min_cut_weight; }
 
 void check_counterpart(const Example& text, const Example& counterpart) {
   if (counterpart.tokens.size() != text.tokens.size()) {

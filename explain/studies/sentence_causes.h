@@ -11,7 +11,7 @@
 namespace heed {
 
 /// Weight below which an edge is not cut: its key has less than a hundredth of the attention.
-constexpr double least_cut_weight = 0.01;
+constexpr double min_cut_weight = 0.01;
 
 /// The parts of a model on which its answer to one text depends. It works for every model that answers, also for one
 /// that others trained. One text is an anecdote: causes() measures many.
@@ -30,7 +30,7 @@ struct SentenceCauses {
     double mean = 0;                  ///< its output at every token is the mean over the tokens of the text
     std::string answer_without = {};  ///< the most probable answer while its output is 0
     std::vector<double> weights{};    ///< per token: the weight of the edge from the query
-    std::vector<double> cuts{};       ///< per token: the edge is cut; NaN where the weight is below least_cut_weight
+    std::vector<double> cuts{};       ///< per token: the edge is cut; NaN where the weight is below min_cut_weight
     double zero_weight = 0;           ///< that of largest_cut() gets the weight 0 after the softmax; NaN without one
     /// Share of the difference between the text and its counterpart that the counterpart gains when the head's output
     /// is patched from the text: 0 of nothing, 1 of all; NaN without a counterpart

@@ -17,7 +17,7 @@ bool is_there(const std::string& file) {
 std::vector<MarkedText> of_jsonl(const std::string& path) {
   std::vector<Example> examples = read_jsonl(path);
   name_candidates(examples);
-  if (std::ranges::all_of(examples, [](const Example& e) { return e.twin < 0; })) pair_twins(examples);
+  if (std::ranges::all_of(examples, [](const Example& e) { return e.counterpart < 0; })) pair_counterparts(examples);
   std::vector<MarkedText> texts;
   for (const Example& example : examples) texts.push_back(marked_text(example));
   return texts;
@@ -134,12 +134,12 @@ TokenizedTask candidates_task(const std::string& train, const std::string& test,
     task.held_out = cut_all(tests, task.tokenizer);
     task.alike_left_out += tests.size() - task.held_out.size();
   } else {
-    hold_out(task, with_twins(examples), fold, random.stream("held_out"));
+    hold_out(task, with_counterparts(examples), fold, random.stream("held_out"));
     for (std::vector<Example>* set : {&task.train, &task.held_out}) {
       for (std::size_t i = 0; i < set->size(); ++i) {  // pairs are now adjacent
-        if ((*set)[i].twin < 0) continue;
-        (*set)[i].twin = static_cast<int>(i + 1);
-        (*set)[i + 1].twin = static_cast<int>(i);
+        if ((*set)[i].counterpart < 0) continue;
+        (*set)[i].counterpart = static_cast<int>(i + 1);
+        (*set)[i + 1].counterpart = static_cast<int>(i);
         ++i;
       }
     }

@@ -84,9 +84,10 @@ class LineReader {
 
  private:
   void read_rest(Example& example) {
-    if (const Json* value = optional("decider")) example.decider = decider(*value, example.tokens);
+    if (const Json* value = optional("decider")) example.cue = cue(*value, example.tokens);
     if (const Json* value = optional("relation")) example.relation = word("relation", *value);
-    if (const Json* value = optional("twin")) example.twin = number("twin", *value, std::numeric_limits<int>::max());
+    if (const Json* value = optional("twin"))
+      example.counterpart = number("twin", *value, std::numeric_limits<int>::max());
     const int tokens = static_cast<int>(example.tokens.size());
     if (object_.contains("sentences")) read_sentences(example.sentences, tokens);
   }
@@ -145,7 +146,7 @@ class LineReader {
     return "";
   }
 
-  std::string decider(const Json& value, const std::vector<std::string>& tokens) {
+  std::string cue(const Json& value, const std::vector<std::string>& tokens) {
     const std::string given = word("decider", value);
     if (given.empty() || index_of(given, tokens) >= 0) return given;
     file_.mistake(line_, "decider: expected one of the tokens, got {}{}", quoted(value), did_you_mean(given, tokens));
@@ -188,20 +189,20 @@ class LineReader {
 };
 
 // Checks that counterparts name each other and differ only in tokens.
-void check_twin(TextFile& file, std::size_t line, const std::vector<Example>& examples, std::size_t i) {
+void check_counterpart(TextFile& file, std::size_t line, const std::vector<Example>& examples, std::size_t i) {
   const Example& example = examples[i];
-  if (example.twin < 0) return;
-  const auto number = static_cast<std::size_t>(example.twin);
+  if (example.counterpart < 0) return;
+  const auto number = static_cast<std::size_t>(example.counterpart);
   if (number >= examples.size()) {
     return file.mistake(line, "twin: expected a number from 0 to {}, got {}", examples.size() - 1, number);
   }
-  const Example& twin = examples[number];
-  if (number == i || twin.twin != static_cast<int>(i)) {
+  const Example& counterpart = examples[number];
+  if (number == i || counterpart.counterpart != static_cast<int>(i)) {
     file.mistake(line, "twin: expected a sentence whose twin is this one, {}, got {}", i, number);
   } else if (example.candidates.empty() &&
-             (twin.tokens.size() != example.tokens.size() || twin.query != example.query)) {
+             (counterpart.tokens.size() != example.tokens.size() || counterpart.query != example.query)) {
     file.mistake(line, "twin: expected a sentence of {} tokens with query {}, got {} tokens and {}",
-                 example.tokens.size(), example.query, twin.tokens.size(), twin.query);
+                 example.tokens.size(), example.query, counterpart.tokens.size(), counterpart.query);
   }
 }
 
@@ -221,7 +222,7 @@ std::vector<Example> read_lines(TextFile& file) {
     lines.push_back(i + 1);
   }
   if (file.mistakes() == 0) {
-    for (std::size_t i = 0; i < examples.size(); ++i) check_twin(file, lines[i], examples, i);
+    for (std::size_t i = 0; i < examples.size(); ++i) check_counterpart(file, lines[i], examples, i);
   }
   file.finish();
   if (examples.empty()) fail("{}: no examples; expected one JSON object per line", file.name());
@@ -254,9 +255,9 @@ void write_jsonl(const std::filesystem::path& path, const std::vector<Example>& 
       line["answer"] = example.answer;
       if (example.distractor >= 0) line["other"] = example.distractor;
     }
-    if (!example.decider.empty()) line["decider"] = example.decider;
+    if (!example.cue.empty()) line["decider"] = example.cue;
     if (!example.relation.empty()) line["relation"] = example.relation;
-    if (example.twin >= 0) line["twin"] = example.twin;
+    if (example.counterpart >= 0) line["twin"] = example.counterpart;
     if (!example.sentences.empty()) line["sentences"] = example.sentences;
     try {
       text += format_json(line) + "\n";
@@ -279,15 +280,15 @@ Task jsonl_task(const std::string& train, const std::string& test, const Random&
     task.train = std::move(examples);
     task.held_out = read_files(test);
   } else {
-    pair_twins(examples);
-    std::vector<std::vector<Example>> groups = with_twins(examples);
+    pair_counterparts(examples);
+    std::vector<std::vector<Example>> groups = with_counterparts(examples);
     if (groups.size() < 2) {
       fail("{}: has only one sentence or minimal pair; expected more, to hold some out, or a file in data.test", train);
     }
     hold_out(task, std::move(groups), fold, random.stream("held_out"));
   }
-  pair_twins(task.train);
-  pair_twins(task.held_out);
+  pair_counterparts(task.train);
+  pair_counterparts(task.held_out);
   complete(task);
   return task;
 }

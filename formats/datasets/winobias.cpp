@@ -110,7 +110,7 @@ std::vector<MarkedText> read_winobias(const std::filesystem::path& path) {
     }
   }
   file.finish();
-  pair_neighbours(result);
+  pair_adjacent(result);
   return result;
 }
 

@@ -100,7 +100,7 @@ std::vector<MarkedText> read_winograd(const std::filesystem::path& path, const s
     if (known.contains(set)) continue;
     fail("{}: unknown set '{}'{}; its sets: {}", file.name(), set, did_you_mean(set, names), listed(names));
   }
-  pair_neighbours(schemas);
+  pair_adjacent(schemas);
   return schemas;
 }
 

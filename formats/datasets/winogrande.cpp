@@ -66,11 +66,11 @@ std::vector<MarkedText> read_winogrande(const std::filesystem::path& path) {
       MarkedText cloze = cloze_of(line);
       if (line.contains("qID") && line["qID"].is_string()) {
         const std::string id = line["qID"].get<std::string>();
-        const auto [twin, is_first] = waiting.try_emplace(id.substr(0, id.rfind('-')), number);
-        if (!is_first && twin->second >= 0) {
-          cloze.twin = twin->second;
-          clozes[static_cast<std::size_t>(twin->second)].twin = number;
-          twin->second = -1;
+        const auto [counterpart, is_first] = waiting.try_emplace(id.substr(0, id.rfind('-')), number);
+        if (!is_first && counterpart->second >= 0) {
+          cloze.counterpart = counterpart->second;
+          clozes[static_cast<std::size_t>(counterpart->second)].counterpart = number;
+          counterpart->second = -1;
         }
       }
       cloze.source = file.at(i + 1);

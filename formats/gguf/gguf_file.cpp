@@ -60,9 +60,9 @@ class GgufReader {
   std::string text() { return std::string(take(number<std::uint64_t>())); }
 
   // Reads a number of items. Each item takes at least this many bytes.
-  std::uint64_t count(std::size_t least_bytes) {
+  std::uint64_t count(std::size_t min_bytes) {
     const auto items = number<std::uint64_t>();
-    if (items > (file_.size() - at()) / least_bytes)
+    if (items > (file_.size() - at()) / min_bytes)
       wrong("it ends before {} items that it announces. Is it truncated?", items);
     return items;
   }
@@ -261,9 +261,9 @@ struct NumberedNames {
 
 NumberedNames numbering_of(const std::map<std::string, LargeJson>& metadata, const std::string& path) {
   NumberedNames split;
-  constexpr std::int64_t most_files = 99'999;  // five digits in their names
-  for (const auto& [name, value, least, most] : {std::tuple{"split.no", &split.number, 0, most_files - 1},
-                                                 {"split.count", &split.count, 0, most_files},
+  constexpr std::int64_t max_files = 99'999;  // five digits in their names
+  for (const auto& [name, value, least, most] : {std::tuple{"split.no", &split.number, 0, max_files - 1},
+                                                 {"split.count", &split.count, 0, max_files},
                                                  {"split.tensors.count", &split.tensors, 0, std::int64_t{1} << 31}}) {
     const auto found = metadata.find(name);
     if (found == metadata.end()) continue;

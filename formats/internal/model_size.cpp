@@ -7,7 +7,7 @@ namespace heed {
 namespace {
 
 // Returns a lower bound on the parameters of this shape, with tied matrices.
-double least_elements(const ModelConfig& model) {
+double min_elements(const ModelConfig& model) {
   const TransformerConfig& config = model.transformer;
   const AttentionConfig a = config.block.attention.complete();
   const bool has_square =
@@ -23,14 +23,14 @@ double least_elements(const ModelConfig& model) {
 }  // namespace
 
 void check_size(const ModelConfig& config, double elements) {
-  if (least_elements(config) > elements) {
-    fail("the model that it describes has at least {} parameters, but its tensors hold {}", least_elements(config),
+  if (min_elements(config) > elements) {
+    fail("the model that it describes has at least {} parameters, but its tensors hold {}", min_elements(config),
          elements);
   }
-  constexpr int most_layers = 4096;  // a layer takes time and memory however few numbers it has
+  constexpr int max_layers = 4096;  // a layer takes time and memory however few numbers it has
   const int layers = config.transformer.layers;
-  if (layers > most_layers) {
-    fail("the model that it describes has {} layers; heed reads up to {}", layers, most_layers);
+  if (layers > max_layers) {
+    fail("the model that it describes has {} layers; heed reads up to {}", layers, max_layers);
   }
 }
 

@@ -12,7 +12,7 @@ namespace {
 std::vector<Example> sentences_of(const Model& model, const Request& request, const std::string& file) {
   if (model.head().chooses_candidates()) return report_sentences(model, request.runs[0], file);
   std::vector<Example> examples = read_jsonl(file);
-  pair_twins(examples);
+  pair_counterparts(examples);
   return examples;
 }
 

@@ -37,7 +37,7 @@ const Command page_command{
           }
           const std::vector<std::filesystem::path> none;
           for (const std::filesystem::path& run : request.has("sentence") ? none : request.runs) {
-            contents.push_back(page_run(run, limit, most_page_bytes, of_run(run, request.progress),
+            contents.push_back(page_run(run, limit, max_page_bytes, of_run(run, request.progress),
                                         page_bytes_with_models / request.runs.size()));
             const Json& description = contents.back().description;
             if (description.contains("causes_missing")) {

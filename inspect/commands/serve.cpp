@@ -38,7 +38,7 @@ First first_of(const std::filesystem::path& path, const Model& model) {
 PageRun served_run(const Request& request, const Model& model) {
   const std::filesystem::path& run = request.runs[0];
   if (!request.has("sentence") && std::filesystem::is_directory(run) && !dump_steps(run).empty()) {
-    return page_run(run, limit_of(request), most_page_bytes, of_run(run, request.progress));
+    return page_run(run, limit_of(request), max_page_bytes, of_run(run, request.progress));
   }
   const First first = request.has("sentence")
                           ? First{example_of(request, model), *request.given<std::string>("sentence")}

@@ -15,13 +15,13 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t most_shown_answers = 10;
+constexpr std::size_t max_shown_answers = 10;
 
 Json next_of(const Model& model, const Example& example) {
   const Tensor logits = model.logits(batch_of(model, example));
   const std::vector<double> p = softmax(logits.to(DType::float64)).to_vector();
   Json result = Json::array();
-  for (const std::size_t i : largest_of<double>(p, most_shown_answers)) {
+  for (const std::size_t i : largest_of<double>(p, max_shown_answers)) {
     const std::string token = answer_text(model, example, static_cast<int>(i));
     result.push_back({page_token(model, token), p[i]});
   }

@@ -219,7 +219,7 @@ void add_step_models(PageRun& result, const fs::path& run, std::size_t most) {
 }  // namespace
 
 PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgress& progress,
-                 std::size_t most_with_models) {
+                 std::size_t max_with_models) {
   if (!fs::is_directory(run)) fail("{}: is a single file; inspect page needs the run directory", run.string());
   PageRun result;
   result.path = run;
@@ -229,7 +229,7 @@ PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgr
   result.description["metrics"] = Json::array();
   for (const Metrics& line : read_metrics(run)) result.description["metrics"].push_back(parse_json(to_line(line)));
   add_model(result, run, model, limit, progress);
-  add_step_models(result, run, most_with_models);
+  add_step_models(result, run, max_with_models);
   return result;
 }
 

@@ -22,17 +22,17 @@ struct PageRun {
   std::vector<std::string> models;  // [step]: the part of the model that changes between steps; "" if not kept
 };
 
-constexpr std::size_t most_page_bytes = 200 << 20;
+constexpr std::size_t max_page_bytes = 200 << 20;
 
 /// Page size up to which models of earlier steps are included.
 constexpr std::size_t page_bytes_with_models = 20'000'000;
 
 /// Reads the dumps, metrics and model of a run directory, and measures causes on up to `limit` held-out sentences
 /// (explain/studies/causes.h). If the weights of all dumped steps exceed about `most` bytes, omits some intermediate steps.
-/// Also omits saved models of these steps that would make the page exceed `most_with_models`. Throws Error for a run without
+/// Also omits saved models of these steps that would make the page exceed `max_with_models`. Throws Error for a run without
 /// dumps, or if its dumps, metrics or model are damaged or belong to different runs.
-PageRun page_run(const std::filesystem::path& run, int limit = 0, std::size_t most = most_page_bytes,
-                 const OnProgress& progress = {}, std::size_t most_with_models = page_bytes_with_models);
+PageRun page_run(const std::filesystem::path& run, int limit = 0, std::size_t most = max_page_bytes,
+                 const OnProgress& progress = {}, std::size_t max_with_models = page_bytes_with_models);
 
 /// Returns what the page holds of one sentence that `model`, called `name`, has read as `example`; with the model, if it is
 /// small. "Try it" begins with `text`, as the user typed it, or if that is empty with the joined tokens.

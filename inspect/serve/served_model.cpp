@@ -22,7 +22,7 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t listed_answers = 10, most_words = 64, most_pairs = 12;
+constexpr std::size_t listed_answers = 10, max_words = 64, max_pairs = 12;
 
 const Json& field(const Json& object, const char* name) {
   if (!object.is_object() || !object.contains(name)) fail("the request lacks \"{}\"", name);
@@ -144,7 +144,7 @@ Json ServedModel::description() const {
           {"isNext", is_next},
           {"hasCandidates", model_.head().chooses_candidates()},
           {"canContinue", is_next && is_of_text},
-          {"context", std::min<std::int64_t>(most_tokens, model_.transformer().config.max_length)},
+          {"context", std::min<std::int64_t>(max_tokens, model_.transformer().config.max_length)},
           {"queries", model_.queries},
           {"vocabulary", Json::array()},
           {"unit", "tokens"},
@@ -164,7 +164,7 @@ Json ServedModel::answer(const std::string& what, const Json& request, const std
   }
   const Example example = example_of(field(request, "text"));
   if (what == "read") return read(example, field(request, "removed"));
-  if (what == "continue") return go_on(example, integer(field(request, "count"), "count", 1, most_continued), has_left);
+  if (what == "continue") return go_on(example, integer(field(request, "count"), "count", 1, max_continued), has_left);
   if (what == "why") return why(example, request);
   if (what == "circuits") return circuits(example, request);
   fail("expected understand, read, why, circuits or continue, got '{}'", excerpt(what, 20));
@@ -181,8 +181,8 @@ Json ServedModel::understand(const std::string& text) const {
     example.query = static_cast<int>(example.tokens.size()) - 1;
   }
   if (example.tokens.empty()) fail("the sentence is empty");
-  if (example.tokens.size() > most_tokens) {
-    fail("expected at most {} tokens, got {}", most_tokens, example.tokens.size());
+  if (example.tokens.size() > max_tokens) {
+    fail("expected at most {} tokens, got {}", max_tokens, example.tokens.size());
   }
   batch_of(model_, example);
   Json candidates;
@@ -196,8 +196,8 @@ Json ServedModel::understand(const std::string& text) const {
 Example ServedModel::example_of(const Json& text) const {
   Example example;
   const Json& pieces = field(text, "pieces");
-  if (!pieces.is_array() || pieces.empty() || pieces.size() > most_tokens) {
-    fail("pieces: expected a list of 1 to {} tokens", most_tokens);
+  if (!pieces.is_array() || pieces.empty() || pieces.size() > max_tokens) {
+    fail("pieces: expected a list of 1 to {} tokens", max_tokens);
   }
   for (const Json& piece : pieces) {
     if (!piece.is_string()) fail("pieces: expected strings");
@@ -276,7 +276,7 @@ Json ServedModel::circuits(const Example& example, const Json& of) const {
   const Batch asked = batch_of(model_, example);
   std::vector<std::int32_t> tokens;
   Json words = Json::array();
-  for (std::int64_t t = 0; t < std::ssize(example.tokens) && tokens.size() < most_words; ++t) {
+  for (std::int64_t t = 0; t < std::ssize(example.tokens) && tokens.size() < max_words; ++t) {
     if (std::ranges::count(tokens, asked.tokens[t]) > 0) continue;
     tokens.push_back(asked.tokens[t]);
     words.push_back(page_token(model_, example.tokens[static_cast<std::size_t>(t)]));
@@ -290,7 +290,7 @@ Json ServedModel::circuits(const Example& example, const Json& of) const {
     for (std::int64_t r = 0; r < values.size(0); ++r) {
       Json& list = all.emplace_back(Json::array());
       const std::span<const float> row = row_of(values, r);
-      for (const std::size_t i : largest_of(row, most_pairs)) list.push_back({name(i), row[i]});
+      for (const std::size_t i : largest_of(row, max_pairs)) list.push_back({name(i), row[i]});
     }
     return all;
   };

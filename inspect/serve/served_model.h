@@ -41,9 +41,9 @@ class ServedModel {
   Json answer(const std::string& what, const Json& request, const std::function<bool()>& has_left = {}) const;
 
   /// Number of tokens up to which a text is read.
-  static constexpr std::size_t most_tokens = 512;
+  static constexpr std::size_t max_tokens = 512;
   /// Number of tokens up to which "continue" goes.
-  static constexpr int most_continued = 64;
+  static constexpr int max_continued = 64;
 
  private:
   Json understand(const std::string& text) const;

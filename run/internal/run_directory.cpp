@@ -239,8 +239,8 @@ std::uint64_t digest_of(const std::vector<Example>& examples) {
   std::uint64_t digest = 0;
   for (const Example& e : examples) {
     for (const std::string& token : e.tokens) digest = xxh64(token, digest);
-    for (const std::string* word : {&e.answer, &e.decider, &e.relation}) digest = xxh64(*word, digest);
-    std::vector<std::int32_t> numbers{e.query, e.antecedent, e.distractor, e.twin, e.chosen};
+    for (const std::string* word : {&e.answer, &e.cue, &e.relation}) digest = xxh64(*word, digest);
+    std::vector<std::int32_t> numbers{e.query, e.antecedent, e.distractor, e.counterpart, e.chosen};
     numbers.insert(numbers.end(), e.sentences.begin(), e.sentences.end());
     for (const Span& span : e.candidates) numbers.insert(numbers.end(), {span.begin, span.end});
     digest = digest_of(numbers, digest);

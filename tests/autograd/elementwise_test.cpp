@@ -23,13 +23,13 @@ TEST_CASE("Elementwise operations broadcast like NumPy for any layout") {
 TEST_CASE("backward allocates no memory for gradients of constants") {
   constexpr std::int64_t n = 1 << 18, bytes = 4 * n;
   const Tensor x = variable(full({n}, 6)), two = full({n}, 2), dy = ones({n});
-  const auto gradient = [&](auto f, std::int64_t most_bytes) {
+  const auto gradient = [&](auto f, std::int64_t max_bytes) {
     const Recording recording;
     const Tensor y = f(x, two);
     reset_peak_memory();
     const std::int64_t before = memory_use().bytes_in_use;
     const Gradients gradients = backward(y, dy);
-    CHECK(memory_use().peak_bytes - before <= most_bytes);
+    CHECK(memory_use().peak_bytes - before <= max_bytes);
     CHECK(gradients.size() == 1);
     return gradients[x].at({n - 1});
   };

@@ -196,7 +196,7 @@ TEST_CASE("The gradient of a tied embedding table is the sum over its uses, in a
   const Ids ids({5}, {3, 0, 3, 3999, 1});
   const auto logits = [&](const Tensor& table) { return sum(square(linear(x, transpose(table), {}))); };
   const auto words = [&](const Tensor& table) { return sum(embedding(table, ids) * g); };
-  std::int64_t most_bytes = 0;
+  std::int64_t max_bytes = 0;
   const auto gradient_of = [&](auto f) {
     const Tensor table = variable(values.clone());
     const Recording recording;
@@ -204,7 +204,7 @@ TEST_CASE("The gradient of a tied embedding table is the sum over its uses, in a
     reset_peak_memory();
     const std::int64_t before = memory_use().bytes_in_use;
     const Gradients gradients = backward(loss);
-    most_bytes = memory_use().peak_bytes - before;
+    max_bytes = memory_use().peak_bytes - before;
     return gradients[table];
   };
   const std::vector<double> apart = (gradient_of(logits) + gradient_of(words)).to_vector();
@@ -218,7 +218,7 @@ TEST_CASE("The gradient of a tied embedding table is the sum over its uses, in a
   };
   CHECK(gradient_of(logits_first).to_vector() == apart);
   CHECK(gradient_of(words_first).to_vector() == apart);  // as models do: the table's rows are added last
-  CHECK(most_bytes < 3 * values.numel() * 8 / 2);
+  CHECK(max_bytes < 3 * values.numel() * 8 / 2);
 
   const Tensor table = variable(tensor({2, 2}, {1, 2, 3, 4})), cotangent = tensor({2, 2}, {1, 10, 100, 1000});
   const Recording recording;

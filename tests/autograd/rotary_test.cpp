@@ -6,7 +6,7 @@ using namespace heed;
 
 TEST_CASE("rotary rotates each pair by its angle, in both pairings, and keeps the other elements") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
-  const RotaryPairs pairs = GENERATE(RotaryPairs::halves, RotaryPairs::neighbours);
+  const RotaryPairs pairs = GENERATE(RotaryPairs::halves, RotaryPairs::interleaved);
   Random random(13);
   const Tensor x = scattered(uniform({2, 3, 5, 7}, random, dtype), random);  // (B, heads, T, d); 6 features rotate
   const Tensor angle = uniform({5, 3}, random, DType::float64, -4, 4);

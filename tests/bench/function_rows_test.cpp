@@ -14,7 +14,7 @@ using namespace heed::bench;
 
 TEST_CASE("Each public function of ops.h has a row") {
   std::set<std::string> measured;
-  for (const Row& row : function_rows(true)) measured.insert(row.twin["function"].get<std::string>());
+  for (const Row& row : function_rows(true)) measured.insert(row.counterpart["function"].get<std::string>());
   const std::regex declaration(
       R"(^(?:Tensor|Ids|Booleans|bool|double|void|std::int64_t|std::vector<Tensor>|Ordered|AttentionResult) (operator[^(]+|\w+)\()");
   std::istringstream lines(read_file("autograd/ops.h"));
@@ -55,7 +55,7 @@ TEST_CASE("Each differentiable operation has a row that runs its backward, and a
 TEST_CASE("Each row has a call in the peers' list") {
   const std::string peers = read_file("bench/peers/functions.py");
   for (const Row& row : function_rows(true)) {
-    const std::string call = row.twin["call"];
+    const std::string call = row.counterpart["call"];
     INFO(call);
     CHECK((peers.find('"' + call + '"') != std::string::npos));
   }

@@ -44,7 +44,7 @@ std::string twenty(const std::string& loss) {
 }
 
 Row row(int* runs) {
-  return {.name = "row", .twin = {{"row", "row"}}, .flops = 1, .bytes = 2, .prepare = [runs] {
+  return {.name = "row", .counterpart = {{"row", "row"}}, .flops = 1, .bytes = 2, .prepare = [runs] {
             return [runs] { ++*runs; };
           }};
 }

@@ -19,7 +19,7 @@ TEST_CASE("A model row trains reproducibly, and writes a file that its counterpa
   CHECK(losses.back() < losses.front());
   CHECK(toy.losses(20) == losses);
 
-  const SafeTensors file = read_safetensors(toy.twin["file"].get<std::string>());
+  const SafeTensors file = read_safetensors(toy.counterpart["file"].get<std::string>());
   CHECK(file["encoder.0.attention.W_Q.weight"].shape() == Shape{64, 32});
   CHECK(file["batch.0.query"].shape() == Shape{64});
   CHECK(file["batch.19.tokens"].shape()[0] == 64);

@@ -18,15 +18,15 @@ TEST_CASE("Rows of pretrained models repeat their results, and count each stored
     const std::function<void()> work = row.prepare();
     work();
     work();
-    const SafeTensorsFile file(row.twin["directory"].get<std::string>() + "/model.safetensors");
+    const SafeTensorsFile file(row.counterpart["directory"].get<std::string>() + "/model.safetensors");
     std::int64_t bytes = 0;
     for (const StoredTensor& tensor : file.tensors()) {
       bytes += tensor.shape.rank() == 2 ? static_cast<std::int64_t>(tensor.end - tensor.begin) : 0;
     }
-    const bool is_token = row.twin["tokens"] == Json{1, 1};
+    const bool is_token = row.counterpart["tokens"] == Json{1, 1};
     CHECK(row.bytes == (is_token ? static_cast<double>(bytes) : 0.0));
     CHECK((row.flops > 0) == !is_token);
-    CHECK(static_cast<bool>(row.losses) == (row.twin["dtype"] == "float32"));
+    CHECK(static_cast<bool>(row.losses) == (row.counterpart["dtype"] == "float32"));
     if (!row.losses) continue;
     const std::vector<double> largest = row.losses(70);  // fills the cache of the token row
     CHECK((largest.size() == 70 && std::isfinite(largest.back())));

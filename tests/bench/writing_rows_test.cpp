@@ -11,13 +11,13 @@ TEST_CASE("A row that generates text repeats its logits, also beyond the model's
   const Scratch scratch;
   const std::vector<Row> rows = writing_rows(scratch.path, true);
   REQUIRE(rows.size() == 2);  // without GPT-2
-  CHECK(rows[1].twin["context"] == 256);
+  CHECK(rows[1].counterpart["context"] == 256);
   for (const Row& row : rows) {
-    const int tokens = row.twin["context"].get<int>() + 10;
+    const int tokens = row.counterpart["context"].get<int>() + 10;
     const std::vector<double> logits = row.losses(tokens);
     REQUIRE(std::ssize(logits) == tokens);
     CHECK(row.losses(tokens) == logits);
-    const SafeTensors file = read_safetensors(row.twin["file"].get<std::string>());
+    const SafeTensors file = read_safetensors(row.counterpart["file"].get<std::string>());
     std::int64_t weights = 0;
     for (const auto& [name, tensor] : file.tensors)
       weights += tensor.rank() == 2 && name != "positions.weight" ? tensor.numel() : 0;

@@ -160,10 +160,10 @@ TEST_CASE("Counterparts differ in one word, antecedent and answer") {
       example({"dog", "road", "it"}, 2, 1),           // 5: another length
       example({"cow", "park", "it"}, 2, 0),           // 6: the text of 7, with another answer
       example({"cow", "park", "it"}, 2, 1)};
-  pair_twins(examples);
-  std::vector<int> twins, distractors;
-  for (const Example& e : examples) twins.push_back(e.twin), distractors.push_back(e.distractor);
-  CHECK(twins == std::vector<int>{4, -1, -1, -1, 0, -1, -1, -1});
+  pair_counterparts(examples);
+  std::vector<int> counterparts, distractors;
+  for (const Example& e : examples) counterparts.push_back(e.counterpart), distractors.push_back(e.distractor);
+  CHECK(counterparts == std::vector<int>{4, -1, -1, -1, 0, -1, -1, -1});
   CHECK(distractors == std::vector<int>{1, -1, -1, -1, 0, -1, -1, -1});
 }
 
@@ -171,31 +171,31 @@ TEST_CASE("An example has at most one counterpart, with a different answer") {
   std::vector<Example> examples = {example({"dog", "road", "it", "tired"}, 2, 0),
                                    example({"dog", "road", "it", "wide"}, 2, 1),    // differs in the last word,
                                    example({"cat", "road", "it", "tired"}, 2, 1)};  // in the first
-  pair_twins(examples);
-  REQUIRE(examples[0].twin > 0);
-  CHECK(examples[static_cast<std::size_t>(examples[0].twin)].twin == 0);
-  CHECK(examples[static_cast<std::size_t>(3 - examples[0].twin)].twin == -1);
+  pair_counterparts(examples);
+  REQUIRE(examples[0].counterpart > 0);
+  CHECK(examples[static_cast<std::size_t>(examples[0].counterpart)].counterpart == 0);
+  CHECK(examples[static_cast<std::size_t>(3 - examples[0].counterpart)].counterpart == -1);
 
   examples = {example({"dog", "dog", "it", "tired"}, 2, 0), example({"dog", "dog", "it", "wide"}, 2, 1)};
-  pair_twins(examples);
-  CHECK(examples[0].twin == -1);
-  CHECK(examples[1].twin == -1);
+  pair_counterparts(examples);
+  CHECK(examples[0].counterpart == -1);
+  CHECK(examples[1].counterpart == -1);
 }
 
 TEST_CASE("pair_twins finds the minimal pairs of 20,000 sentences in less than 5 seconds") {
   Task task = coreference_task(20000, 2, Random(3));
-  for (Example& e : task.train) e.twin = -1;
+  for (Example& e : task.train) e.counterpart = -1;
   const auto start = std::chrono::steady_clock::now();
-  pair_twins(task.train);
+  pair_counterparts(task.train);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   int paired = 0;
   for (std::size_t i = 0; i < task.train.size(); ++i) {
     const Example& e = task.train[i];
-    if (e.twin < 0) continue;
+    if (e.counterpart < 0) continue;
     ++paired;
-    const Example& twin = task.train[static_cast<std::size_t>(e.twin)];
-    CHECK(twin.twin == static_cast<int>(i));
-    CHECK(e.answer != twin.answer);
+    const Example& counterpart = task.train[static_cast<std::size_t>(e.counterpart)];
+    CHECK(counterpart.counterpart == static_cast<int>(i));
+    CHECK(e.answer != counterpart.answer);
   }
   CHECK(paired > 19000);
   CHECK(seconds.count() < 5);
@@ -236,12 +236,12 @@ TEST_CASE("hold_out holds out a tenth of the groups and keeps groups together") 
       pairs.push_back(example({std::to_string(i), "b", antecedent == 0 ? "x" : "y", "it"}, 3, antecedent));
     }
   }
-  pair_twins(pairs);
+  pair_counterparts(pairs);
   Task paired;
-  hold_out(paired, with_twins(pairs), {}, Random(1));
+  hold_out(paired, with_counterparts(pairs), {}, Random(1));
   for (const std::vector<Example>* set : {&paired.train, &paired.held_out}) {
     for (std::size_t i = 0; i < set->size(); ++i) {  // in the new set, not in `pairs`
-      CHECK((*set)[i].twin == static_cast<int>(i % 2 == 0 ? i + 1 : i - 1));
+      CHECK((*set)[i].counterpart == static_cast<int>(i % 2 == 0 ? i + 1 : i - 1));
     }
   }
   Task again, other;

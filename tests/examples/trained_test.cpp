@@ -36,7 +36,7 @@ TEST_CASE("toy.yaml trains a head that points to the antecedent, with each of fi
   CAPTURE(seed);
   const Evaluation e = evaluation_after(trained("toy.yaml", {"seed=" + std::to_string(seed)}));
   CHECK(e.accuracy >= 0.99);
-  CHECK(e.twin_accuracy >= 0.98);
+  CHECK(e.counterpart_accuracy >= 0.98);
   CHECK(best_last_head(e) >= 0.6);
 }
 
@@ -75,17 +75,17 @@ TEST_CASE("examples/induction.yaml learns a previous-token head and an induction
   REQUIRE(found.pointing);
   CHECK((found.pointing->layer == 1 && found.pointing->weight > 0.5));
   CHECK(found.find(Cause::What::edge_all_heads, 1, -1, "antecedent")->accuracy.share < 0.1);
-  const auto brings_decider = [](const Cause& row) {  // from the token that follows it, in the first layer
+  const auto brings_cue = [](const Cause& row) {  // from the token that follows it, in the first layer
     return row.what == Cause::What::edge && row.layer == 0 && row.from == "antecedent" && row.to == "decider" &&
            row.weight > 0.3 && row.accuracy.share < 0.1;
   };
-  CHECK(std::ranges::count_if(found.rows, brings_decider) == 1);
+  CHECK(std::ranges::count_if(found.rows, brings_cue) == 1);
 }
 
 TEST_CASE("With shuffled antecedents, toy.yaml stays at chance level") {
   const Evaluation e = evaluation_after(trained("toy.yaml", {"data.shuffle_antecedents=true"}));
   CHECK(std::abs(e.accuracy - 0.5) < 0.05);
-  CHECK(e.twin_accuracy < 0.2);
+  CHECK(e.counterpart_accuracy < 0.2);
   CHECK(best_last_head(e) < 0.5);  // it can attend to both nouns, but cannot know which is the antecedent
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("examples/mine.yaml reaches 90 % accuracy with 180 training sentences"
   CAPTURE(seed);
   const Evaluation e = evaluation_after(trained("examples/mine.yaml", {"seed=" + std::to_string(seed)}));
   CHECK(e.accuracy >= 0.9);
-  CHECK(e.twin_accuracy >= 0.9);
+  CHECK(e.counterpart_accuracy >= 0.9);
 }
 
 TEST_CASE("In examples/bank.yaml, a head gives the cue word a weight of 0.7 or more") {

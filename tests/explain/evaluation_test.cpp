@@ -35,10 +35,10 @@ TEST_CASE("evaluate counts right answers, and minimal pairs with two right answe
                                 asked_of(model, "The animal was too because it", 1, "animal")};
   const auto evaluated = [&] { return evaluate(model, NumberedExamples(examples, model.vocabulary)); };
   CHECK(evaluated().accuracy == 0.75);
-  CHECK(std::isnan(evaluated().twin_accuracy));
-  examples[0].twin = 1, examples[1].twin = 0;
-  examples[2].twin = 3, examples[3].twin = 2;
-  CHECK(evaluated().twin_accuracy == 0.5);
+  CHECK(std::isnan(evaluated().counterpart_accuracy));
+  examples[0].counterpart = 1, examples[1].counterpart = 0;
+  examples[2].counterpart = 3, examples[3].counterpart = 2;
+  CHECK(evaluated().counterpart_accuracy == 0.5);
   CHECK(evaluated().loss > 100);  // the loss of the wrong answer, averaged over four
 }
 

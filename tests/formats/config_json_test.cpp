@@ -22,7 +22,7 @@ TransformerConfig other_than_default() {
           .position_offset = 2,
           .rotary = {.base = 500,
                      .fraction = 0.5,
-                     .pairs = RotaryPairs::neighbours,
+                     .pairs = RotaryPairs::interleaved,
                      .scaling = RotaryScaling::llama3,
                      .factor = 8,
                      .low_frequency = 2,

@@ -13,6 +13,6 @@ void heed::fuzz::jsonl(std::string_view input) {
     write_jsonl(written, examples);
     fuzz::demand(read_jsonl(written) == examples, "written sentences are read back unchanged");
     std::vector<Example> paired = examples;
-    pair_twins(paired);
+    pair_counterparts(paired);
   });
 }

@@ -44,9 +44,9 @@ std::vector<Example> pairs() {
         e.query = 5;
         e.antecedent = turned ? 3 : 1;
         e.distractor = turned ? 1 : 3;
-        e.decider = e.tokens[7];
+        e.cue = e.tokens[7];
         e.answer = turned ? second : first;
-        e.twin = static_cast<int>(examples.size()) + (turned ? -1 : 1);
+        e.counterpart = static_cast<int>(examples.size()) + (turned ? -1 : 1);
         examples.push_back(e);
       }
     }

@@ -83,7 +83,7 @@ std::vector<FieldCase> field_cases() {
       {"segments", encoder, [](C& c) { c.segments = 0; }},
       {"rotary.base", rotary, [](C& c) { c.rotary.base = 100; }},
       {"rotary.fraction", rotary, [](C& c) { c.rotary.fraction = 0.5; }},
-      {"rotary.pairs", rotary, [](C& c) { c.rotary.pairs = RotaryPairs::neighbours; }},
+      {"rotary.pairs", rotary, [](C& c) { c.rotary.pairs = RotaryPairs::interleaved; }},
       {"rotary.scaling: linear", rotary, [](C& c) { c.rotary.scaling = RotaryScaling::linear, c.rotary.factor = 2; }},
       {"rotary.scaling: llama3", rotary,
        [](C& c) { c.rotary.scaling = RotaryScaling::llama3, c.rotary.factor = 2, c.rotary.original_length = 32; }},

@@ -89,7 +89,7 @@ class RandomConfig {
     block.residual_scale = rarely() ? 0.5 : 1;
     c.rotary = {.base = pick(10000.0, 100.0),
                 .fraction = block.attention.complete().d_k > 2 ? pick(1.0, 0.5) : 1.0,
-                .pairs = pick(RotaryPairs::halves, RotaryPairs::neighbours),
+                .pairs = pick(RotaryPairs::halves, RotaryPairs::interleaved),
                 .scaling = pick(RotaryScaling::none, RotaryScaling::linear, RotaryScaling::llama3),
                 .factor = 4,
                 .original_length = 16,

@@ -7,7 +7,7 @@
 using namespace heed;
 
 TEST_CASE("Products of vectors rotated by RotaryEmbedding depend only on their distance") {
-  const RotaryPairs pairs = GENERATE(RotaryPairs::halves, RotaryPairs::neighbours);
+  const RotaryPairs pairs = GENERATE(RotaryPairs::halves, RotaryPairs::interleaved);
   const RotaryEmbedding rotate(20, rotary_frequencies(6, {.base = 100}), pairs, DType::float64);
   Random random(3);
   const Tensor q = uniform({1, 6}, random), k = uniform({1, 6}, random);
@@ -21,7 +21,7 @@ TEST_CASE("Products of vectors rotated by RotaryEmbedding depend only on their d
 }
 
 TEST_CASE("RotaryEmbedding rotates a fraction of the features and keeps the rest") {
-  const RotaryPairs pairs = GENERATE(RotaryPairs::halves, RotaryPairs::neighbours);
+  const RotaryPairs pairs = GENERATE(RotaryPairs::halves, RotaryPairs::interleaved);
   // 0.75 of 6 features are 4.5: 4 are rotated.
   const std::vector<double> frequencies = rotary_frequencies(6, {.base = 100, .fraction = 0.75});
   CHECK(frequencies == std::vector<double>{1, std::pow(100, -2.0 / 4)});
@@ -87,7 +87,7 @@ TEST_CASE("RotaryEmbedding gives the same bits whatever texts it rotated before"
 }
 
 TEST_CASE("The linear form of RotaryEmbedding at a position equals the rotation there") {
-  const RotaryEmbedding rotate(9, rotary_frequencies(6, {.fraction = 0.7}), RotaryPairs::neighbours, DType::float64);
+  const RotaryEmbedding rotate(9, rotary_frequencies(6, {.fraction = 0.7}), RotaryPairs::interleaved, DType::float64);
   Random random(5);
   const Tensor parts = uniform({4, 6}, random);
   const Linearised form = rotate.linearised(7);

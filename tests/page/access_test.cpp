@@ -67,7 +67,7 @@ TEST_CASE("For each kind of run, every view has a description and passes axe-cor
   const std::string script = axe();
   const Scratch place;
   const Model chooses = choosing_model(), writes = small_model(decoder_of(modern_config())), answers = small_model();
-  write_choosing_run(place / "chooses", chooses, twins());
+  write_choosing_run(place / "chooses", chooses, counterparts());
   write_run(place / "writes", writes, {question(writes, animal)});
   write_run(place / "answers", answers, examples_of(answers));
   const std::vector<std::vector<std::string>> pages{{"chooses"}, {"writes"}, {"answers", "chooses"}};

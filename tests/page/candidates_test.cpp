@@ -11,7 +11,7 @@ TEST_CASE("Candidates are marked in every picture, and minimal pairs are shown s
   Browser* chromium = browser();
   if (!chromium) return;
   const Model model = choosing_model();
-  const std::vector<Example> examples = twins();
+  const std::vector<Example> examples = counterparts();
   const ChoosingPage page(model);
   chromium->open(page.file);
 
@@ -66,7 +66,7 @@ TEST_CASE("The page computes the choice among candidates like the program, to 1e
   Browser* chromium = browser();
   if (!chromium) return;
   const auto check = [&](const Model& model, const std::vector<std::string>& texts) {
-    const Example watched = twins()[0];
+    const Example watched = counterparts()[0];
     const ChoosingPage page(model);
     chromium->open(page.file);
     show(*chromium, "Try it");

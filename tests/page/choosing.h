@@ -20,14 +20,14 @@ inline Model choosing_model(bool or_none = false, Positions positions = Position
   return model;
 }
 
-inline std::vector<Example> twins() {
+inline std::vector<Example> counterparts() {
   std::vector<Example> examples;
   for (const int chosen : {0, 1}) {
     examples.push_back({.tokens = {"the", "cup", "hid", "jam", "it", "was", chosen == 0 ? "big" : "tiny"},
                         .query = 4,
                         .candidates = {{0, 2}, {3, 4}}});
     choose(examples.back(), chosen);
-    examples.back().twin = 1 - chosen;
+    examples.back().counterpart = 1 - chosen;
   }
   name_candidates(examples);
   return examples;
@@ -45,7 +45,7 @@ inline void write_choosing_run(const std::filesystem::path& run, const Model& mo
 struct ChoosingPage : Scratch {
   std::filesystem::path file = path / "page.html";
   explicit ChoosingPage(const Model& model) {
-    write_choosing_run(path / "run", model, twins());
+    write_choosing_run(path / "run", model, counterparts());
     write_file(file, page({page_run(path / "run", 2)}));
   }
 };

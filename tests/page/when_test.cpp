@@ -34,7 +34,7 @@ struct KeptRun : Scratch {
     save_model(dumped_model_path(run, model.step), model);
   }
   void open(Browser& chromium, const std::string& hash, std::size_t most = page_bytes_with_models) const {
-    write_file(file, page({page_run(run, 0, most_page_bytes, {}, most)}));
+    write_file(file, page({page_run(run, 0, max_page_bytes, {}, most)}));
     chromium.open(file, 1280, false, hash);
   }
 

@@ -17,7 +17,7 @@ TEST_CASE("Metrics are read back as written, including unknown values") {
                         .train_loss = 0.1,
                         .held_out = {.loss = 0.5,
                                      .accuracy = 0.25,
-                                     .twin_accuracy = unknown,
+                                     .counterpart_accuracy = unknown,
                                      .antecedent_weight = {{0.5, unknown}, {0.125, 0.75}}},
                         .learning_rate = 3e-3};
   const Scratch scratch;
@@ -26,7 +26,7 @@ TEST_CASE("Metrics are read back as written, including unknown values") {
   REQUIRE(read.size() == 2);
   CHECK((read[0].step == 30 && read[0].train_loss == 0.1 && read[0].learning_rate == 3e-3));
   CHECK((read[0].held_out.loss == 0.5 && read[0].held_out.accuracy == 0.25));
-  CHECK(std::isnan(read[0].held_out.twin_accuracy));
+  CHECK(std::isnan(read[0].held_out.counterpart_accuracy));
   CHECK(std::isnan(read[0].held_out.antecedent_weight[0][1]));
   CHECK(read[0].held_out.antecedent_weight[1][1] == 0.75);
   CHECK((read[1].step == 60 && std::isnan(read[1].held_out.accuracy)));

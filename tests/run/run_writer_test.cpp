@@ -67,7 +67,7 @@ TEST_CASE("RunWriter refuses examples that inspect could not read") {
     return text;
   };
   Example example = own.watched;
-  example.twin = 1;
+  example.counterpart = 1;
   CHECK(refusal(own.watched, example) == "FILE/held_out.jsonl:1: twin: expected a number from 0 to 0, got 1");
   example = own.watched;
   example.antecedent = 9;

@@ -77,9 +77,9 @@ TEST_CASE("pair_neighbours pairs adjacent sentences with the same candidates and
   texts[1].chosen = 1;
   texts[3].chosen = 1;
   texts[3].candidates[0].end -= 1;  // other words
-  pair_neighbours(texts);
-  CHECK(texts[0].twin == 1);
-  CHECK(texts[1].twin == 0);
-  CHECK(texts[2].twin == -1);
-  CHECK(texts[3].twin == -1);
+  pair_adjacent(texts);
+  CHECK(texts[0].counterpart == 1);
+  CHECK(texts[1].counterpart == 0);
+  CHECK(texts[2].counterpart == -1);
+  CHECK(texts[3].counterpart == -1);
 }

@@ -82,20 +82,20 @@ TEST_CASE("The sentences of examples/mine.yaml are distinct, and the last word d
     const auto& words = example.tokens;
     CHECK(words[static_cast<std::size_t>(example.query)] == "it");
     CHECK(std::ranges::count(words, "it") == 1);
-    const std::string& decider = words.back();
-    CHECK(of_the_content.contains(decider) + of_the_holder.contains(decider) == 1);
+    const std::string& cue = words.back();
+    CHECK(of_the_content.contains(cue) + of_the_holder.contains(cue) == 1);
     // The content comes first, except in "The HOLDER cannot hold the CONTENT".
     const bool holder_first = words[2] == "cannot";
     const std::vector<std::string> holders{"suitcase", "bag", "box", "drawer", "basket", "crate"};
     const auto first = std::ranges::find_first_of(words, holders);
     const bool means_holder = std::ranges::find(holders, example.answer) != holders.end();
-    CHECK(means_holder == of_the_holder.contains(decider));
+    CHECK(means_holder == of_the_holder.contains(cue));
     CHECK((holder_first ? first - words.begin() == 1 : first - words.begin() > 1));
     different.insert(words);
   }
   CHECK(different.size() == all.size());
   CHECK(e.held_out.size() == 20);
-  for (std::int64_t i = 0; i < e.held_out.size(); ++i) CHECK(e.held_out.twin(i) >= 0);
+  for (std::int64_t i = 0; i < e.held_out.size(); ++i) CHECK(e.held_out.counterpart(i) >= 0);
   REQUIRE(e.watched.size() == 2);
   CHECK(e.watched[0].answer == "trophy");
   CHECK(e.watched[1].answer == "suitcase");

@@ -8,8 +8,12 @@
 using namespace heed;
 
 TEST_CASE("progress_text fits the width and drops the least important parts first") {
-  const ProgressState s{
-      .step = 200, .steps = 300, .loss = 0.51237, .accuracy = 0.9912, .twin_accuracy = 0.5, .steps_a_second = 12.5};
+  const ProgressState s{.step = 200,
+                        .steps = 300,
+                        .loss = 0.51237,
+                        .accuracy = 0.9912,
+                        .counterpart_accuracy = 0.5,
+                        .steps_a_second = 12.5};
   CHECK(progress_text(s, 80) == "step 200/300  loss 0.5124  held-out 99.1 %  pairs 50.0 %  12 steps/s  8 s left");
   CHECK(progress_text(s, 75) == "step 200/300  loss 0.5124  held-out 99.1 %  pairs 50.0 %  8 s left");
   CHECK(progress_text(s, 60) == "step 200/300  loss 0.5124  held-out 99.1 %  8 s left");

@@ -14,7 +14,7 @@ Example ask(int query, int antecedent, const char* relation) {
   example.antecedent = antecedent;
   example.answer = "b";
   example.relation = relation;
-  example.twin = 5;  // an index in a larger set
+  example.counterpart = 5;  // an index in a larger set
   return example;
 }
 

@@ -19,7 +19,7 @@ Evaluation ended_with(double accuracy, double weight) {
   Evaluation e;
   e.loss = 1 - accuracy;
   e.accuracy = accuracy;
-  e.twin_accuracy = std::numeric_limits<double>::quiet_NaN();
+  e.counterpart_accuracy = std::numeric_limits<double>::quiet_NaN();
   e.antecedent_weight = {{0.1, 0.2}, {weight, 0.3}};
   return e;
 }
@@ -169,7 +169,7 @@ TEST_CASE("--folds holds each sentence out once, keeps pairs together and sums u
     const std::vector<Example> held_out = read_jsonl(run / "held_out.jsonl");
     CHECK(held_out.size() == 10);
     for (const Example& e : held_out) {
-      CHECK(e.twin >= 0);  // its counterpart is held out, too
+      CHECK(e.counterpart >= 0);  // its counterpart is held out, too
       CHECK(all.insert(fmt::format("{} {}", e.tokens[0], e.tokens[3])).second);
     }
     right += read_metrics(run).back().held_out.accuracy * 10;

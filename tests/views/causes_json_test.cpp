@@ -22,7 +22,7 @@ TEST_CASE("causes_json names interventions and counts layers and heads from 0") 
 TEST_CASE("causes_json writes null for unknown values") {
   const Model model = small_model();
   std::vector<Example> bare = sentences();
-  for (Example& e : bare) e.antecedent = e.distractor = e.twin = -1, e.decider = "";
+  for (Example& e : bare) e.antecedent = e.distractor = e.counterpart = -1, e.cue = "";
   const Causes found = causes(model, bare, {});
   const Json json = causes_json(found);
   CHECK(json["chance"].is_null());

@@ -30,7 +30,7 @@ TEST_CASE("causes_view fits the terminal, and shows the layer and head chosen") 
 TEST_CASE("causes_view names measurements that the sentences do not allow") {
   const Model model = small_model();
   std::vector<Example> bare = sentences();
-  for (Example& e : bare) e.antecedent = e.distractor = e.twin = -1, e.decider = "";
+  for (Example& e : bare) e.antecedent = e.distractor = e.counterpart = -1, e.cue = "";
   const Causes found = causes(model, bare, {});
   CHECK(causes_view(found, {}).find(found.left_out[1]) != std::string::npos);
 }
@@ -103,7 +103,7 @@ Causes causes_of(int alone, int everywhere, int count, double chance = 0.5) {
   Causes found;
   found.sentences = count;
   found.accuracy = {1, 1, 1};
-  found.twin_accuracy = std::nan("");
+  found.counterpart_accuracy = std::nan("");
   found.chance = chance;
   found.pointing = {1, 0, 0.9, share_of({}), {}};
   found.rows = {cut_row(Cause::What::edge, 1, 0, "antecedent", alone, count, chance),

@@ -6,7 +6,8 @@ using namespace heed;
 namespace {
 
 Side side(const char* name, Dump dump) {
-  const Evaluation figures{.loss = 1.5, .accuracy = 0.5, .twin_accuracy = 0.25, .antecedent_weight = {{0.25, 0.75}}};
+  const Evaluation figures{
+      .loss = 1.5, .accuracy = 0.5, .counterpart_accuracy = 0.25, .antecedent_weight = {{0.25, 0.75}}};
   return {.run = name,
           .name = name,
           .dump = std::move(dump),

@@ -10,7 +10,7 @@ using namespace heed;
 
 TEST_CASE("matched_heads_view shows the pointing heads, and roles with their random similarity") {
   MatchedHeads matched{
-      .sentences = 200, .with_antecedent = 132, .with_twin = 100, .runs = {}, .chance = 0.5, .roles = {}};
+      .sentences = 200, .with_antecedent = 132, .with_counterpart = 100, .runs = {}, .chance = 0.5, .roles = {}};
   const auto about = [](double share) { return Interval{share, share - 0.05, share + 0.05}; };
   const auto add = [&](int layer, int head, double weight, double without, Carried carried) {
     matched.runs.push_back({fmt::format("runs/s/seed-{}", matched.runs.size() + 1), 300, 200, 0.9,

@@ -39,8 +39,8 @@ std::string reason(const nlohmann::detail::exception& error) {
 template <class Value>
 class JsonBuilder {
  public:
-  JsonBuilder(std::string_view text, int deepest, std::size_t most_keys)
-      : text_(text), deepest_(static_cast<std::size_t>(deepest)), most_keys_(most_keys) {
+  JsonBuilder(std::string_view text, int deepest, std::size_t max_keys)
+      : text_(text), deepest_(static_cast<std::size_t>(deepest)), max_keys_(max_keys) {
     Value::sax_parse(text, this);
   }
   Value result() { return std::move(root_); }
@@ -59,7 +59,7 @@ class JsonBuilder {
   bool key(std::string& name) {
     const auto [entry, is_new] = open_.back()->emplace(name, nullptr);
     if (!is_new) fail("key '{}' occurs twice", excerpt(name));
-    if (open_.back()->size() > most_keys_) fail("more than {} keys in one object", most_keys_);
+    if (open_.back()->size() > max_keys_) fail("more than {} keys in one object", max_keys_);
     value_ = &*entry;
     return true;
   }
@@ -94,7 +94,7 @@ class JsonBuilder {
   }
 
   std::string_view text_;
-  std::size_t deepest_, most_keys_;
+  std::size_t deepest_, max_keys_;
   Value root_;
   std::vector<Value*> open_;  // objects and lists, from the outermost
   Value* value_ = nullptr;    // of the last key

@@ -23,9 +23,9 @@ AlignedText AlignedText::slice(std::size_t begin, std::size_t end) const {
 }
 
 void AlignedText::append(std::string_view text, Origin origin) {
-  constexpr std::size_t always_allowed = 1 << 24, most_growth = 100;  // a character becomes at most 18 by NFKC
+  constexpr std::size_t always_allowed = 1 << 24, max_growth = 100;  // a character becomes at most 18 by NFKC
   bytes += text;
-  if (bytes.size() > always_allowed && bytes.size() / most_growth > origin.end) {
+  if (bytes.size() > always_allowed && bytes.size() / max_growth > origin.end) {
     fail("the tokenizer makes more than {} bytes of the first {} of a text", always_allowed, origin.end);
   }
   origins.insert(origins.end(), text.size(), origin);

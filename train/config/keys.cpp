@@ -59,7 +59,7 @@ std::string Key::word() const { return name.substr(name.find('.') + 1); }  // np
 
 std::vector<Key> keys(Config& c) {
   constexpr int many = 1'000'000;
-  constexpr int most_steps = 999'999;
+  constexpr int max_steps = 999'999;
   constexpr auto may_change = Key::OnResume::may_change;
   BlockConfig& block = c.model.block;
   AttentionConfig& attention = block.attention;
@@ -197,7 +197,7 @@ std::vector<Key> keys(Config& c) {
        {},
        may_change},
       {"optim.warmup",
-       Integer{&c.optim.schedule.warmup, 0, most_steps},
+       Integer{&c.optim.schedule.warmup, 0, max_steps},
        "steps in which the learning rate rises; unset: 50, but at most half of the steps",
        {"warmup_steps"},
        may_change},
@@ -208,7 +208,7 @@ std::vector<Key> keys(Config& c) {
        may_change},
 
       {"train.steps",
-       Integer{&c.optim.schedule.steps, 1, most_steps},
+       Integer{&c.optim.schedule.steps, 1, max_steps},
        "training steps",
        {"max_steps", "iterations"},
        may_change},
@@ -223,26 +223,26 @@ std::vector<Key> keys(Config& c) {
        {},
        may_change},
       {"train.average",
-       Integer{&c.train.average, 0, most_steps},
+       Integer{&c.train.average, 0, max_steps},
        "number of last steps whose weights are averaged; 0: none",
        {"swa", "ema"}},
       {"train.patience",
-       Integer{&c.train.patience, 0, most_steps},
+       Integer{&c.train.patience, 0, max_steps},
        "stop after this many evaluations without progress; 0: never",
        {"early_stopping"},
        may_change},
       {"train.evaluate_every",
-       Integer{&c.train.evaluate_every, 1, most_steps},
+       Integer{&c.train.evaluate_every, 1, max_steps},
        "steps between evaluations",
        {"eval_every"},
        may_change},
       {"train.checkpoint_every",
-       Integer{&c.train.checkpoint_every, 1, most_steps},
+       Integer{&c.train.checkpoint_every, 1, max_steps},
        "steps between checkpoints",
        {"save_every"},
        may_change},
 
-      {"dump.every", Integer{&c.dump.every, 1, most_steps}, "steps between attention snapshots", {}, may_change},
+      {"dump.every", Integer{&c.dump.every, 1, max_steps}, "steps between attention snapshots", {}, may_change},
       {"dump.sentences", Integer{&c.dump.sentences, 1, 1000}, "held-out sentences to watch when probes is empty"},
       {"dump.weights", flag(&c.dump.weights), "keep the model of each snapshot", {}, may_change},
   };

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t deepest = 8;
 constexpr std::size_t max_bytes = 1 << 16;
-constexpr std::size_t most_listed = 50;
+constexpr std::size_t max_listed = 50;
 
 std::ptrdiff_t line_of(std::string_view text, std::size_t place) {
   return 1 + std::ranges::count(text.substr(0, place), '\n');
@@ -188,8 +188,8 @@ void fail_with(std::vector<Mistake> mistakes, std::string_view text, const std::
   std::ranges::stable_sort(mistakes, {}, [](const Mistake& m) { return std::pair(!m.origin.empty(), m.place); });
   std::vector<std::string> lines;
   for (const Mistake& m : mistakes) {
-    if (lines.size() == most_listed) {
-      lines.push_back(fmt::format("... and {} more", mistakes.size() - most_listed));
+    if (lines.size() == max_listed) {
+      lines.push_back(fmt::format("... and {} more", mistakes.size() - max_listed));
       break;
     }
     const std::string where =

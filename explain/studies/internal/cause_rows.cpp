@@ -24,7 +24,7 @@ double mean(const std::vector<double>& values) {
 
 std::string name_of(const Example& e, int token) {
   if (token == e.query) return "itself";
-  for (const Role role : {Role::antecedent, Role::distractor, Role::decider}) {
+  for (const Role role : {Role::antecedent, Role::distractor, Role::cue}) {
     const Span span = span_of(e, role);
     if (span.begin <= token && token < span.end) return to_string(role);
   }

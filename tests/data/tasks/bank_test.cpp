@@ -13,8 +13,8 @@ TEST_CASE("bank: one cue word decides the sense, independently of the other word
   CHECK(texts(task.held_out).size() == 1000);
   CHECK(text(task.held_out[0]).substr(0, 22) == "The bank of the river ");
   CHECK(text(task.held_out[1]).substr(0, 22) == "The bank of the money ");
-  check_twins(task.train);
-  check_twins(task.held_out);
+  check_counterparts(task.train);
+  check_counterparts(task.held_out);
   std::map<std::string, std::set<std::string>> senses;  // per word, in all texts that contain it
   Pairs pairs[2];
   int before = 0, unclear = 0;
@@ -22,11 +22,11 @@ TEST_CASE("bank: one cue word decides the sense, independently of the other word
     for (const Example& e : *set) {
       CHECK(token(e, e.query) == "bank");
       CHECK((e.antecedent < 0) == (e.answer == "unclear"));
-      CHECK((e.twin < 0) == (e.antecedent < 0));
-      if (e.antecedent >= 0) CHECK(token(e, e.antecedent) == e.decider);
+      CHECK((e.counterpart < 0) == (e.antecedent < 0));
+      if (e.antecedent >= 0) CHECK(token(e, e.antecedent) == e.cue);
       for (const std::string& word : e.tokens) {
         senses[word].insert(e.answer);
-        pairs[set == &task.held_out].emplace(e.decider, word);
+        pairs[set == &task.held_out].emplace(e.cue, word);
       }
       before += e.antecedent >= 0 && e.antecedent < e.query;
       unclear += e.antecedent < 0;

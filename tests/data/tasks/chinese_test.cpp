@@ -17,13 +17,13 @@ TEST_CASE("chinese: the task has three kinds of question, with counterparts and 
   CHECK(task.held_out[0].query == 2);
   CHECK(task.held_out[1].answer == "甜");
   CHECK(task.held_out[1].query == 0);
-  check_twins(task.train);
-  check_twins(task.held_out);
+  check_counterparts(task.train);
+  check_counterparts(task.held_out);
   std::map<std::string, int> relations;
   for (const Example& e : task.train) {
     CHECK(token(e, e.antecedent) == e.answer);
     CHECK((e.relation == "pronoun") == (token(e, e.query) == "它"));
-    if (e.relation == "pronoun") CHECK(e.twin >= 0);
+    if (e.relation == "pronoun") CHECK(e.counterpart >= 0);
     ++relations[e.relation];
   }
   CHECK(relations == std::map<std::string, int>{{"adjective", 1400}, {"noun", 1400}, {"pronoun", 800}});
@@ -38,7 +38,7 @@ TEST_CASE("chinese: held-out pairs of noun and adjective do not occur in trainin
     const auto pairs_of = [](const Set& set) {
       Pairs pairs;
       for (const Example& e : set) {
-        if (e.relation == "pronoun") pairs.emplace(e.answer, e.decider);
+        if (e.relation == "pronoun") pairs.emplace(e.answer, e.cue);
         if (e.relation == "adjective") pairs.emplace(e.answer, token(e, e.query));
         if (e.relation == "noun") pairs.emplace(token(e, e.query), e.answer);
       }

@@ -11,7 +11,7 @@ namespace {
 
 Pairs coreference_pairs(const Set& set) {
   Pairs pairs;
-  for (const Example& e : set) pairs.emplace(e.answer, e.decider);
+  for (const Example& e : set) pairs.emplace(e.answer, e.cue);
   return pairs;
 }
 
@@ -32,8 +32,8 @@ TEST_CASE("coreference: the task has the documented sizes, words and sentences")
   std::set<std::size_t> lengths;
   for (const Example& e : task.train) lengths.insert(e.tokens.size());
   CHECK(lengths == std::set<std::size_t>{11, 12, 13, 14});
-  check_twins(task.train);
-  check_twins(task.held_out);
+  check_counterparts(task.train);
+  check_counterparts(task.held_out);
 }
 
 TEST_CASE("coreference: both nouns are candidates, and the pronoun is the query") {
@@ -45,8 +45,8 @@ TEST_CASE("coreference: both nouns are candidates, and the pronoun is the query"
       CHECK(std::count(e.tokens.begin(), e.tokens.end(), "it") == 1);
       CHECK(token(e, e.antecedent) == e.answer);
       CHECK(token(e, e.distractor) != e.answer);
-      CHECK(std::count(e.tokens.begin(), e.tokens.end(), e.decider) == 1);
-      adjectives[e.answer].insert(e.decider);
+      CHECK(std::count(e.tokens.begin(), e.tokens.end(), e.cue) == 1);
+      adjectives[e.answer].insert(e.cue);
     }
   }
   CHECK(adjectives.size() == 24);  // 12 animals, 12 places

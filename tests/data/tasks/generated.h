@@ -26,15 +26,16 @@ inline bool share(const Pairs& a, const Pairs& b) {
 
 inline std::string token(const Example& e, int index) { return e.tokens.at(static_cast<std::size_t>(index)); }
 
-inline void check_twins(const Set& set) {
+inline void check_counterparts(const Set& set) {
   for (std::size_t i = 0; i < set.size(); ++i) {
-    if (set[i].twin < 0) continue;
-    const Example& twin = set.at(static_cast<std::size_t>(set[i].twin));
-    REQUIRE(twin.twin == static_cast<int>(i));
-    REQUIRE(twin.answer != set[i].answer);
-    REQUIRE(twin.query == set[i].query);
+    if (set[i].counterpart < 0) continue;
+    const Example& counterpart = set.at(static_cast<std::size_t>(set[i].counterpart));
+    REQUIRE(counterpart.counterpart == static_cast<int>(i));
+    REQUIRE(counterpart.answer != set[i].answer);
+    REQUIRE(counterpart.query == set[i].query);
     int differences = 0;
-    for (std::size_t t = 0; t < twin.tokens.size(); ++t) differences += twin.tokens[t] != set[i].tokens[t];
+    for (std::size_t t = 0; t < counterpart.tokens.size(); ++t)
+      differences += counterpart.tokens[t] != set[i].tokens[t];
     REQUIRE(differences == 1);
   }
 }

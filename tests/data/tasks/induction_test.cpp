@@ -33,7 +33,7 @@ TEST_CASE("induction: the query is a repeated sign, and the answer follows its f
   for (const Example& piece : task.held_out) {
     CHECK(piece.query + 1 == std::ssize(piece.tokens));
     CHECK(piece.tokens[static_cast<std::size_t>(piece.antecedent) - 1] == piece.tokens.back());
-    CHECK(index_of(piece.decider, piece.tokens) == piece.antecedent - 1);
+    CHECK(index_of(piece.cue, piece.tokens) == piece.antecedent - 1);
     CHECK(piece.answer == piece.tokens[static_cast<std::size_t>(piece.antecedent)]);
     CHECK(piece.antecedent < piece.query);
   }

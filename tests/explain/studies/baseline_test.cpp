@@ -29,7 +29,7 @@ TEST_CASE("Baseline holds the mean outputs of heads and the weights between toke
   }
   const SentenceAttention read = attend(model, sentences()[0]);
   CHECK(baseline.weight(0, {1, 0}, Role::query, {4, 5}) == Approx(read.layers[1].at({0, 2, 4})));
-  CHECK(baseline.weight(0, {1, -1}, Role::decider, {0, 1}) ==
+  CHECK(baseline.weight(0, {1, -1}, Role::cue, {0, 1}) ==
         Approx((read.layers[1].at({0, 4, 0}) + read.layers[1].at({1, 4, 0})) / 2));
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("span_of and Baseline treat a candidate of several words as a whole") 
   std::vector<Example> examples = sentences();
   examples.resize(1);
   Example& e = examples[0];
-  e.twin = -1;
+  e.counterpart = -1;
   e.candidates = {{0, 2}, {3, 5}};
   e.chosen = 1;
   CHECK(span_of(e, Role::antecedent) == Span{3, 5});

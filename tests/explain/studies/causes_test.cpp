@@ -64,7 +64,7 @@ TEST_CASE("causes has a row for each intervention, with the accuracy before it")
 TEST_CASE("causes leaves out studies that need annotations which the sentences lack, and says so") {
   const Model model = small_model();
   std::vector<Example> bare = sentences();
-  for (Example& e : bare) e.antecedent = e.distractor = e.twin = -1, e.decider = "";
+  for (Example& e : bare) e.antecedent = e.distractor = e.counterpart = -1, e.cue = "";
   const Causes found = causes(model, bare, {});
   CHECK(found.left_out ==
         std::vector<std::string>{

@@ -28,7 +28,7 @@ struct Asked {
       random.shuffle(e.tokens);
       e.candidates = {{0, 2}, {3, 4}};
       choose(e, static_cast<int>(random.below(2)));
-      e.twin = i < 20 ? (i ^ 1) : -1;
+      e.counterpart = i < 20 ? (i ^ 1) : -1;
       examples.push_back(e);
     }
   }
@@ -104,7 +104,7 @@ TEST_CASE("head_choices gives the accuracy after the best head's edge is cut") {
       const int at = static_cast<int>(word), other = at == 0 ? 1 : 0;
       e.candidates = {{at, at + 1}, {other, other + 1}};
       choose(e, 0);
-      e.twin = -1;
+      e.counterpart = -1;
     }
     const HeadChoices found = head_choices(asked.model, asked.examples);
     const bool to = found.best.direction == Direction::to_candidate;
@@ -135,7 +135,7 @@ TEST_CASE("head_choices leaves out sentences that do not fit, and keeps their co
   CHECK(message([&] {
           head_choices(asked.model, {asked.examples[1], asked.examples[4]});
         }) == "examples: a sentence has counterpart 5 of 2 sentences; set its twin to -1 if that is left out");
-  asked.examples[0].twin = asked.examples[5].twin = -1;
+  asked.examples[0].counterpart = asked.examples[5].counterpart = -1;
   CHECK(message([&] {
           head_choices(asked.model, {asked.examples[0], asked.examples[5]});
         }) == "head_choices: no sentence is left: 1 without a correct candidate among two, 1 too long");

@@ -10,9 +10,9 @@ TEST_CASE("HeldOut puts counterparts side by side, and does not separate pairs")
   const Model model = small_model();
   const HeldOut held_out(model, sentences(), any_number);
   REQUIRE(held_out.sentences().size() == 5);
-  for (std::size_t i = 0; i < 4; ++i) CHECK(held_out.sentences()[i].twin == static_cast<int>(i ^ 1));
+  for (std::size_t i = 0; i < 4; ++i) CHECK(held_out.sentences()[i].counterpart == static_cast<int>(i ^ 1));
   CHECK(held_out.sentences()[1].tokens.back() == "too");
-  CHECK(held_out.sentences()[4].twin == -1);
+  CHECK(held_out.sentences()[4].counterpart == -1);
   CHECK(HeldOut(model, sentences(), 1).sentences().size() == 2);  // pairs are not separated
   std::vector<Example> unknown = sentences();
   unknown[1].tokens[0] = "cat";

@@ -11,15 +11,15 @@ namespace heed {
 
 // Returns two minimal pairs and a single sentence, of different lengths.
 inline std::vector<Example> sentences() {
-  const auto make = [](std::vector<std::string> tokens, int antecedent, int distractor, int twin) {
+  const auto make = [](std::vector<std::string> tokens, int antecedent, int distractor, int counterpart) {
     Example e;
     e.query = 2;
     e.antecedent = antecedent;
     e.distractor = distractor;
     e.answer = tokens[static_cast<std::size_t>(antecedent)];
-    e.decider = tokens.back();
+    e.cue = tokens.back();
     e.tokens = std::move(tokens);
-    e.twin = twin;
+    e.counterpart = counterpart;
     return e;
   };
   return {make({"dog", "street", "it", "was", "tired"}, 0, 1, 2), make({"animal", "street", "it", "too"}, 1, 0, -1),

@@ -51,8 +51,8 @@ TEST_CASE("report counts correct answers and correct pairs, for the model and fo
   for (const std::string& word : known) {
     set.push_back(asked(word, 0));
     set.push_back(asked(word, 1, "hid"));
-    set[set.size() - 2].twin = static_cast<int>(set.size() - 1);
-    set.back().twin = static_cast<int>(set.size() - 2);
+    set[set.size() - 2].counterpart = static_cast<int>(set.size() - 1);
+    set.back().counterpart = static_cast<int>(set.size() - 2);
   }
   int right = 0, both = 0;
   for (std::size_t i = 0; i < set.size(); i += 2) {
@@ -75,7 +75,7 @@ TEST_CASE("report counts correct answers and correct pairs, for the model and fo
   std::vector<Example> all_jam = set;
   for (Example& e : all_jam) {
     choose(e, 1);
-    e.twin = -1;
+    e.counterpart = -1;
   }
   const Report jam = report(model, baselines, "jam", all_jam);
   CHECK(jam.nearest == 1);
@@ -100,8 +100,8 @@ TEST_CASE("report leaves out and counts sentences longer than the model's positi
   const Model model = choosing_model();
   std::vector<Example> set{asked("big", 0), asked("tea", 1), asked("tiny", 1)};
   set[0].tokens.push_back("tea");
-  set[0].twin = 2;
-  set[2].twin = 0;
+  set[0].counterpart = 2;
+  set[2].counterpart = 0;
   const Report c = report(model, baselines_of({asked("was", 0)}, model), "long", set);
   CHECK(c.too_long == 1);
   CHECK(c.sentences == 2);

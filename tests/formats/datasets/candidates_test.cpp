@@ -85,8 +85,8 @@ TEST_CASE("read_all_candidates reads files of different formats and keeps given 
   CHECK(all[0].candidates == std::vector<Span>{{0, 1}, {3, 4}});
   CHECK(all[0].chosen == 1);
   CHECK(all[1].tokens[static_cast<std::size_t>(all[1].query)] == "_");
-  CHECK(all[2].twin == 3);
-  CHECK(all[3].twin == 2);
+  CHECK(all[2].counterpart == 3);
+  CHECK(all[3].counterpart == 2);
 }
 
 TEST_CASE("read_candidates detects the format by the first line, and '#' selects sets of schemas") {
@@ -161,14 +161,14 @@ TEST_CASE("Without a test file a tenth is held out, with adjacent counterparts")
     int alone = 0;
     for (std::size_t i = 0; i < set->size(); ++i) {
       const Example& example = (*set)[i];
-      if (example.twin < 0) {
+      if (example.counterpart < 0) {
         CHECK(example.tokens[0] == "Bo");
         ++alone;
         continue;
       }
-      CHECK((*set)[static_cast<std::size_t>(example.twin)].twin == static_cast<int>(i));
-      CHECK((*set)[static_cast<std::size_t>(example.twin)].tokens[1] == example.tokens[1]);
-      CHECK(std::abs(example.twin - static_cast<int>(i)) == 1);
+      CHECK((*set)[static_cast<std::size_t>(example.counterpart)].counterpart == static_cast<int>(i));
+      CHECK((*set)[static_cast<std::size_t>(example.counterpart)].tokens[1] == example.tokens[1]);
+      CHECK(std::abs(example.counterpart - static_cast<int>(i)) == 1);
     }
     CHECK(alone <= 1);
   }
@@ -210,7 +210,7 @@ TEST_CASE("A sentence whose candidates have the same tokens is removed and count
       Random(1));
   CHECK(task.alike_left_out == 1);
   REQUIRE(task.train.size() == 1);
-  CHECK(task.train[0].twin == -1);
+  CHECK(task.train[0].counterpart == -1);
 }
 
 TEST_CASE("The candidates task learns subwords from the training sentences and converts the spans") {

@@ -191,8 +191,8 @@ TEST_CASE("jsonl_task holds out a tenth, keeping minimal pairs together, or uses
   const Task cut = jsonl_task(train.path(), "", Random(1));
   CHECK(cut.train.size() == 36);
   REQUIRE(cut.held_out.size() == 4);
-  CHECK(cut.held_out[0].twin == 1);
-  CHECK(cut.held_out[3].twin == 2);
+  CHECK(cut.held_out[0].counterpart == 1);
+  CHECK(cut.held_out[3].counterpart == 2);
   CHECK(cut.vocabulary.size() == 24);  // dog, it, tired, wide and 20 roads
   CHECK(cut.max_length == 4);
   const Task given = jsonl_task(train.path(), test.path(), Random(1));

@@ -27,7 +27,7 @@ TEST_CASE("read_winobias takes as distractor a person that other lines mark") {
   CHECK(all[1].chosen == 1);
   CHECK(words(2, 0) == "A mason");
   CHECK(all[2].text.substr(all[2].query.begin, 7) == "her for");
-  CHECK(all[0].twin == 1);
+  CHECK(all[0].counterpart == 1);
   CHECK(all[0].relation == "pro");
 }
 

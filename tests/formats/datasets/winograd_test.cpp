@@ -23,9 +23,9 @@ std::string with(std::string text, const std::string& what, const std::string& b
 }  // namespace
 
 TEST_CASE("read_winograd reads schemas from token spans, and selects sets by name") {
-  const std::string twin = with(with(with(soup, "true", "TRUE"), "false", "true"), "TRUE", "false");
-  const TemporaryFile file("s.tsv",
-                           std::string(soup) + "\n" + twin + "\n" + "\n" + with(soup, "en\tone", "fr\ttwo") + "\n");
+  const std::string counterpart = with(with(with(soup, "true", "TRUE"), "false", "true"), "TRUE", "false");
+  const TemporaryFile file(
+      "s.tsv", std::string(soup) + "\n" + counterpart + "\n" + "\n" + with(soup, "en\tone", "fr\ttwo") + "\n");
   const std::vector<MarkedText> all = read_winograd(file.path(), "en/one,fr/two");
   REQUIRE(all.size() == 3);
   const auto words = [&](const MarkedText::Place& p) { return all[0].words(p); };
@@ -35,10 +35,10 @@ TEST_CASE("read_winograd reads schemas from token spans, and selects sets by nam
   CHECK(words(all[0].candidates[1]) == "best\" pan");
   CHECK(all[0].chosen == 0);
   CHECK(all[1].chosen == 1);
-  CHECK(all[0].twin == 1);
-  CHECK(all[2].twin == -1);
+  CHECK(all[0].counterpart == 1);
+  CHECK(all[2].counterpart == -1);
   CHECK(read_winograd(file.path(), "fr/two").size() == 1);
-  const TemporaryFile single("s.tsv", std::string(soup) + "\n" + twin + "\n");
+  const TemporaryFile single("s.tsv", std::string(soup) + "\n" + counterpart + "\n");
   CHECK(read_winograd(single.path()).size() == 2);
   CHECK(message([&] { read_winograd(file.path(), "en/on"); }, file.path()) ==
         "FILE: unknown set 'en/on' (did you mean 'en/one'?); its sets: en/one, fr/two");

@@ -30,11 +30,11 @@ TEST_CASE("read_winogrande finds options as words or parts of words, and pairs c
   CHECK(words(0, 1) == "Olaf");
   CHECK(all[0].text.substr(all[0].query.begin, 5) == "_ was");
   CHECK(all[0].chosen == 1);
-  CHECK(all[0].twin == 2);
-  CHECK(all[2].twin == 0);
+  CHECK(all[0].counterpart == 2);
+  CHECK(all[2].counterpart == 0);
   CHECK(words(1, 0) == "pot");
   CHECK(words(1, 1) == "lid");
-  CHECK(all[1].twin == -1);
+  CHECK(all[1].counterpart == -1);
   CHECK(words(4, 0) == "shirt");
   CHECK(all[4].candidates[0].begin == 22);
   CHECK(words(4, 1) == "t-shirt");

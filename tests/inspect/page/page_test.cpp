@@ -213,13 +213,13 @@ TEST_CASE("A page holds the models that were kept at its steps, up to a size lim
   const std::string html = page({all});
   CHECK(html.find("<script type=\"application/json\" id=\"model-0-1\">") != std::string::npos);
   CHECK(html.find("id=\"model-0-3\"") == std::string::npos);
-  const std::size_t without = page({page_run(run.run, 0, most_page_bytes, {}, 0)}).size();
+  const std::size_t without = page({page_run(run.run, 0, max_page_bytes, {}, 0)}).size();
   const std::size_t two = without - page({}).size() + 5 * all.models[0].size() / 2;
-  const PageRun some = page_run(run.run, 0, most_page_bytes, {}, two);
+  const PageRun some = page_run(run.run, 0, max_page_bytes, {}, two);
   CHECK(steps_of(some) == "0 300 ");
   CHECK(some.description["models_left_out"] == 1);
   CHECK(page({some}).size() < two + page({}).size());
-  CHECK(page_run(run.run, 0, most_page_bytes, {}, 0).description["models_left_out"] == 3);
+  CHECK(page_run(run.run, 0, max_page_bytes, {}, 0).description["models_left_out"] == 3);
 
   Model other = small_model(Positions::none);
   save_model(dumped_model_path(run.run, 100), other);
