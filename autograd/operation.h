@@ -130,7 +130,7 @@ inline constexpr bool holds_no_tensor<std::string> = true;
 template <class T>
 concept Savable = std::is_same_v<T, Tensor> || std::is_same_v<T, std::vector<Tensor>> || holds_no_tensor<T>;
 
-/// What a backward reads besides dy: Saved(x, y). The recording keeps copies, and backward() throws Error if a tensor in it was
+/// The values that a backward reads besides dy: Saved(x, y). The recording keeps copies, and backward() throws Error if a tensor in it was
 /// written since. A tensor may be undefined. It holds references: make it in the call of record().
 template <Savable... Ts>
 struct Saved {
@@ -150,7 +150,7 @@ concept BackwardOf =
     (std::is_invocable_r_v<std::vector<Tensor>, const Function&, const Tensor&, const Ts&...> ||
      std::is_invocable_r_v<std::vector<Tensor>, const Function&, const Tensor&, const NeedsInputGrad&, const Ts&...>);
 
-/// A backward and what it reads, in a recording.
+/// A backward and its saved values, in a recording.
 class Backward {
  public:
   virtual ~Backward() = default;

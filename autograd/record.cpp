@@ -9,7 +9,7 @@
 // the recorder found these by copying each function while a hook in Tensor's copy constructor listed the copies: every copy of a
 // tensor then read a thread-local pointer, and an operation that saved too much was not seen.
 //
-// Which inputs need a gradient is read off the node's edges: a vector of booleans for each node cost a graph of scalars a tenth of its
+// NeedsInputGrad reads the node's edges: a vector of booleans for each node cost a graph of scalars a tenth of its
 // time. The embedding of a table that also makes the logits adds its rows to their gradient (take_total()); a gradient of its own took
 // GPT-2 154 MB more. A binary tree of sums for the parts of a batch is no more exact, and took GPT-2 in four parts 2.89 GB, not 2.37.
 

@@ -19,7 +19,7 @@ struct Batch {
   Ids query{};                 ///< (B): the token at which each text is asked; empty: no questions
   Ids candidates{};            ///< (B, C, 2): begin and end of each candidate, -1 for padding; empty: none
 
-  // Labels: -1 where there is none.
+  // Labels; -1 marks a missing one.
   Ids answer{};   ///< (B): the number of the word that answers the question
   Ids chosen{};   ///< (B): the index of the correct candidate
   Ids targets{};  ///< (B T) or (B, T): the token to predict at each token, the next or the hidden one

@@ -41,7 +41,7 @@ class ParallelOptimizer : public Optimizer {
     Tensor parameter, variable;
     Share part;
   };
-  // What this process updates.
+  // The parameters that this process updates.
   struct Work {
     Parameters store;
     std::vector<Piece> pieces;  // empty when it updates all

@@ -23,7 +23,7 @@ struct LogitsConfig {
   }
 };
 
-/// What a head predicts: a word or a candidate that answers a question, the next or a hidden token, or nothing.
+/// The prediction of a head: a word or a candidate that answers a question, the next or a hidden token, or nothing.
 enum class HeadKind { word, candidate, next_token, masked_token, none };
 template <>
 inline constexpr EnumName<HeadKind> enum_names<HeadKind>[] = {{HeadKind::word, "word_answerer"},
@@ -42,12 +42,12 @@ struct ModelConfig {
   TransformerConfig transformer{};
   LogitsConfig logits{};  ///< of a head that predicts words or tokens
 
-  // Of a head for hidden tokens:
+  // For hidden tokens:
   bool transform = true;  ///< apply a linear layer, an activation and a norm before the logits, as in BERT
   Activation activation = Activation::gelu;  ///< of that layer
   bool transform_bias = true;                ///< of that layer
 
-  // Of a head for candidates:
+  // For candidates:
   bool or_none = false;  ///< whether "none of them" is an answer
   /// Whether segments number the sentences of a text, back from the question; otherwise they are token types, all 0
   bool numbered_sentences = true;

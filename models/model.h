@@ -29,7 +29,7 @@ struct RunOptions {
   std::optional<LayerInput> from{};  ///< the first layer to compute, and its input
 };
 
-/// What a model computes for a batch of questions.
+/// The result of a model for a batch of questions.
 struct ModelOutput {
   Tensor logits;                  ///< (B, number of answers)
   std::vector<Tensor> weights{};  ///< per layer (B, heads, T, T), or (B, heads, T) for the query alone; on request

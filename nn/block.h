@@ -45,7 +45,7 @@ struct BlockConfig {
   }
 };
 
-/// What differs between blocks of one configuration.
+/// Differences between the blocks of one configuration.
 struct BlockOptions {
   bool residual = true;  ///< whether the attention is added to the block's input, or replaces it
   std::optional<RotaryEmbedding> rotary = {};

@@ -18,7 +18,7 @@ struct Share {
 };
 Share share_of(std::int64_t count, int rank, int size);  ///< the part of process `rank` of `size`
 
-/// What stands between backward() and Optimizer::step(). This class is the identity: one process does all the work. Another
+/// Stands between backward() and Optimizer::step(). This class is the identity: one process does all the work. Another
 /// reducer lets several processes share a step's micro-batches and an evaluation's batches, with the same bits
 /// (distributed/parallel_reducer.h). All processes make the same calls in the same order.
 ///

@@ -10,7 +10,7 @@
 
 namespace heed {
 
-/// What the steps of a run change, and a checkpoint keeps beside the weights.
+/// The state that the steps of a run change, and that a checkpoint keeps beside the weights.
 struct TrainingState {
   std::unique_ptr<Optimizer> optimizer;
   WeightAverage average;

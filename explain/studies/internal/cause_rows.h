@@ -38,7 +38,7 @@ struct EdgesOfQuery {
 
 constexpr std::string_view key_names[] = {"antecedent", "other", "decider", "itself", "rest"};
 
-// Returns the row of what was gathered.
+// Returns the row of the gathered figures.
 Cause cause_of(Cause cause, Heads heads, const Gathered& row);
 
 }  // namespace heed
