@@ -47,7 +47,6 @@ class GradientSum {
   // is a power of two. Its sum is the sum of both. Addition of two numbers is commutative, so the bits depend on the tree alone.
   struct Node {
     int begin, end;
-    bool is_leaf() const { return end - begin == 1; }
     Node left() const { return {begin, middle()}; }
     Node right() const { return {middle(), end}; }
 
