@@ -2,12 +2,14 @@
 
 #include <heed/autograd/error.h>
 #include <heed/explain/evaluation.h>
+#include <heed/optim/update_rule.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 
@@ -16,9 +18,11 @@ namespace {
 
 constexpr std::int64_t evaluated_at_once = 128;  // examples, as in evaluate()
 
-int moments_of(const OptimizerOptions& options) {
-  if (options.method == OptimizerOptions::Method::sgd) return options.momentum > 0 ? 1 : 0;
-  return 2;
+// Returns the number of tensors that the optimiser keeps for each parameter.
+std::int64_t moments_of(const OptimizerOptions& options) {
+  const std::unique_ptr<UpdateRule> rule = update_rule(zeros({1}), options);
+  rule->update(zeros({1}), zeros({1}), {.t = 1, .rate = 0, .weight_decay = 0, .gradient_factor = 1})(0, 1);
+  return std::ssize(rule->state());
 }
 
 struct Numbers {

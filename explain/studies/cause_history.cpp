@@ -7,7 +7,7 @@
 namespace heed {
 namespace {
 
-constexpr Scale weight_scale{0, 1, 0}, effect_scale{-1, 1, 0};
+constexpr ScoreScale weight_scale{0, 1, 0}, effect_scale{-1, 1, 0};
 
 // Returns the mean weight of the edge from the query to the antecedent, and the effect of cutting it, one of `steps` steps.
 CauseHistory::Edge effect_of(const std::vector<HeldOut::Answer>& after, const HeldOut& held_out,

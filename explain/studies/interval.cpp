@@ -16,7 +16,7 @@ constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
 // A mean of groups of values.
 class Mean {
  public:
-  Mean(const std::vector<Group>& groups, Scale scale) : groups_(groups), scale_(scale) {
+  Mean(const std::vector<Group>& groups, ScoreScale scale) : groups_(groups), scale_(scale) {
     double sum = 0, squares = 0;
     for (const Group& group : groups) {
       count_ += group.count;
@@ -85,7 +85,7 @@ class Mean {
   }
 
   const std::vector<Group>& groups_;
-  Scale scale_;
+  ScoreScale scale_;
   double count_ = 0, values_ = 0, group_size_ = 1, mean_ = 0;
 };
 
@@ -127,16 +127,19 @@ double p_of(const std::vector<double>& differences, const std::vector<int>& grou
   return std::erfc(std::abs(score_of(groups_of(differences, groups), difference_scale, 0)) / std::numbers::sqrt2);
 }
 
-double score_of(const std::vector<Group>& groups, Scale scale, double mean) { return Mean(groups, scale).score(mean); }
+double score_of(const std::vector<Group>& groups, ScoreScale scale, double mean) {
+  return Mean(groups, scale).score(mean);
+}
 
-Interval interval_of(const std::vector<Group>& groups, Scale scale, double error) {
+Interval interval_of(const std::vector<Group>& groups, ScoreScale scale, double error) {
   if (groups.empty()) return {no_figure, no_figure, no_figure};
   const Mean mean(groups, scale);
   const double z = z_of(error);
   return {mean.mean(), end_of(mean, mean.mean(), scale.low, z), end_of(mean, mean.mean(), scale.high, z)};
 }
 
-Interval interval_of(const std::vector<double>& values, const std::vector<int>& groups, Scale scale, double error) {
+Interval interval_of(const std::vector<double>& values, const std::vector<int>& groups, ScoreScale scale,
+                     double error) {
   return interval_of(groups_of(values, groups), scale, error);
 }
 

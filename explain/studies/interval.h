@@ -16,11 +16,11 @@ struct Interval {
 
 /// The smallest and the largest value that a sentence can have, and the smallest difference of two values; 0 for a
 /// measured value such as a probability.
-struct Scale {
+struct ScoreScale {
   double low = 0, high = 1, step = 1;
 };
-constexpr Scale share_scale{0, 1, 1};        ///< 1: right, 0: wrong
-constexpr Scale difference_scale{-1, 1, 1};  ///< right before minus right after
+constexpr ScoreScale share_scale{0, 1, 1};        ///< 1: right, 0: wrong
+constexpr ScoreScale difference_scale{-1, 1, 1};  ///< right before minus right after
 
 /// How often groups have the same sum and number of values. Values of one group (the sentences of a minimal pair) may have
 /// any correlation: their sum counts as one observation.
@@ -36,13 +36,13 @@ std::vector<Group> groups_of(const std::vector<double>& values, const std::vecto
 /// group's step, in standard errors. The standard error is that of the distribution on the scale which has this mean and
 /// makes the groups most probable. For independent right or wrong answers, it is that of Wilson's interval (1927); for the
 /// differences of two answers, that of Tango's (1998).
-double score_of(const std::vector<Group>& groups, Scale scale, double mean);
+double score_of(const std::vector<Group>& groups, ScoreScale scale, double mean);
 
 /// Return the mean of the values and the interval of all means with a score between -z and z, where z leaves `error` of a
 /// normal distribution outside. Divide `error` by the number of intervals when the largest of them is picked. Return NaN
 /// without values.
-Interval interval_of(const std::vector<Group>& groups, Scale scale, double error = 0.05);
-Interval interval_of(const std::vector<double>& values, const std::vector<int>& groups, Scale scale,
+Interval interval_of(const std::vector<Group>& groups, ScoreScale scale, double error = 0.05);
+Interval interval_of(const std::vector<double>& values, const std::vector<int>& groups, ScoreScale scale,
                      double error = 0.05);  ///< of groups_of() these
 
 /// Returns the share of true values and its interval: interval_of() with `share_scale`.

@@ -19,28 +19,6 @@
 #include <new>
 #include <sys/resource.h>
 
-#if !defined(HEED_SANITIZED)  // sanitizers bring their own new and delete
-namespace {
-
-// Names the requested size, unlike std::bad_alloc. Its text needs no memory.
-struct OutOfMemory : std::bad_alloc {
-  char text[80];
-  explicit OutOfMemory(std::size_t bytes) {
-    std::snprintf(text, sizeof text, "out of memory: the system refused %zu bytes", bytes);
-  }
-  const char* what() const noexcept override { return text; }
-};
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  if (void* block = std::malloc(std::max<std::size_t>(bytes, 1))) return block;
-  throw OutOfMemory(bytes);
-}
-void operator delete(void* block) noexcept { std::free(block); }
-void operator delete(void* block, std::size_t) noexcept { std::free(block); }
-#endif
-
 namespace heed {
 namespace {
 

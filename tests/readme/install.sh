@@ -89,6 +89,9 @@ flags=$(PKG_CONFIG_PATH=$package pkg-config --cflags --libs heed-core)
 "$CXX" core/mine.cpp $flags "-Wl,-rpath,$scratch/${package%/pkgconfig}" -o core/mine
 core/mine
 
+# The library leaves operator new to its user.
+! nm heed/lib/*.a 2>/dev/null | grep -E " T _Zn[wa]m" || fail "the library replaces operator new"
+
 cd heed/include/heed
 internal=$(find . -path '*/cpu/*' -o -path '*/internal/*' -o -path '*/pipeline/*')
 [ -z "$internal" ] || fail "installed, though internal:" "$internal"
