@@ -134,7 +134,7 @@ Coverage coverage_of(int count, bool in_pairs, double pair, const std::vector<do
     };
     const auto [low, high] =
         std::minmax({value_lost(1, 0, 0), value_lost(1, 0, 1), value_lost(1, 1, 0), value_lost(1, 1, 1)});
-    const Scale scale_lost{low, high, 1};
+    const ScoreScale scale_lost{low, high, 1};
     double holds = 0, holds_share = 0, holds_change = 0;
     for (int set = 0; set < sets; ++set) {
       double counts[3][3]{};  // groups, by how many of their sentences are right before and after
@@ -145,7 +145,7 @@ Coverage coverage_of(int count, bool in_pairs, double pair, const std::vector<do
         ++counts[before][after];
         before = after = sentences = 0;
       });
-      const auto is_held = [&](Scale scale, double mean, auto value) {
+      const auto is_held = [&](ScoreScale scale, double mean, auto value) {
         std::vector<Group> groups;
         for (int b = 0; b <= size; ++b) {
           for (int a = 0; a <= size; ++a) {
