@@ -292,7 +292,7 @@ double accuracy(const Tensor& logits, const Ids& labels, std::int32_t ignored_la
 /// 34): (u, v) becomes (u cos - v sin, u sin + v cos). x (..., T, d); cosine and sine are constants that broadcast to
 /// (..., T, r / 2), with r <= d even. The last d - r features are unchanged. (rotary.cpp)
 enum class RotaryPairs {
-  halves,      ///< (x_i, x_{i + r/2}), as in GPT-NeoX and the files of LLaMA
+  halves,       ///< (x_i, x_{i + r/2}), as in GPT-NeoX and the files of LLaMA
   interleaved,  ///< (x_2i, x_{2i+1}), as in the paper
 };
 Tensor rotary(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryPairs pairs);  ///< rotates the pairs
