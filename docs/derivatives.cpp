@@ -41,9 +41,10 @@ static std::vector<std::string> saved_by(const Operation& operation) {
 }
 
 // Returns `text` as code in a cell of a table.
-static std::string code(std::string text) {
-  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
-  return "`" + text + "`";
+static std::string code(const std::string& text) {
+  std::string cell;
+  for (const char c : text) cell += c == '|' ? "\\|" : std::string(1, c);
+  return "`" + cell + "`";
 }
 
 int main() {
