@@ -18,7 +18,9 @@ class ParallelReducer : public GradientReducer {
     bool shard_optimizer =
         false;  ///< each process keeps the moments of its own part of the parameters (ParallelOptimizer)
   };
+  /// Adds up the gradients of `processes`; without options, each keeps all moments.
   explicit ParallelReducer(Communicator processes, Options options) : processes_(processes), options_(options) {}
+  /// As above.
   explicit ParallelReducer(Communicator processes) : ParallelReducer(processes, Options{}) {}
 
   int rank() const override { return processes_.rank(); }

@@ -43,24 +43,24 @@ class GradientSum {
   virtual MeanGradients mean();
 
  protected:
-  // Node [begin, end) of the tree of micro-batches has the halves [begin, middle) and [middle, end); the length of the left one
-  // is a power of two. Its sum is the sum of both. Addition of two numbers is commutative, so the bits depend on the tree alone.
+  /// Node [begin, end) of the tree of micro-batches has the halves [begin, middle) and [middle, end); the length of the left one
+  /// is a power of two. Its sum is the sum of both. Addition of two numbers is commutative, so the bits depend on the tree alone.
   struct Node {
     int begin, end;
-    Node left() const { return {begin, middle()}; }
-    Node right() const { return {middle(), end}; }
+    Node left() const { return {begin, middle()}; }  ///< the first half
+    Node right() const { return {middle(), end}; }   ///< the second half
 
    private:
     int middle() const;
   };
-  using Sum = std::vector<Tensor>;  // by variable
+  using Sum = std::vector<Tensor>;  ///< gradients, by variable
 
-  // Sums the nodes `own`.
+  /// Sums the nodes `own`.
   GradientSum(const Parameters& parameters, std::vector<double> counts, std::vector<Node> own, bool is_whole = false);
 
-  // Adds micro-batches without predictions that follow, and checks that none is left to add.
+  /// Adds micro-batches without predictions that follow, and checks that none is left to add.
   void finish();
-  // Is called when the sum of a variable is final, in the last of this process's nodes.
+  /// Is called when the sum of a variable is final, in the last of this process's nodes.
   virtual void on_final(std::size_t /*variable*/) {}
 
   const std::vector<double> counts_;  // by micro-batch
