@@ -13,6 +13,9 @@ struct LogitsConfig {
   double scale = 1;     ///< factor of the products of states and words, before the bias
   double soft_cap = 0;  ///< logits become cap tanh(logit / cap); 0: unchanged
 
+  /// Returns the default with a bias.
+  static LogitsConfig with_bias() { return {.bias = true}; }
+
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
   template <class Self, class Field>
   static void for_each_field(Self& self, Field&& field) {
@@ -76,11 +79,12 @@ struct ModelConfig {
 /// Returns the configuration of a decoder that predicts the next token at each token: GPT-2, LLaMA and related models.
 ModelConfig language_model(const TransformerConfig& transformer, const LogitsConfig& logits = {});
 /// Returns that of an encoder that sees the whole text and predicts hidden tokens (Devlin et al. 2018, arXiv:1810.04805).
-ModelConfig masked_language_model(const TransformerConfig& transformer, const LogitsConfig& logits = {.bias = true});
+ModelConfig masked_language_model(const TransformerConfig& transformer,
+                                  const LogitsConfig& logits = LogitsConfig::with_bias());
 /// Returns that of a model that answers a question about a text with a word of the vocabulary. With `last_residual` no, which
 /// `train` sets unless the configuration says otherwise, the answer depends only on the tokens that the query attends to in the
 /// last layer.
-ModelConfig word_answerer(const TransformerConfig& transformer, const LogitsConfig& logits = {.bias = true});
+ModelConfig word_answerer(const TransformerConfig& transformer, const LogitsConfig& logits = LogitsConfig::with_bias());
 /// Returns that of a model that answers with one of the text's candidates, which are spans of tokens.
 ModelConfig candidate_chooser(const TransformerConfig& transformer, bool or_none = false,
                               bool numbered_sentences = true);
