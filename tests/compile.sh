@@ -3,7 +3,8 @@
 # directory of headers for each component.
 set -euo pipefail
 compiler=$1
-include=(-I"$2"/{core,tokenizers,models,formats,distributed,explain,run,all})
+include=("$2"/*/)
+include=("${include[@]/#/-I}")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failed=0

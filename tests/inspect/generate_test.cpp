@@ -3,32 +3,9 @@
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
 #include "tests/message.h"
-
-#include <heed/models/generate.h>
+#include "tests/models/writer.h"
 
 using namespace heed;
-
-namespace {
-
-// An untrained model of the characters a, b and a third.
-Model writer(const char* third = "\n") {
-  Model model;
-  for (const char* character : {"a", "b", third}) model.vocabulary.add(character);
-  model.tokenizer = Tokenizer::of_text(Split::characters);
-  make_network(model, decoder_of({.max_length = 4, .layers = 1, .block = {.attention = {.d_model = 8}}}));
-  return model;
-}
-
-std::string continued(const Model& model, const Generation& wanted) {
-  std::string text;
-  generate(model, wanted, [&](std::string_view piece) {
-    text += piece;
-    return true;
-  });
-  return text;
-}
-
-}  // namespace
 
 TEST_CASE("inspect generate obeys its options and refuses invalid ones") {
   const ScratchDirectory scratch;

@@ -1,31 +1,7 @@
 #include "tests/message.h"
-#include "tests/models/sample.h"
-
-#include <heed/models/generate.h>
+#include "tests/models/writer.h"
 
 using namespace heed;
-
-namespace {
-
-// An untrained model of the characters a, b and the end of a line.
-Model writer() {
-  Model model;
-  for (const char* character : {"a", "b", "\n"}) model.vocabulary.add(character);
-  model.tokenizer = Tokenizer::of_text(Split::characters);
-  make_network(model, decoder_of({.max_length = 4, .layers = 1, .block = {.attention = {.d_model = 8}}}));
-  return model;
-}
-
-std::string continued(const Model& model, const Generation& wanted) {
-  std::string text;
-  generate(model, wanted, [&](std::string_view piece) {
-    text += piece;
-    return true;
-  });
-  return text;
-}
-
-}  // namespace
 
 TEST_CASE("generate() adds the requested number of tokens and repeats them for the same seed") {
   const Model model = writer();

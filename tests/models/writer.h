@@ -1,0 +1,30 @@
+#pragma once
+#include "tests/models/sample.h"
+
+#include <heed/models/generate.h>
+
+#include <string>
+#include <string_view>
+
+namespace heed {
+
+/// Returns an untrained model of the characters a, b and a third.
+inline Model writer(const char* third = "\n") {
+  Model model;
+  for (const char* character : {"a", "b", third}) model.vocabulary.add(character);
+  model.tokenizer = Tokenizer::of_text(Split::characters);
+  make_network(model, decoder_of({.max_length = 4, .layers = 1, .block = {.attention = {.d_model = 8}}}));
+  return model;
+}
+
+/// Returns the text that generate() visits.
+inline std::string continued(const Model& model, const Generation& wanted) {
+  std::string text;
+  generate(model, wanted, [&](std::string_view piece) {
+    text += piece;
+    return true;
+  });
+  return text;
+}
+
+}  // namespace heed
