@@ -39,11 +39,9 @@ Tensor triangle(const Operation& operation, const Tensor& x, std::int64_t diagon
   if (x.rank() < 2) fail("{}: expected matrices (..., n, m), got {}", operation.name(), to_string(x.shape()));
   Tensor y(x.shape(), x.dtype(), operation.name());
   if (y.numel() > 0) fill_triangle(x, y, diagonal, hides_later);
-  return record(operation, {&x}, y, Saved(), [=](const Tensor& dy) {
-    Tensor dx(dy.shape(), dy.dtype());
-    if (dx.numel() > 0) fill_triangle(dy, dx, diagonal, hides_later);
-    return std::vector{dx};
-  });
+  return record(operation, {&x}, y, Saved(), Recordable([=, same = &operation](const Tensor& dy) {
+                  return std::vector{triangle(*same, dy, diagonal, hides_later)};
+                }));
 }
 
 std::vector<GradientSample> triangle_samples(Tensor (*f)(const Tensor&, std::int64_t)) {

@@ -159,21 +159,31 @@ static AttentionResult attend(const Tensor& Q, const Tensor& K, const Tensor& V,
   cpu::AttentionForward f = cpu::attention_forward(Q, K, V, terms, want_weights);
   const Tensor P = std::exchange(f.weights, {});
   AttentionResult result;
-  result.output =
-      record(attention_operation, {&Q, &K, &V, &options.bias}, f.output,
-             Saved(Q, K, V, terms.mask, terms.bias, f.output, f.row_max, f.inverse_row_sum),
-             [scale, cap = options.soft_cap](const Tensor& dO, const NeedsInputGrad& needs, auto& q, auto& k, auto& v,
-                                             auto& mask, auto& bias, auto& O, auto& row_max, auto& inverse_row_sum) {
-               const auto [dQ, dK, dV, dbias] = cpu::attention_backward(
-                   q, k, v, {mask, scale, cap, bias}, {O, {}, row_max, inverse_row_sum}, dO, needs[3]);
-               return std::vector{dQ, dK, dV, dbias};
-             });
+  result.output = record(
+      attention_operation, {&Q, &K, &V, &options.bias}, f.output,
+      Saved(Q, K, V, terms.mask, options.bias, f.output, f.row_max, f.inverse_row_sum),
+      [scale, cap = options.soft_cap, full_shape](const Tensor& dO, const NeedsInputGrad& needs, auto& q, auto& k,
+                                                  auto& v, auto& mask, auto& bias, auto& O, auto& row_max,
+                                                  auto& inverse_row_sum) {
+        const Tensor wide = bias.defined() ? broadcast_to(bias.detach(), full_shape) : bias;
+        const auto [dQ, dK, dV, dbias] =
+            cpu::attention_backward(q, k, v, {mask, scale, cap, wide}, {O, {}, row_max, inverse_row_sum}, dO, needs[3]);
+        return std::vector{dQ, dK, dV, dbias};
+      },
+      Recordable([scale, cap = options.soft_cap](const Tensor& dO, auto& q, auto& k, auto& v, auto& mask, auto& bias,
+                                                 const Tensor&, const Tensor&, const Tensor&) {
+        const auto composed = [&](const std::vector<Tensor>& x) {
+          return attention_composed(x[0], x[1], x[2], {.mask = mask, .scale = scale, .soft_cap = cap, .bias = x[3]})
+              .output;
+        };
+        return Recorder::gradients_of(composed, {q, k, v, bias}, dO);
+      }));
   if (!want_weights) return result;
-  result.weights =
-      record(weights_operation, {&Q, &K}, P, Saved(Q, K, P), [scale](const Tensor& dy, auto& q, auto& k, auto& p) {
-        const Tensor dS = p * (dy - sum(dy * p, {-1}, true)) * scale;
-        return std::vector{matmul(dS, k), matmul(transpose(dS), q)};
-      });
+  result.weights = record(weights_operation, {&Q, &K}, P, Saved(Q, K, P),
+                          Recordable([scale](const Tensor& dy, auto& q, auto& k, auto& p) {
+                            const Tensor dS = p * (dy - sum(dy * p, {-1}, true)) * scale;
+                            return std::vector{matmul(dS, k), matmul(transpose(dS), q)};
+                          }));
   return result;
 }
 

@@ -47,7 +47,7 @@ Tensor Tensor::to(DType dtype) const {
     });
   }
   return record(cast_operation, {this}, y, Saved(),
-                [from = dtype_](const Tensor& dy) { return std::vector{dy.to(from)}; });
+                Recordable([from = dtype_](const Tensor& dy) { return std::vector{dy.to(from)}; }));
 }
 
 Tensor cast(const Tensor& x, DType dtype) {

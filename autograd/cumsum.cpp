@@ -57,9 +57,9 @@ Tensor cumsum(const Tensor& x, int axis, const CumsumOptions& options) {
       for (; row < end; ++row) sum_rows.template operator()<1>(row);
     });
   });
-  return record(cumsum_operation, {&x}, y, Saved(), [a, options](const Tensor& dy) {
-    return std::vector{cumsum(dy, a, {options.exclusive, !options.reversed})};
-  });
+  return record(cumsum_operation, {&x}, y, Saved(), Recordable([a, options](const Tensor& dy) {
+                  return std::vector{cumsum(dy, a, {options.exclusive, !options.reversed})};
+                }));
 }
 
 }  // namespace heed

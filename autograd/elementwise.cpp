@@ -20,7 +20,7 @@ static const Operation add(
     Broadcasting::yes);
 Tensor operator+(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("add", a, b, [](auto u, auto v) { return u + v; });
-  return record(add, {&a, &b}, y, Saved(), [](const Tensor& dy) { return std::vector{dy, dy}; });
+  return record(add, {&a, &b}, y, Saved(), Recordable([](const Tensor& dy) { return std::vector{dy, dy}; }));
 }
 
 static const Operation subtract(
@@ -28,9 +28,10 @@ static const Operation subtract(
     [] { return broadcast_samples([](auto& a, auto& b) { return a - b; }); }, Broadcasting::yes);
 Tensor operator-(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("subtract", a, b, [](auto u, auto v) { return u - v; });
-  return record(subtract, {&a, &b}, y, Saved(), [](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
-    return std::vector{dy, needs_input_grad[1] ? -dy : Tensor()};
-  });
+  return record(subtract, {&a, &b}, y, Saved(),
+                Recordable([](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+                  return std::vector{dy, needs_input_grad[1] ? -dy : Tensor()};
+                }));
 }
 
 static const Operation multiply(
@@ -39,9 +40,9 @@ static const Operation multiply(
 Tensor operator*(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("multiply", a, b, [](auto u, auto v) { return u * v; });
   return record(multiply, {&a, &b}, y, Saved(a, b),
-                [](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B) {
+                Recordable([](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B) {
                   return std::vector{needs[0] ? dy * B : Tensor(), needs[1] ? dy * A : Tensor()};
-                });
+                }));
 }
 
 // Returns -dy a / b^2. The product of any two of these may exceed the range of a float, so floats are computed in double.
@@ -61,16 +62,22 @@ static const Operation divide(
     Broadcasting::yes);
 Tensor operator/(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("divide", a, b, [](auto u, auto v) { return u / v; });
-  return record(divide, {&a, &b}, y, Saved(a, b), [](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B) {
-    return std::vector{needs[0] ? dy / B : Tensor(), needs[1] ? quotient_gradient(dy, A, B) : Tensor()};
-  });
+  return record(
+      divide, {&a, &b}, y, Saved(a, b),
+      [](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B) {
+        return std::vector{needs[0] ? dy / B : Tensor(), needs[1] ? quotient_gradient(dy, A, B) : Tensor()};
+      },
+      Recordable([](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B) {
+        const Tensor da = dy / B;
+        return std::vector{da, needs[1] ? -(da * (A / B)) : Tensor()};
+      }));
 }
 
 static const Operation add_scalar("add scalar", "y = x + s", "dx = dy",
                                   [] { return unary_samples([](const Tensor& x) { return 2 + x - 0.5; }); });
 static Tensor plus(const char* name, const Tensor& x, double s) {
   const Tensor y = cpu::map(name, x, [s](auto v) { return v + static_cast<decltype(v)>(s); });
-  return record(add_scalar, {&x}, y, Saved(), [](const Tensor& dy) { return std::vector{dy}; });
+  return record(add_scalar, {&x}, y, Saved(), Recordable([](const Tensor& dy) { return std::vector{dy}; }));
 }
 Tensor operator+(const Tensor& x, double s) { return plus("add", x, s); }
 Tensor operator-(const Tensor& x, double s) { return plus("subtract", x, -s); }
@@ -80,7 +87,7 @@ static const Operation scale("multiply by scalar", "y = s x", "dx = s dy",
                              [] { return unary_samples([](const Tensor& x) { return 3 * x * 0.5; }); });
 static Tensor times_scalar(const char* name, const Tensor& x, double s) {
   const Tensor y = cpu::map(name, x, [s](auto v) { return v * static_cast<decltype(v)>(s); });
-  return record(scale, {&x}, y, Saved(), [s](const Tensor& dy) { return std::vector{dy * s}; });
+  return record(scale, {&x}, y, Saved(), Recordable([s](const Tensor& dy) { return std::vector{dy * s}; }));
 }
 Tensor operator*(const Tensor& x, double s) { return times_scalar("multiply", x, s); }
 Tensor operator*(double s, const Tensor& x) { return times_scalar("multiply", x, s); }
@@ -91,7 +98,7 @@ static const Operation divide_by("divide by scalar", "y = x / s", "dx = dy / s",
                                  [] { return unary_samples([](const Tensor& x) { return x / 3; }); });
 Tensor operator/(const Tensor& x, double s) {
   const Tensor y = cpu::map("divide", x, [s](auto v) { return v / static_cast<decltype(v)>(s); });
-  return record(divide_by, {&x}, y, Saved(), [s](const Tensor& dy) { return std::vector{dy / s}; });
+  return record(divide_by, {&x}, y, Saved(), Recordable([s](const Tensor& dy) { return std::vector{dy / s}; }));
 }
 
 static const Operation divide_scalar("divide scalar", "y = s / x", "dx = -dy s / x^2", [] {
@@ -99,9 +106,10 @@ static const Operation divide_scalar("divide scalar", "y = s / x", "dx = -dy s /
 });
 Tensor operator/(double s, const Tensor& x) {
   const Tensor y = cpu::map("divide", x, [s](auto v) { return static_cast<decltype(v)>(s) / v; });
-  return record(divide_scalar, {&x}, y, Saved(x), [s](const Tensor& dy, const Tensor& X) {
-    return std::vector{quotient_gradient(dy, full({}, s, X.dtype()), X)};
-  });
+  return record(
+      divide_scalar, {&x}, y, Saved(x),
+      [s](const Tensor& dy, const Tensor& X) { return std::vector{quotient_gradient(dy, full({}, s, X.dtype()), X)}; },
+      Recordable([s](const Tensor& dy, const Tensor& X) { return std::vector{-(dy / X * (s / X))}; }));
 }
 
 }  // namespace heed

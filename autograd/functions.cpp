@@ -23,36 +23,19 @@ Tensor times(const Tensor& dy, const Tensor& v, cpu::OnLanes<F, Ts...> f) {
   return cpu::map("backward", dy, v, on_lanes<Ts...>([f](auto g, auto u) { return g * f(u); }));
 }
 
-// Returns y = f(x), recorded with dx = dy df(x).
-template <class F, class D>
-Tensor function(const Operation& operation, const Tensor& x, F f, D df) {
-  return record(operation, {&x}, cpu::map(operation.name(), x, f), Saved(x),
-                [df](const Tensor& dy, const Tensor& X) { return std::vector{times(dy, X, df)}; });
+// Returns y = f(x), recorded with dx = dy df(x). slope(x) computes df(x) with operations, for a recorded backward.
+template <class F, class D, class Slope>
+Tensor function(const Operation& operation, const Tensor& x, F f, D df, Slope slope) {
+  return record(
+      operation, {&x}, cpu::map(operation.name(), x, f), Saved(x),
+      [df](const Tensor& dy, const Tensor& X) { return std::vector{times(dy, X, df)}; },
+      Recordable([slope](const Tensor& dy, const Tensor& X) { return std::vector{dy * slope(X)}; }));
 }
 
-// Samples with elements at least 0.05 apart, so that no difference crosses a = b; and one sample without the offset.
-std::vector<GradientSample> choice_samples(Tensor (*f)(const Tensor&, const Tensor&)) {
-  std::vector<GradientSample> samples = broadcast_samples([f](auto& a, auto& b) { return f(a, b + 0.05); },
-                                                          Argument::Values::distinct, Argument::Values::distinct);
-  samples.push_back(
-      {"as they are", {{{2}, Argument::Values::distinct}, {{2}, Argument::Values::positive}}, [f](auto& x) {
-         return concat({f(x[0], x[1]), f(x[1], x[0])}, 0);
-       }});
-  return samples;
-}
-
-// y = a if wins(a, b), b if wins(b, a), NaN if one is NaN      da, db = dy, 0, or dy / 2 each if a and b are equal
-template <class Wins>
-Tensor choice(const Operation& operation, const Tensor& a, const Tensor& b, Wins wins) {
-  const Tensor y =
-      cpu::map(operation.name(), a, b, [wins](auto u, auto v) { return wins(u, v) || std::isnan(u) ? u : v; });
-  return record(operation, {&a, &b}, y, Saved(a, b), [wins](const Tensor& dy, const Tensor& A, const Tensor& B) {
-    const Tensor share = cpu::map("backward", A, B, [wins](auto u, auto v) {
-      using T = decltype(u);
-      return wins(u, v) ? T{1} : wins(v, u) ? T{0} : T{0.5};
-    });
-    return std::vector{dy * share, dy * (1 - share)};
-  });
+// The slope of a function of straight pieces: a constant.
+template <class D>
+auto constant_slope(D df) {
+  return [df](const Tensor& X) { return cpu::map("backward", X, df); };
 }
 
 }  // namespace
@@ -61,7 +44,7 @@ static const Operation exp_operation("exp", "y = e^x", "dx = dy y", [] { return 
 Tensor exp(const Tensor& x) {
   const Tensor y = cpu::map("exp", x, on_lanes<double>([](auto v) { return cpu::exp(v); }));
   return record(exp_operation, {&x}, y, Saved(y),
-                [](const Tensor& dy, const Tensor& Y) { return std::vector{dy * Y}; });
+                Recordable([](const Tensor& dy, const Tensor& Y) { return std::vector{dy * Y}; }));
 }
 
 static const Operation log_operation("log", "y = ln x", "dx = dy / x",
@@ -69,48 +52,57 @@ static const Operation log_operation("log", "y = ln x", "dx = dy / x",
 Tensor log(const Tensor& x) {
   const Tensor y = cpu::map("log", x, on_lanes([](auto v) { return cpu::log(v); }));
   return record(log_operation, {&x}, y, Saved(x),
-                [](const Tensor& dy, const Tensor& X) { return std::vector{dy / X}; });
+                Recordable([](const Tensor& dy, const Tensor& X) { return std::vector{dy / X}; }));
 }
 
 static const Operation sqrt_operation("sqrt", "y = sqrt(x)", "dx = dy / (2 y)",
                                       [] { return unary_samples(sqrt, Argument::Values::positive); });
 Tensor sqrt(const Tensor& x) {
   const Tensor y = cpu::map("sqrt", x, [](auto v) { return std::sqrt(v); });
-  return record(sqrt_operation, {&x}, y, Saved(y), [](const Tensor& dy, const Tensor& Y) {
-    return std::vector{cpu::map("sqrt", dy, Y, [](auto g, auto v) { return g / (v * 2); })};
-  });
+  return record(
+      sqrt_operation, {&x}, y, Saved(y),
+      [](const Tensor& dy, const Tensor& Y) {
+        return std::vector{cpu::map("sqrt", dy, Y, [](auto g, auto v) { return g / (v * 2); })};
+      },
+      Recordable([](const Tensor& dy, const Tensor& Y) { return std::vector{dy / (Y * 2)}; }));
 }
 
 static const Operation square_operation("square", "y = x^2", "dx = 2 x dy", [] { return unary_samples(square); });
 Tensor square(const Tensor& x) {
   return function(
-      square_operation, x, [](auto v) { return v * v; }, [](auto v) { return v * 2; });
+      square_operation, x, [](auto v) { return v * v; }, [](auto v) { return v * 2; },
+      [](const Tensor& X) { return X * 2; });
 }
 
 static const Operation tanh_operation("tanh", "y = tanh(x)", "dx = dy (1 - y^2)", [] { return unary_samples(tanh); });
 Tensor tanh(const Tensor& x) {
   const Tensor y = cpu::map("tanh", x, on_lanes<double>([](auto v) { return cpu::tanh(v); }));
-  return record(tanh_operation, {&x}, y, Saved(y), [](const Tensor& dy, const Tensor& Y) {
-    return std::vector{times(dy, Y, [](auto v) { return 1 - v * v; })};
-  });
+  return record(
+      tanh_operation, {&x}, y, Saved(y),
+      [](const Tensor& dy, const Tensor& Y) { return std::vector{times(dy, Y, [](auto v) { return 1 - v * v; })}; },
+      Recordable([](const Tensor& dy, const Tensor& Y) { return std::vector{dy * (1 - square(Y))}; }));
 }
 
 static const Operation sigmoid_operation("sigmoid", "y = 1 / (1 + e^-x)", "dx = dy y (1 - y)",
                                          [] { return unary_samples(sigmoid); });
 Tensor sigmoid(const Tensor& x) {
   const Tensor y = cpu::map("sigmoid", x, on_lanes<double>([](auto v) { return cpu::sigmoid(v); }));
-  return record(sigmoid_operation, {&x}, y, Saved(y), [](const Tensor& dy, const Tensor& Y) {
-    return std::vector{times(dy, Y, [](auto v) { return v * (1 - v); })};
-  });
+  return record(
+      sigmoid_operation, {&x}, y, Saved(y),
+      [](const Tensor& dy, const Tensor& Y) { return std::vector{times(dy, Y, [](auto v) { return v * (1 - v); })}; },
+      Recordable([](const Tensor& dy, const Tensor& Y) { return std::vector{dy * (Y * (1 - Y))}; }));
 }
 
 static const Operation relu_operation("relu", "y = max(x, 0)", "dx = dy where x > 0, else 0",
                                       [] { return unary_samples(relu, Argument::Values::nonzero); });
 Tensor relu(const Tensor& x) {
   const Tensor y = cpu::map("relu", x, [](auto v) { return v < 0 ? decltype(v){0} : v; });
-  return record(relu_operation, {&x}, y, Saved(y), [](const Tensor& dy, const Tensor& Y) {
-    return std::vector{cpu::map("relu", dy, Y, [](auto g, auto v) { return v > 0 ? g : decltype(g){0}; })};
-  });
+  return record(
+      relu_operation, {&x}, y, Saved(y),
+      [](const Tensor& dy, const Tensor& Y) {
+        return std::vector{cpu::map("relu", dy, Y, [](auto g, auto v) { return v > 0 ? g : decltype(g){0}; })};
+      },
+      Recordable([](const Tensor& dy, const Tensor& Y) { return std::vector{masked_fill(dy, !(Y > 0), 0)}; }));
 }
 
 static const Operation gelu_operation("gelu", "y = x Phi(x), Phi the normal distribution",
@@ -121,7 +113,11 @@ Tensor gelu(const Tensor& x) {
                   on_lanes<double>([](auto v) {
                     const auto [distribution, density] = cpu::normal(v);
                     return distribution + v * density;
-                  }));
+                  }),
+                  [](const Tensor& X) {
+                    const Tensor density = exp(square(X) * -0.5) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+                    return (1 + erf(X / std::numbers::sqrt2)) * 0.5 + X * density;
+                  });
 }
 
 namespace {
@@ -146,27 +142,31 @@ Tensor gelu_tanh(const Tensor& x) {
         const V low = cpu::splat<V>(-10), high = cpu::splat<V>(10);
         const V u = t(v), above = v < low ? low : v, w = above > high ? high : above;
         return ((1 + u) + w * (1 - u * u) * static_cast<T>(gelu_c) * (1 + static_cast<T>(3 * gelu_a) * w * w)) / 2;
-      }));
+      }),
+      [](const Tensor& X) {
+        const Tensor w = clamp(X, -10, 10), w2 = square(w), u = tanh((w + w * w2 * gelu_a) * gelu_c);
+        return ((1 + u) + w * (1 - square(u)) * gelu_c * (1 + w2 * (3 * gelu_a))) * 0.5;
+      });
 }
 
 static const Operation abs_operation("abs", "y = |x|", "dx = dy sign(x)",
                                      [] { return unary_samples(abs, Argument::Values::nonzero); });
 Tensor abs(const Tensor& x) {
+  const auto sign = [](auto v) { return static_cast<decltype(v)>((v > 0) - (v < 0)); };
   return function(
-      abs_operation, x, [](auto v) { return std::abs(v); },
-      [](auto v) { return static_cast<decltype(v)>((v > 0) - (v < 0)); });
+      abs_operation, x, [](auto v) { return std::abs(v); }, sign, constant_slope(sign));
 }
 
 static const Operation sin_operation("sin", "y = sin(x)", "dx = dy cos(x)", [] { return unary_samples(sin); });
 Tensor sin(const Tensor& x) {
   return function(sin_operation, x, on_lanes([](auto v) { return cpu::sin(v); }),
-                  on_lanes([](auto v) { return cpu::cos(v); }));
+                  on_lanes([](auto v) { return cpu::cos(v); }), [](const Tensor& X) { return cos(X); });
 }
 
 static const Operation cos_operation("cos", "y = cos(x)", "dx = -dy sin(x)", [] { return unary_samples(cos); });
 Tensor cos(const Tensor& x) {
   return function(cos_operation, x, on_lanes([](auto v) { return cpu::cos(v); }),
-                  on_lanes([](auto v) { return -cpu::sin(v); }));
+                  on_lanes([](auto v) { return -cpu::sin(v); }), [](const Tensor& X) { return -sin(X); });
 }
 
 static const Operation erf_operation("erf", "y = erf(x)", "dx = dy 2 / sqrt(pi) e^(-x^2)",
@@ -174,20 +174,22 @@ static const Operation erf_operation("erf", "y = erf(x)", "dx = dy 2 / sqrt(pi) 
 Tensor erf(const Tensor& x) {
   return function(erf_operation, x, on_lanes([](auto v) { return cpu::erf(v); }), on_lanes<double>([](auto v) {
                     return static_cast<cpu::Element<decltype(v)>>(2 * std::numbers::inv_sqrtpi) * cpu::exp(-v * v);
-                  }));
+                  }),
+                  [](const Tensor& X) { return exp(-square(X)) * (2 * std::numbers::inv_sqrtpi); });
 }
 
 static const Operation log1p_operation("log1p", "y = ln(1 + x)", "dx = dy / (1 + x)",
                                        [] { return unary_samples(log1p, Argument::Values::positive); });
 Tensor log1p(const Tensor& x) {
-  return function(log1p_operation, x, on_lanes([](auto v) { return cpu::log1p(v); }),
-                  [](auto v) { return 1 / (1 + v); });
+  return function(
+      log1p_operation, x, on_lanes([](auto v) { return cpu::log1p(v); }), [](auto v) { return 1 / (1 + v); },
+      [](const Tensor& X) { return 1 / (1 + X); });
 }
 
 static const Operation expm1_operation("expm1", "y = e^x - 1", "dx = dy e^x", [] { return unary_samples(expm1); });
 Tensor expm1(const Tensor& x) {
   return function(expm1_operation, x, on_lanes([](auto v) { return cpu::expm1(v); }),
-                  on_lanes<double>([](auto v) { return cpu::exp(v); }));
+                  on_lanes<double>([](auto v) { return cpu::exp(v); }), [](const Tensor& X) { return exp(X); });
 }
 
 static const Operation softplus_operation("softplus", "y = max(x, 0) + ln(1 + e^-|x|)", "dx = dy sigmoid(x)",
@@ -197,7 +199,7 @@ Tensor softplus(const Tensor& x) {
                     const decltype(v) zero{};
                     return (v > zero ? v : zero) + cpu::log1p(cpu::exp(v > zero ? -v : v));
                   }),
-                  on_lanes<double>([](auto v) { return cpu::sigmoid(v); }));
+                  on_lanes<double>([](auto v) { return cpu::sigmoid(v); }), [](const Tensor& X) { return sigmoid(X); });
 }
 
 static const Operation silu_operation("silu", "y = x s, s = sigmoid(x)", "dx = dy s (1 + x (1 - s))",
@@ -207,7 +209,11 @@ Tensor silu(const Tensor& x) {
                   on_lanes<double>([](auto v) {
                     const auto s = cpu::sigmoid(v);
                     return s * (1 + v * (1 - s));
-                  }));
+                  }),
+                  [](const Tensor& X) {
+                    const Tensor s = sigmoid(X);
+                    return s * (1 + X * (1 - s));
+                  });
 }
 
 static const Operation swiglu_operation(
@@ -226,7 +232,7 @@ Tensor swiglu(const Tensor& gate, const Tensor& value) {
   }
   const Tensor y =
       cpu::map("swiglu", gate, value, on_lanes<double>([](auto u, auto v) { return u * cpu::sigmoid(u) * v; }));
-  return record(swiglu_operation, {&gate, &value}, y, Saved(gate, value), [](const Tensor& dy, auto& U, auto& V) {
+  const auto backward = [](const Tensor& dy, const Tensor& U, const Tensor& V) {
     if (U.dtype() == DType::float64) {
       return std::vector{
           cpu::map("swiglu", dy, U, V, on_lanes<double>([](auto g, auto u, auto v) {
@@ -250,7 +256,12 @@ Tensor swiglu(const Tensor& gate, const Tensor& value) {
       });
     });
     return std::vector{dgate, dvalue};
-  });
+  };
+  return record(swiglu_operation, {&gate, &value}, y, Saved(gate, value), backward,
+                Recordable([](const Tensor& dy, const Tensor& U, const Tensor& V) {
+                  const Tensor s = sigmoid(U);
+                  return std::vector{dy * V * (s * (1 + U * (1 - s))), dy * U * s};
+                }));
 }
 
 static const Operation leaky_relu_operation("leaky_relu", "y = x where x > 0, else slope x",
@@ -259,11 +270,12 @@ static const Operation leaky_relu_operation("leaky_relu", "y = x where x > 0, el
                                                                    Argument::Values::nonzero);
                                             });
 Tensor leaky_relu(const Tensor& x, double slope) {
+  const auto factor = [slope](auto v) { return v > 0 ? decltype(v){1} : static_cast<decltype(v)>(slope); };
   return function(
       // a product with one of two numbers vectorises; a choice between the products does not
       leaky_relu_operation, x,
-      [slope](auto v) { return v * (v > 0 ? decltype(v){1} : static_cast<decltype(v)>(slope)); },
-      [slope](auto v) { return v > 0 ? decltype(v){1} : static_cast<decltype(v)>(slope); });
+      [slope](auto v) { return v * (v > 0 ? decltype(v){1} : static_cast<decltype(v)>(slope)); }, factor,
+      constant_slope(factor));
 }
 
 static const Operation clamp_operation("clamp", "y = min(max(x, low), high)", "dx = dy where low <= x <= high, else 0",
@@ -273,6 +285,10 @@ static const Operation clamp_operation("clamp", "y = min(max(x, low), high)", "d
                                        });
 Tensor clamp(const Tensor& x, double low, double high) {
   if (!(low <= high)) fail("clamp: low must be at most high, got {} and {}", low, high);
+  const auto is_inside = [=](auto v) {
+    using T = decltype(v);
+    return static_cast<T>(!(v < static_cast<T>(low)) && !(v > static_cast<T>(high)));
+  };
   return function(
       clamp_operation, x,
       [=](auto v) {
@@ -280,10 +296,7 @@ Tensor clamp(const Tensor& x, double low, double high) {
         const T least = static_cast<T>(low), most = static_cast<T>(high), w = v < least ? least : v;
         return w > most ? most : w;
       },
-      [=](auto v) {
-        using T = decltype(v);
-        return static_cast<T>(!(v < static_cast<T>(low)) && !(v > static_cast<T>(high)));
-      });
+      is_inside, constant_slope(is_inside));
 }
 
 // Calls use(f) with a function f(v) = factor v^p. Small integers p need no logarithm.
@@ -312,7 +325,7 @@ static const Operation power_operation("power", "y = x^p", "dx = dy p x^(p - 1),
 Tensor pow(const Tensor& x, double exponent) {
   check_defined("pow", {&x});
   const Tensor y = with_power(exponent, 1, [&x](auto f) { return cpu::map("power", x, f); });
-  return record(power_operation, {&x}, y, Saved(x), [p = exponent](const Tensor& dy, const Tensor& X) {
+  const auto backward = [p = exponent](const Tensor& dy, const Tensor& X) {
     if (p == 0) return std::vector{zeros(X.shape(), X.dtype())};
     if (p == -1) {  // in double: 1 / x^2 may exceed the range of a float where dy / x^2 does not
       return std::vector{cpu::map("power", dy, X, [](auto g, auto v) {
@@ -321,7 +334,11 @@ Tensor pow(const Tensor& x, double exponent) {
       })};
     }
     return std::vector{with_power(p - 1, p, [&](auto f) { return times(dy, X, f); })};
-  });
+  };
+  return record(power_operation, {&x}, y, Saved(x), backward,
+                Recordable([p = exponent](const Tensor& dy, const Tensor& X) {
+                  return std::vector{p == 0 ? dy * 0 : dy * (pow(X, p - 1) * p)};
+                }));
 }
 
 static const Operation pow_operation(
@@ -330,37 +347,30 @@ static const Operation pow_operation(
     Broadcasting::yes);
 Tensor pow(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("pow", a, b, on_lanes([](auto u, auto v) { return cpu::pow(u, v); }));
-  return record(pow_operation, {&a, &b}, y, Saved(a, b, y),
-                [](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B, auto& Y) {
+  const auto backward = [](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B, auto& Y) {
+    Tensor da, db;
+    if (needs[0]) {
+      da = cpu::map("pow", dy, A, B, on_lanes([](auto g, auto u, auto v) {
+                      const decltype(v) zero{};
+                      return g * (v == zero ? v : v * cpu::pow(u, v - 1));
+                    }));
+    }
+    if (needs[1]) {
+      db = cpu::map("pow", dy, A, Y, on_lanes([](auto g, auto u, auto w) {
+                      const decltype(u) zero{}, slope = w * cpu::log(u);
+                      return g * (u == zero ? (w == w ? zero : slope) : slope);
+                    }));
+    }
+    return std::vector{da, db};
+  };
+  return record(pow_operation, {&a, &b}, y, Saved(a, b, y), backward,
+                Recordable([](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B, auto& Y) {
+                  const Booleans is_zero = equal(A, 0);
                   Tensor da, db;
-                  if (needs[0]) {
-                    da = cpu::map("pow", dy, A, B, on_lanes([](auto g, auto u, auto v) {
-                                    const decltype(v) zero{};
-                                    return g * (v == zero ? v : v * cpu::pow(u, v - 1));
-                                  }));
-                  }
-                  if (needs[1]) {
-                    db = cpu::map("pow", dy, A, Y, on_lanes([](auto g, auto u, auto w) {
-                                    const decltype(u) zero{}, slope = w * cpu::log(u);
-                                    return g * (u == zero ? (w == w ? zero : slope) : slope);
-                                  }));
-                  }
+                  if (needs[0]) da = dy * (B * pow(masked_fill(A, is_zero & equal(B, 0), 1), B - 1));
+                  if (needs[1]) db = dy * (Y * log(masked_fill(A, is_zero, 1)));
                   return std::vector{da, db};
-                });
-}
-
-static const Operation maximum_operation(
-    "maximum", "y = max(a, b), NaN if one is NaN", "da = dy where a > b, dy / 2 where a = b, else 0; db = dy - da",
-    [] { return choice_samples(maximum); }, Broadcasting::yes);
-Tensor maximum(const Tensor& a, const Tensor& b) {
-  return choice(maximum_operation, a, b, [](auto u, auto v) { return u > v; });
-}
-
-static const Operation minimum_operation(
-    "minimum", "y = min(a, b), NaN if one is NaN", "da = dy where a < b, dy / 2 where a = b, else 0; db = dy - da",
-    [] { return choice_samples(minimum); }, Broadcasting::yes);
-Tensor minimum(const Tensor& a, const Tensor& b) {
-  return choice(minimum_operation, a, b, [](auto u, auto v) { return u < v; });
+                }));
 }
 
 }  // namespace heed

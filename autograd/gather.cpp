@@ -1,5 +1,6 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/widen.h"
+#include "autograd/internal/adjoints.h"
 
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
@@ -27,6 +28,15 @@ std::vector<std::int64_t> positions_by_row(const Ids& ids, std::vector<std::int6
   std::vector<std::int64_t> positions(static_cast<std::size_t>(ids.numel()));
   for (std::int64_t i = 0; i < ids.numel(); ++i) {
     positions[static_cast<std::size_t>(start[static_cast<std::size_t>(ids[i])]++)] = i;
+  }
+  return positions;
+}
+
+// Returns the row-major positions of the elements of these rows of d elements.
+std::vector<std::int64_t> elements_of_rows(const auto& rows, std::int64_t d) {
+  std::vector<std::int64_t> positions;
+  for (const std::int64_t row : rows) {
+    for (std::int64_t j = 0; j < d; ++j) positions.push_back(row * d + j);
   }
   return positions;
 }
@@ -69,42 +79,45 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
       cpu::dispatch_stored_only(dense.dtype(), copy_rows);
     }
   });
-  return record(embedding_operation, {&table}, y, Saved(ids),
-                [d, from = table.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& looked_up) {
-                  if (from.numel() == 0) return std::vector{zeros(from, dy.dtype())};
-                  const std::vector<std::int64_t> start = starts(looked_up, from[0]),
-                                                  by_row = positions_by_row(looked_up, start);
-                  Tensor dtable =
-                      // for a tied table this is the gradient from the logits; only the rows of `ids` change
-                      needs.take_total();
-                  const bool first_use = !dtable.defined();
-                  if (first_use) dtable = Tensor(from, dy.dtype());
-                  const Tensor dense_dy = contiguous(dy);
-                  dispatch(dy.dtype(), [&]<class T>() {
-                    const T* g = dense_dy.data<T>();
-                    T* to = dtable.mutable_data<T>();
-                    const std::int64_t all = dtable.numel();
-                    const std::int64_t *begins = start.data(), *positions = by_row.data();
-                    cpu::parallel_for(from[0], cpu::row_grain(from[0], d), [&](std::int64_t begin, std::int64_t end) {
-                      std::vector<T> row_sum(static_cast<std::size_t>(first_use ? 0 : d));
-                      for (std::int64_t r = begin; r < end; ++r) {
-                        T *row = to + r * d, *sum = first_use ? row : row_sum.data();
-                        const std::int64_t first = begins[r], last = begins[r + 1];
-                        if (first == last) {
-                          if (first_use) cpu::fill(row, d, T{0}, all);
-                          continue;
-                        }
-                        std::copy_n(g + positions[first] * d, d, sum);
-                        for (std::int64_t i = first + 1; i < last; ++i) {
-                          const T* dy_row = g + positions[i] * d;
-                          for (std::int64_t j = 0; j < d; ++j) sum[j] += dy_row[j];
-                        }
-                        for (std::int64_t j = 0; j < d && !first_use; ++j) row[j] += sum[j];
-                      }
-                    });
-                  });
-                  return std::vector{dtable};
-                });
+  return record(
+      embedding_operation, {&table}, y, Saved(ids),
+      [d, from = table.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& looked_up) {
+        if (from.numel() == 0) return std::vector{zeros(from, dy.dtype())};
+        const std::vector<std::int64_t> start = starts(looked_up, from[0]), by_row = positions_by_row(looked_up, start);
+        Tensor dtable =
+            // for a tied table this is the gradient from the logits; only the rows of `ids` change
+            needs.take_total();
+        const bool first_use = !dtable.defined();
+        if (first_use) dtable = Tensor(from, dy.dtype());
+        const Tensor dense_dy = contiguous(dy);
+        dispatch(dy.dtype(), [&]<class T>() {
+          const T* g = dense_dy.data<T>();
+          T* to = dtable.mutable_data<T>();
+          const std::int64_t all = dtable.numel();
+          const std::int64_t *begins = start.data(), *positions = by_row.data();
+          cpu::parallel_for(from[0], cpu::row_grain(from[0], d), [&](std::int64_t begin, std::int64_t end) {
+            std::vector<T> row_sum(static_cast<std::size_t>(first_use ? 0 : d));
+            for (std::int64_t r = begin; r < end; ++r) {
+              T *row = to + r * d, *sum = first_use ? row : row_sum.data();
+              const std::int64_t first = begins[r], last = begins[r + 1];
+              if (first == last) {
+                if (first_use) cpu::fill(row, d, T{0}, all);
+                continue;
+              }
+              std::copy_n(g + positions[first] * d, d, sum);
+              for (std::int64_t i = first + 1; i < last; ++i) {
+                const T* dy_row = g + positions[i] * d;
+                for (std::int64_t j = 0; j < d; ++j) sum[j] += dy_row[j];
+              }
+              for (std::int64_t j = 0; j < d && !first_use; ++j) row[j] += sum[j];
+            }
+          });
+        });
+        return std::vector{dtable};
+      },
+      Recordable([d, from = table.shape()](const Tensor& dy, const Ids& looked_up) {
+        return std::vector{cpu::spread(dy, elements_of_rows(looked_up, d), from)};
+      }));
 }
 
 static const Operation select_rows_operation("select_rows", "y[b] = x[b, positions[b]]", "dx[b, positions[b]] += dy[b]",
@@ -137,21 +150,27 @@ Tensor select_rows(const Tensor& x, const Ids& positions) {
     T* to = y.mutable_data<T>();
     for (std::int64_t b = 0; b < B; ++b) std::copy_n(dense.data<T>() + (b * T_ + positions[b]) * d, d, to + b * d);
   });
-  return record(select_rows_operation, {&x}, y, Saved(positions),
-                [from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& selected) {
-                  Tensor dx = needs.take_total_or_zeros(from, dy.dtype());
-                  const Tensor dense_dy = contiguous(dy);
-                  dispatch(dy.dtype(), [&]<class T>() {
-                    T* to = dx.mutable_data<T>();
-                    const std::int64_t n = from[2];
-                    for (std::int64_t b = 0; b < from[0]; ++b) {
-                      const T* from_row = dense_dy.data<T>() + b * n;
-                      T* to_row = to + (b * from[1] + selected[b]) * n;
-                      for (std::int64_t j = 0; j < n; ++j) to_row[j] += from_row[j];
-                    }
-                  });
-                  return std::vector{dx};
-                });
+  return record(
+      select_rows_operation, {&x}, y, Saved(positions),
+      [from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& selected) {
+        Tensor dx = needs.take_total_or_zeros(from, dy.dtype());
+        const Tensor dense_dy = contiguous(dy);
+        dispatch(dy.dtype(), [&]<class T>() {
+          T* to = dx.mutable_data<T>();
+          const std::int64_t n = from[2];
+          for (std::int64_t b = 0; b < from[0]; ++b) {
+            const T* from_row = dense_dy.data<T>() + b * n;
+            T* to_row = to + (b * from[1] + selected[b]) * n;
+            for (std::int64_t j = 0; j < n; ++j) to_row[j] += from_row[j];
+          }
+        });
+        return std::vector{dx};
+      },
+      Recordable([from = x.shape()](const Tensor& dy, const Ids& selected) {
+        std::vector<std::int64_t> rows;
+        for (std::int64_t b = 0; b < from[0]; ++b) rows.push_back(b * from[1] + selected[b]);
+        return std::vector{cpu::spread(dy, elements_of_rows(rows, from[2]), from)};
+      }));
 }
 
 static const Operation dropout_operation(
@@ -193,8 +212,8 @@ Tensor dropout(const Tensor& x, double p, Random& random) {
       }
     });
   });
-  return record(dropout_operation, {&x}, y, Saved(k),
-                [](const Tensor& dy, const Tensor& kept) { return std::vector{dy * kept}; });
+  const auto backward = [](const Tensor& dy, const Tensor& kept) { return std::vector{dy * kept}; };
+  return record(dropout_operation, {&x}, y, Saved(k), backward, Recordable(backward));
 }
 
 }  // namespace heed

@@ -19,6 +19,13 @@ void check_variable(const Tensor& x) {
            : "a constant; an assignment to a variable's handle makes it one, copy_from() does not");
 }
 
+// Returns the sum, recorded if one of both is.
+Tensor sum_of(const Tensor& a, const Tensor& b) {
+  if (Recorder::follows(a) || Recorder::follows(b)) return a + b;
+  const NoRecording constants;
+  return Recorder::of_gradients(a.detach() + b.detach());
+}
+
 }  // namespace
 
 std::string described(const Tensor& variable) {
@@ -48,13 +55,17 @@ void Gradients::set(const Tensor& variable, Tensor gradient) {
     fail("gradients: {}, {}, cannot have a gradient {} {}", described(variable), to_string(variable.dtype()),
          to_string(gradient.dtype()), to_string(gradient.shape()));
   }
+  if (gradient.tape_node().recording == 0) gradient = Recorder::of_gradients(std::move(gradient));
+  Recorder::set(*this, variable, std::move(gradient));
+}
+
+void Recorder::set(Gradients& gradients, const Tensor& variable, Tensor gradient) {
   const std::int64_t number = variable.tape_node().node;
-  const auto entry = entry_of(entries_, number);
-  gradient = Recorder::of_gradients(std::move(gradient));
-  if (entry != entries_.end() && number_of(*entry) == number) {
+  const auto entry = entry_of(gradients.entries_, number);
+  if (entry != gradients.entries_.end() && number_of(*entry) == number) {
     entry->second = std::move(gradient);
   } else {
-    entries_.insert(entry, {variable, std::move(gradient)});
+    gradients.entries_.insert(entry, {variable, std::move(gradient)});
   }
 }
 
@@ -68,10 +79,9 @@ Gradients& Gradients::operator+=(const Gradients& other) {
     } else if (a == entries_.end() || number_of(*b) < number_of(*a)) {
       merged.push_back(*b++);
     } else {
-      const NoRecording constants;
       // frees one gradient before the next sum, to limit the peak memory
       const Tensor theirs = b->second, mine = std::exchange(a->second, {});
-      merged.emplace_back(a->first, Recorder::of_gradients(mine + theirs));
+      merged.emplace_back(a->first, sum_of(mine, theirs));
       ++a;
       ++b;
     }

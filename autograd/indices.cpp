@@ -1,5 +1,6 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/lanes.h"
+#include "autograd/internal/adjoints.h"
 
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
@@ -107,12 +108,16 @@ Tensor gather(const Tensor& x, const Ids& indices, int axis) {
   check_indices("gather", x.shape(), indices, a);
   Tensor y(indices.shape(), x.dtype(), "gather");
   gather_into(y, x, indices, a);
-  return record(gather_operation, {&x}, y, Saved(indices),
-                [a, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& chosen) {
-                  Tensor dx = needs.take_total_or_zeros(from, dy.dtype());
-                  add_chosen(dx, chosen, dy, a);
-                  return std::vector{dx};
-                });
+  return record(
+      gather_operation, {&x}, y, Saved(indices),
+      [a, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& chosen) {
+        Tensor dx = needs.take_total_or_zeros(from, dy.dtype());
+        add_chosen(dx, chosen, dy, a);
+        return std::vector{dx};
+      },
+      Recordable([a, from = x.shape()](const Tensor& dy, const Ids& chosen) {
+        return std::vector{scatter_add(zeros(from, dy.dtype()), chosen, dy, a)};
+      }));
 }
 
 static const Operation scatter_add_operation(
@@ -131,11 +136,10 @@ Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, in
   }
   Tensor y = x.detach().clone();
   add_chosen(y, indices, values, a);
-  return record(scatter_add_operation, {&x, &values}, y, Saved(indices), [a](const Tensor& dy, const Ids& chosen) {
-    Tensor dvalues(chosen.shape(), dy.dtype());
-    gather_into(dvalues, dy, chosen, a);
-    return std::vector{dy, dvalues};
-  });
+  return record(scatter_add_operation, {&x, &values}, y, Saved(indices),
+                Recordable([a](const Tensor& dy, const Ids& chosen) {
+                  return std::vector{dy, gather(dy, chosen, a)};
+                }));
 }
 
 void cpu::check_selection(const Shape& shape, const Ids& indices, int axis) {
@@ -176,30 +180,39 @@ Tensor index_select(const Tensor& x, const Ids& indices, int axis) {
       }
     });
   });
-  return record(index_select_operation, {&x}, y, Saved(indices),
-                [=, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& selected) {
-                  Tensor dx = needs.take_total_or_zeros(from, dy.dtype());
-                  const Tensor source = contiguous(dy);
-                  dispatch(dy.dtype(), [&]<class T>() {
-                    const T* const g = source.data<T>();
-                    T* const sum = dx.mutable_data<T>();
-                    // Each task adds the rows of dy, in order, to its columns of dx, of which it is the only writer.
-                    const std::int64_t grain = std::max<std::int64_t>(cpu::row_grain(outer * inner, n), 64);
-                    cpu::parallel_for(outer * inner, grain, [&](std::int64_t begin, std::int64_t end) {
-                      while (begin < end) {
-                        const std::int64_t o = begin / inner, column = begin % inner;
-                        const std::int64_t width = std::min(inner - column, end - begin);
-                        for (std::int64_t i = 0; i < n; ++i) {
-                          const T* const row = g + (o * n + i) * inner + column;
-                          T* const to = sum + (o * size + selected[i]) * inner + column;
-                          for (std::int64_t j = 0; j < width; ++j) to[j] += row[j];
-                        }
-                        begin += width;
-                      }
-                    });
-                  });
-                  return std::vector{dx};
-                });
+  return record(
+      index_select_operation, {&x}, y, Saved(indices),
+      [=, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& selected) {
+        Tensor dx = needs.take_total_or_zeros(from, dy.dtype());
+        const Tensor source = contiguous(dy);
+        dispatch(dy.dtype(), [&]<class T>() {
+          const T* const g = source.data<T>();
+          T* const sum = dx.mutable_data<T>();
+          // Each task adds the rows of dy, in order, to its columns of dx, of which it is the only writer.
+          const std::int64_t grain = std::max<std::int64_t>(cpu::row_grain(outer * inner, n), 64);
+          cpu::parallel_for(outer * inner, grain, [&](std::int64_t begin, std::int64_t end) {
+            while (begin < end) {
+              const std::int64_t o = begin / inner, column = begin % inner;
+              const std::int64_t width = std::min(inner - column, end - begin);
+              for (std::int64_t i = 0; i < n; ++i) {
+                const T* const row = g + (o * n + i) * inner + column;
+                T* const to = sum + (o * size + selected[i]) * inner + column;
+                for (std::int64_t j = 0; j < width; ++j) to[j] += row[j];
+              }
+              begin += width;
+            }
+          });
+        });
+        return std::vector{dx};
+      },
+      Recordable([=, from = x.shape()](const Tensor& dy, const Ids& selected) {
+        std::vector<std::int64_t> positions;
+        for (std::int64_t row = 0; row < outer * n; ++row) {
+          const std::int64_t first = (row / n * size + selected[row % n]) * inner;
+          for (std::int64_t j = 0; j < inner; ++j) positions.push_back(first + j);
+        }
+        return std::vector{cpu::spread(dy, positions, from)};
+      }));
 }
 
 Tensor one_hot(const Ids& ids, std::int64_t classes, DType dtype) {

@@ -93,14 +93,17 @@ void backward_row(Centre centre, const T* x, T mean, T r, const T* gain, const T
 // y = (x - mean) / sqrt(mean of (x - mean)^2 + eps) * gain + bias; the mean is 0 without centring.
 Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, const Tensor& gain, const Tensor& bias,
                   double eps) {
+  const auto is_dense = [](const Tensor& t) { return !t.defined() || t.is_contiguous(); };
+  if (!is_dense(x) || !is_dense(gain)) {
+    return normalised(operation, centre, contiguous(x), gain.defined() ? contiguous(gain) : gain, bias, eps);
+  }
   const std::int64_t n = x.size(-1), rows = n ? x.numel() / n : 0;
   const std::int64_t grain = cpu::row_grain(rows, n);
-  const Tensor dense = contiguous(x.detach());
-  const Tensor scale = gain.defined() ? contiguous(gain.detach()) : ones({rows > 0 ? n : 0}, x.dtype());
+  const Tensor scale = gain.defined() ? gain : ones({rows > 0 ? n : 0}, x.dtype());
   const Tensor shift = bias.defined() ? contiguous(bias.detach()) : Tensor();
   Tensor y(x.shape(), x.dtype()), statistics({2, rows}, x.dtype());  // mean, 1 / sqrt(...)
   dispatch(x.dtype(), [&]<class T>() {
-    const T *from = dense.data<T>(), *a = scale.data<T>(), *b = shift.defined() ? shift.data<T>() : nullptr;
+    const T *from = x.data<T>(), *a = scale.data<T>(), *b = shift.defined() ? shift.data<T>() : nullptr;
     T *to = y.mutable_data<T>(), *means = statistics.mutable_data<T>(), *inverse = means + rows;
     cpu::parallel_for(rows, grain, [=](std::int64_t begin, std::int64_t end) {
       const cpu::StreamScope scope;
@@ -143,37 +146,45 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
       }
     });
   });
-  return record(operation, {&x, &gain, &bias}, y, Saved(dense, statistics, scale),
-                [centre, n, rows, eps](const Tensor& dy, const NeedsInputGrad& needs, const Tensor& X,
-                                       const Tensor& moments, const Tensor& gains) {
-                  // Divides the rows into parts, each with its own sums for dgain and dbias.
-                  constexpr std::int64_t elements_a_part = 16384;
-                  const std::int64_t max_rows =
-                      std::max<std::int64_t>(1, elements_a_part / std::max<std::int64_t>(n, 1));
-                  const std::int64_t rows_a_part = cpu::equal_grain(rows, max_rows);
-                  const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
-                  const Tensor dense_dy = contiguous(dy);
-                  Tensor dx(X.shape(), X.dtype()), sums({parts, 2, n}, X.dtype());
-                  dispatch(X.dtype(), [&]<class T>() {
-                    const T *x_data = X.data<T>(), *dy_data = dense_dy.data<T>();
-                    const T *means = moments.data<T>(), *inverse = means + rows;
-                    const T* a = gains.data<T>();
-                    T *to = dx.mutable_data<T>(), *totals = sums.mutable_data<T>();
-                    cpu::parallel_for(rows, rows_a_part, [=](std::int64_t begin, std::int64_t end) {
-                      const cpu::StreamScope scope;
-                      T* part = totals + begin / rows_a_part * 2 * n;
-                      std::fill_n(part, 2 * n, T{0});
-                      for (std::int64_t i = begin; i < end; ++i) {
-                        const cpu::Part<T> row(to + i * n, n, rows * n);
-                        backward_row(centre, x_data + i * n, means[i], inverse[i], a, dy_data + i * n, row.data(), part,
-                                     part + n, n, eps);
-                      }
-                    });
-                  });
-                  if (!needs[1] && !needs[2]) return std::vector{dx, Tensor(), Tensor()};
-                  const Tensor total = sum(sums, {0});  // (2, n)
-                  return std::vector{dx, reshape(slice(total, 0, 0, 1), {n}), reshape(slice(total, 0, 1, 2), {n})};
-                });
+  return record(
+      operation, {&x, &gain, &bias}, y, Saved(x, statistics, scale),
+      [centre, n, rows, eps](const Tensor& dy, const NeedsInputGrad& needs, const Tensor& X, const Tensor& moments,
+                             const Tensor& gains) {
+        // Divides the rows into parts, each with its own sums for dgain and dbias.
+        constexpr std::int64_t elements_a_part = 16384;
+        const std::int64_t max_rows = std::max<std::int64_t>(1, elements_a_part / std::max<std::int64_t>(n, 1));
+        const std::int64_t rows_a_part = cpu::equal_grain(rows, max_rows);
+        const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
+        const Tensor dense_dy = contiguous(dy);
+        Tensor dx(X.shape(), X.dtype()), sums({parts, 2, n}, X.dtype());
+        dispatch(X.dtype(), [&]<class T>() {
+          const T *x_data = X.data<T>(), *dy_data = dense_dy.data<T>();
+          const T *means = moments.data<T>(), *inverse = means + rows;
+          const T* a = gains.data<T>();
+          T *to = dx.mutable_data<T>(), *totals = sums.mutable_data<T>();
+          cpu::parallel_for(rows, rows_a_part, [=](std::int64_t begin, std::int64_t end) {
+            const cpu::StreamScope scope;
+            T* part = totals + begin / rows_a_part * 2 * n;
+            std::fill_n(part, 2 * n, T{0});
+            for (std::int64_t i = begin; i < end; ++i) {
+              const cpu::Part<T> row(to + i * n, n, rows * n);
+              backward_row(centre, x_data + i * n, means[i], inverse[i], a, dy_data + i * n, row.data(), part, part + n,
+                           n, eps);
+            }
+          });
+        });
+        if (!needs[1] && !needs[2]) return std::vector{dx, Tensor(), Tensor()};
+        const Tensor total = sum(sums, {0});  // (2, n)
+        return std::vector{dx, reshape(slice(total, 0, 0, 1), {n}), reshape(slice(total, 0, 1, 2), {n})};
+      },
+      Recordable([centre, n, rows, eps](const Tensor& dy, const Tensor& X, const Tensor&, const Tensor& gains) {
+        const Tensor centred = centre == Centre::yes ? X - mean(X, {-1}, true) : X;
+        const Tensor r = 1 / sqrt(mean(square(centred), {-1}, true) + eps), h = centred * r, g = dy * gains;
+        const Tensor rest = g - h * mean(g * h, {-1}, true);
+        const Tensor dx = r * (centre == Centre::yes ? rest - mean(g, {-1}, true) : rest);
+        const auto over_rows = [=](const Tensor& v) { return sum(reshape(v, {rows, n}), {0}); };
+        return std::vector{dx, over_rows(dy * h), over_rows(dy)};
+      }));
 }
 
 void check_eps(const char* operation, double eps) {

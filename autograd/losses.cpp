@@ -1,10 +1,12 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/softmax_row.h"
 #include "autograd/cpu/vector_math.h"
+#include "autograd/internal/adjoints.h"
 
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -50,6 +52,33 @@ struct LabelWeights {
     }
   }
   double of_label(std::int32_t label) const { return of_class.empty() ? 1 : of_class[static_cast<std::size_t>(label)]; }
+};
+
+// The parts of the gradient s softmax(x) - t of a row, 0 for ignored labels and for rows with a constant loss.
+struct Targets {
+  Tensor s, t;  // (..., 1), (..., C)
+
+  Targets(Shape shape, DType dtype, const Ids& labels, std::int32_t ignored, double e,
+          const std::vector<double>& of_class, const std::vector<std::int64_t>& constant)
+      : t(zeros(shape, dtype)) {
+    const std::int64_t classes = shape[-1];
+    shape[-1] = 1;
+    s = zeros(shape, dtype);
+    const double share = e / static_cast<double>(classes);
+    const auto weight = [&](std::int64_t c) { return of_class.empty() ? 1 : of_class[static_cast<std::size_t>(c)]; };
+    double all = 0;
+    for (std::int64_t c = 0; c < classes; ++c) all += weight(c);
+    dispatch(dtype, [&]<class T>() {
+      T *const totals = s.mutable_data<T>(), *const targets = t.mutable_data<T>();
+      for (std::int64_t i = 0; i < labels.numel(); ++i) {
+        if (labels[i] == ignored || std::ranges::binary_search(constant, i)) continue;
+        const double own = (1 - e) * weight(labels[i]);
+        totals[i] = static_cast<T>(own + share * all);
+        for (std::int64_t c = 0; c < classes; ++c) targets[i * classes + c] = static_cast<T>(share * weight(c));
+        targets[i * classes + labels[i]] += static_cast<T>(own);
+      }
+    });
+  }
 };
 
 // Losses compare elementwise, without broadcasting.
@@ -161,13 +190,32 @@ Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropy
       *out = static_cast<T>(cpu::sum_row(losses.data(), rows) / (is_mean && w.of_rows > 0 ? w.of_rows : 1));
     }
   });
-  return record(cross_entropy_operation, {&logits}, y, Saved(dlogits),
-                [each, axis, last](const Tensor& dy, const Tensor& gradient) {
-                  Shape column = dy.shape();
-                  if (each) column.append(1);
-                  const bool as_it_is = !each && dy.item() == 1;
-                  return std::vector{moved_axis(as_it_is ? gradient : gradient * reshape(dy, column), last, axis)};
-                });
+  // Rows of -infinity have gradient 0, like ignored ones.
+  std::vector<std::int64_t> constant_rows;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    if (std::isinf(losses[static_cast<std::size_t>(i)])) constant_rows.push_back(i);
+  }
+  const double factor = is_mean && w.of_rows > 0 ? 1 / w.of_rows : 1;
+  return record(
+      cross_entropy_operation, {&logits}, y, Saved(dlogits, labels, w.of_class, constant_rows),
+      [each, axis, last](const Tensor& dy, const Tensor& gradient, const Ids&, auto&, auto&) {
+        Shape column = dy.shape();
+        if (each) column.append(1);
+        const bool as_it_is = !each && dy.item() == 1;
+        return std::vector{moved_axis(as_it_is ? gradient : gradient * reshape(dy, column), last, axis)};
+      },
+      Recordable([each, axis, last, e, factor, ignored = options.ignored_label](
+                     const Tensor& dy, const NeedsInputGrad& needs, const Tensor& gradient, const Ids& of_rows,
+                     const std::vector<double>& of_class, const std::vector<std::int64_t>& constant) {
+        const Targets t(gradient.shape(), gradient.dtype(), of_rows, ignored, e, of_class, constant);
+        const auto at_axis = [=](const Tensor& x) { return moved_axis(x, last, axis); };
+        // gradient = factor (s p - t), p = softmax(logits)
+        const Tensor p =
+            cpu::known_softmax(needs.input_without_numbers(0),
+                               at_axis((gradient.detach() / factor + t.t) / masked_fill(t.s, equal(t.s, 0), 1)), axis);
+        const Tensor g = each ? unsqueeze(dy, axis) : dy;
+        return std::vector{(p * at_axis(t.s) - at_axis(t.t)) * (g * factor)};
+      }));
 }
 
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
@@ -192,18 +240,22 @@ Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reductio
                                  const auto rest = cpu::log1p(cpu::exp(v > zero ? -v : v));
                                  return (v > zero ? (1 - t) * v : -t * v) + rest;
                                }));
-  return reduced(
-      record(bce_operation, {&x, &target}, each, Saved(x, target),
-             [](const Tensor& dy, const NeedsInputGrad& needs, auto& X, auto& T) {
-               Tensor dx, dt;
-               if (needs[0]) {
-                 dx = cpu::map("bce_with_logits", dy, X, T,
-                               cpu::on_lanes<double>([](auto g, auto v, auto t) { return g * (cpu::sigmoid(v) - t); }));
-               }
-               if (needs[1]) dt = -(dy * X);
-               return std::vector{dx, dt};
-             }),
-      reduction);
+  return reduced(record(
+                     bce_operation, {&x, &target}, each, Saved(x, target),
+                     [](const Tensor& dy, const NeedsInputGrad& needs, auto& X, auto& T) {
+                       Tensor dx, dt;
+                       if (needs[0]) {
+                         dx = cpu::map("bce_with_logits", dy, X, T, cpu::on_lanes<double>([](auto g, auto v, auto t) {
+                                         return g * (cpu::sigmoid(v) - t);
+                                       }));
+                       }
+                       if (needs[1]) dt = -(dy * X);
+                       return std::vector{dx, dt};
+                     },
+                     Recordable([](const Tensor& dy, auto& X, auto& T) {
+                       return std::vector{dy * (sigmoid(X) - T), -(dy * X)};
+                     })),
+                 reduction);
 }
 
 double accuracy(const Tensor& logits, const Ids& labels, std::int32_t ignored_label) {

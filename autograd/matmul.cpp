@@ -170,10 +170,11 @@ Tensor product(const char* operation, const Tensor& a_any, const Tensor& b_any, 
 }
 
 // (..., n) -> (rows, n)
-Tensor rows_of(const Tensor& x) {
+Tensor as_rows(const Tensor& x) {
   const Shape leading(std::span(x.shape().begin(), x.shape().end() - 1));
-  return reshape(x.detach(), {leading.numel("matmul"), x.size(-1)});
+  return reshape(x, {leading.numel("matmul"), x.size(-1)});
 }
+Tensor rows_of(const Tensor& x) { return as_rows(x.detach()); }
 
 void check_product(const char* operation, const Tensor& a, const Tensor& b, bool b_is_matrix) {
   check_defined(operation, {&a, &b});
@@ -233,16 +234,24 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   } else {
     y = product("matmul", a, b);
   }
-  return record(matmul_operation, {&a, &b}, y, Saved(a, b),
-                [](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B) {
-                  Tensor da, db;
-                  if (needs[0]) da = matmul(dy, transpose(B));
-                  if (needs[1])
-                    db = B.rank() == 2 ? product("matmul", transpose(rows_of(A)), rows_of(dy))
-                                       : product("matmul", transpose(A), dy);
-                  if (db.defined()) db = db.to(B.dtype());
-                  return std::vector{da, db};
-                });
+  return record(
+      matmul_operation, {&a, &b}, y, Saved(a, b),
+      [](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B) {
+        Tensor da, db;
+        if (needs[0]) da = matmul(dy, transpose(B));
+        if (needs[1])
+          db = B.rank() == 2 ? product("matmul", transpose(rows_of(A)), rows_of(dy))
+                             : product("matmul", transpose(A), dy);
+        if (db.defined()) db = db.to(B.dtype());
+        return std::vector{da, db};
+      },
+      Recordable([](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B) {
+        const bool in_one = B.rank() == 2;
+        Tensor da, db;
+        if (needs[0]) da = matmul(dy, transpose(B));
+        if (needs[1]) db = matmul(transpose(in_one ? as_rows(A) : A), in_one ? as_rows(dy) : dy).to(B.dtype());
+        return std::vector{da, db};
+      }));
 }
 
 static const Operation linear_operation(
@@ -264,21 +273,30 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
   Shape shape = x.shape();
   shape[-1] = W.size(1);
   const Tensor y = reshape(product("linear", rows_of(x), W.detach(), b.defined() ? contiguous(b.detach()) : b), shape);
-  return record(linear_operation, {&x, &W, &b}, y, Saved(Recorder::is_constant(W) ? Tensor() : x, W),
-                [from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, auto& X, auto& weight) {
-                  const Tensor dy_rows = rows_of(dy);
-                  Tensor dx, dW, db;
-                  if (needs[0]) dx = reshape(product("linear", dy_rows, transpose(weight.detach())), from);
-                  if (needs[1]) {
-                    // strided like W, so that the gradient of a transposed matrix is contiguous after transposing back
-                    dW = weight.strides()[0] == 1 && weight.size(0) > 1
-                             ? transpose(product("linear", transpose(dy_rows), rows_of(X)))
-                             : product("linear", transpose(rows_of(X)), dy_rows);
-                    dW = dW.to(weight.dtype());
-                  }
-                  if (needs[2]) db = sum(dy_rows, {0});
-                  return std::vector{dx, dW, db};
-                });
+  return record(
+      linear_operation, {&x, &W, &b}, y, Saved(Recorder::is_constant(W) ? Tensor() : x, W),
+      [from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, auto& X, auto& weight) {
+        const Tensor dy_rows = rows_of(dy);
+        Tensor dx, dW, db;
+        if (needs[0]) dx = reshape(product("linear", dy_rows, transpose(weight.detach())), from);
+        if (needs[1]) {
+          // strided like W, so that the gradient of a transposed matrix is contiguous after transposing back
+          dW = weight.strides()[0] == 1 && weight.size(0) > 1
+                   ? transpose(product("linear", transpose(dy_rows), rows_of(X)))
+                   : product("linear", transpose(rows_of(X)), dy_rows);
+          dW = dW.to(weight.dtype());
+        }
+        if (needs[2]) db = sum(dy_rows, {0});
+        return std::vector{dx, dW, db};
+      },
+      Recordable([](const Tensor& dy, const NeedsInputGrad& needs, auto& X, auto& weight) {
+        const Tensor dy_rows = as_rows(dy);
+        Tensor dx, dW, db;
+        if (needs[0]) dx = linear(dy, transpose(weight), {});
+        if (needs[1]) dW = matmul(transpose(as_rows(X)), dy_rows).to(weight.dtype());
+        if (needs[2]) db = sum(dy_rows, {0});
+        return std::vector{dx, dW, db};
+      }));
 }
 
 }  // namespace heed

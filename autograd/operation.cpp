@@ -11,8 +11,13 @@ std::vector<const Operation*>& registry() {
 }  // namespace
 
 Operation::Operation(const char* name, const char* formula, const char* derivative, Samples samples,
-                     Broadcasting broadcasting)
-    : name_(name), formula_(formula), derivative_(derivative), samples_(samples), broadcasting_(broadcasting) {
+                     Broadcasting broadcasting, const char* no_second)
+    : name_(name),
+      formula_(formula),
+      derivative_(derivative),
+      samples_(samples),
+      broadcasting_(broadcasting),
+      no_second_(no_second) {
   registry().push_back(this);
 }
 
@@ -27,5 +32,7 @@ Tensor NeedsInputGrad::take_total_or_zeros(const Shape& shape, DType dtype) cons
   const Tensor total = take_total();
   return total.defined() ? total : zeros(shape, dtype);
 }
+
+Tensor NeedsInputGrad::input_without_numbers(std::size_t input) const { return Recorder::at_node(inputs_[input]); }
 
 }  // namespace heed

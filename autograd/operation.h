@@ -65,15 +65,18 @@ enum class Broadcasting { no, yes };
 ///     static const Operation cube_operation("cube", "y = x^3", "dx = 3 dy x^2",
 ///                                           [] { return unary_samples(cube); });  // autograd/gradcheck/samples.h
 ///     Tensor cube(const Tensor& x) {
-///       const Tensor X = x.detach();  // its products are then not recorded
-///       return record(cube_operation, {&x}, X * X * X, Saved(X),
-///                     [](const Tensor& dy, const Tensor& saved) { return std::vector{3 * dy * square(saved)}; });
+///       const Tensor v = x.detach();  // its products are then not recorded
+///       return record(cube_operation, {&x}, v * v * v, Saved(x),
+///                     Recordable([](const Tensor& dy, const Tensor& X) { return std::vector{3 * dy * square(X)}; }));
 ///     }
+///
+/// The gradient check covers the second derivative too. An operation has none if its backward is not Recordable.
 class Operation {
  public:
-  /// Registers the operation. `formula` gives the output and `derivative` the gradients of the inputs, for readers.
+  /// Registers the operation. `formula` gives the output and `derivative` the gradients of the inputs, for readers. An operation
+  /// without a second derivative gives the reason in `no_second`.
   Operation(const char* name, const char* formula, const char* derivative, Samples samples,
-            Broadcasting broadcasting = Broadcasting::no);
+            Broadcasting broadcasting = Broadcasting::no, const char* no_second = nullptr);
   Operation(const Operation&) = delete;
 
   /// Returns the name for messages and profiles.
@@ -86,11 +89,14 @@ class Operation {
   const Samples& samples() const { return samples_; }
   /// Returns whether the recorder sums gradients over broadcast axes.
   bool broadcasts() const { return broadcasting_ == Broadcasting::yes; }
+  /// Returns why the operation has no second derivative, or nullptr.
+  const char* reason_for_no_second() const { return no_second_; }
 
  private:
   const char *name_, *formula_, *derivative_;
   Samples samples_;
   Broadcasting broadcasting_;
+  const char* no_second_;
 };
 
 /// Returns every operation in the program.
@@ -109,6 +115,9 @@ class NeedsInputGrad {
   Tensor take_total() const;
   /// Takes the same sum, or returns zeros of this shape, to which the backward adds.
   Tensor take_total_or_zeros(const Shape& shape, DType dtype) const;
+  /// Returns an input as the recording knows it, of shape () and without numbers. A recorded backward may pass it to record() for an
+  /// output that it knows without reading the input.
+  Tensor input_without_numbers(std::size_t input) const;
 
  private:
   const std::int64_t* inputs_;
@@ -140,6 +149,26 @@ struct Saved {
   std::tuple<const Ts&...> values;  ///< in the order of the backward's parameters
 };
 
+/// Marks a backward that computes with operations alone, from dy, the saved inputs and the saved output. backward() with
+/// {.record = true} records it, so that the operation has derivatives of any order:
+///
+///     return record(exp_operation, {&x}, y, Saved(y),
+///                   Recordable([](const Tensor& dy, const Tensor& Y) { return std::vector{dy * Y}; }));
+///
+/// A saved tensor that is an input or the output is then part of the recording. backward() throws Error for another one, since it
+/// cannot know how that depends on the inputs. As the second function of record(), beside a first one that is a kernel, a
+/// Recordable may leave such tensors unused, or use those that do not depend on the inputs.
+template <class Function>
+struct Recordable : Function {
+  /// Marks `function`.
+  explicit Recordable(Function function) : Function(std::move(function)) {}
+};
+
+template <class Function>
+inline constexpr bool is_recordable = false;
+template <class Function>
+inline constexpr bool is_recordable<Recordable<Function>> = true;
+
 /// A backward of an operation that saves values of types Ts. It returns dL/d(input) for each input in order, from dL/dy; a
 /// gradient may be undefined for an input that needs none. Each call gives the same result. It is called as (dy, saved...) or as
 /// (dy, needs_input_grad, saved...). It captures numbers, by value; tensors come through Saved, so that the recording knows them.
@@ -153,16 +182,27 @@ concept BackwardOf =
 /// A backward and its saved values, in a recording.
 class Backward {
  public:
+  /// How a recorded backward gets the gradients: not at all; from operator(), which is Recordable; or from recorded().
+  enum class Record { never, same, other };
+
   virtual ~Backward() = default;
   /// Returns one gradient for each input.
   virtual std::vector<Tensor> operator()(const Tensor& dy, const NeedsInputGrad& needs_input_grad) const = 0;
   /// Appends the saved tensors to `tensors`.
-  virtual void list_saved(std::vector<const Tensor*>& tensors) const = 0;
+  virtual void list_saved(std::vector<Tensor*>& tensors) = 0;
+  /// Returns how the gradients are recorded.
+  virtual Record record() const { return Record::never; }
+  /// Returns the gradients for Record::other, computed with operations alone.
+  virtual std::vector<Tensor> recorded(const Tensor& /*dy*/, const NeedsInputGrad& /*needs_input_grad*/) const {
+    return {};
+  }
 };
 
 /// The inputs, in the order in which a backward returns their gradients. An undefined tensor stands for an input that the call
 /// leaves out.
 using Inputs = std::initializer_list<const Tensor*>;
+
+class Gradients;
 
 /// The non-template part of record().
 class Recorder {
@@ -172,63 +212,112 @@ class Recorder {
   /// The part of an operation in the open recording: none; none, with a result that is marked because it was computed from
   /// gradients, which backward() refuses; or a node.
   enum class Part { none, of_gradients, recorded };
+  /// Returns a tensor at this node of the open recording, without numbers; a constant for a negative number.
+  static Tensor at_node(std::int64_t node);
   /// Returns the operation's part.
   static Part part_of(const Operation& operation, std::span<const Tensor* const> inputs);
   /// Returns `x` marked as computed from gradients.
   static Tensor of_gradients(Tensor x);
+  /// Sets a gradient as it is: recorded, marked, or a constant.
+  static void set(Gradients& gradients, const Tensor& variable, Tensor gradient);
   /// Appends a node. Returns `output` as its result.
   static Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
-                       std::unique_ptr<const Backward> backward);
+                       std::unique_ptr<Backward> backward);
+  /// Returns the gradients of sum(dy f(inputs)) with respect to the inputs, for a Recordable of a fused operation: f is its
+  /// composition of other operations, which it records. An undefined input stays undefined.
+  static std::vector<Tensor> gradients_of(const std::function<Tensor(const std::vector<Tensor>&)>& f,
+                                          const std::vector<Tensor>& inputs, const Tensor& dy);
   /// Returns whether an operation on `x` would be recorded now.
   static bool follows(const Tensor& x);
   /// Returns whether `input` gets no gradient. An operation then need not save the tensors that only this gradient reads.
   static bool is_constant(const Tensor& input);
   /// Returns what the open recording saved for each use of `operation`: "input 0", "its output" or "other".
   static std::vector<std::string> saved(const Operation& operation);
+  /// Returns whether each use of `operation` in the open recording has a backward that can be recorded.
+  static bool can_record_backward(const Operation& operation);
 };
+
+namespace detail {
+
+template <class Function, class... Ts>
+std::vector<Tensor> gradients(const Function& function, const Tensor& dy, const NeedsInputGrad& needs_input_grad,
+                              const std::tuple<Ts...>& values) {
+  return std::apply(
+      [&](const Ts&... value) {
+        if constexpr (std::is_invocable_v<const Function&, const Tensor&, const NeedsInputGrad&, const Ts&...>) {
+          return function(dy, needs_input_grad, value...);
+        } else {
+          return function(dy, value...);
+        }
+      },
+      values);
+}
+
+template <class Function, class... Ts>
+struct SavedBackward : Backward {
+  SavedBackward(const Saved<Ts...>& all, Function f) : values(all.values), function(f) {}
+  std::vector<Tensor> operator()(const Tensor& dy, const NeedsInputGrad& needs_input_grad) const final {
+    return gradients(function, dy, needs_input_grad, values);
+  }
+  void list_saved(std::vector<Tensor*>& tensors) final {
+    const auto list = [&]<class T>(T& value) {
+      if constexpr (std::is_same_v<T, Tensor>) tensors.push_back(&value);
+      if constexpr (std::is_same_v<T, std::vector<Tensor>>) {
+        for (Tensor& tensor : value) tensors.push_back(&tensor);
+      }
+    };
+    std::apply([&](Ts&... value) { (list(value), ...); }, values);
+  }
+  Record record() const override { return is_recordable<Function> ? Record::same : Record::never; }
+  std::tuple<Ts...> values;
+  Function function;
+};
+
+template <class Function, class Second, class... Ts>
+struct WithSecond final : SavedBackward<Function, Ts...> {
+  WithSecond(const Saved<Ts...>& all, Function f, Second s) : SavedBackward<Function, Ts...>(all, f), second(s) {}
+  Backward::Record record() const override { return Backward::Record::other; }
+  std::vector<Tensor> recorded(const Tensor& dy, const NeedsInputGrad& needs_input_grad) const override {
+    return gradients(second, dy, needs_input_grad, this->values);
+  }
+  Second second;
+};
+
+// Returns `output`, recorded with make() as its backward if a recording is open and an input depends on a variable.
+template <class Make>
+Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output, Make make) {
+  Recorder::note(operation, inputs, output);
+  const Recorder::Part part = Recorder::part_of(operation, inputs);
+  if (part == Recorder::Part::of_gradients) return Recorder::of_gradients(output);
+  return part == Recorder::Part::none ? output : Recorder::record(operation, inputs, output, make());
+}
+
+}  // namespace detail
 
 /// Returns `output`, recorded as operation(inputs) if a recording is open and an input depends on a variable. backward() passes
 /// what is `saved` to `backward`. Throws Error for an output that is recorded itself: compute it from the detach() of the inputs.
 template <class... Ts, BackwardOf<Ts...> Function>
 Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
               const Saved<Ts...>& saved, Function backward) {
-  Recorder::note(operation, inputs, output);
-  const Recorder::Part part = Recorder::part_of(operation, inputs);
-  if (part == Recorder::Part::of_gradients) return Recorder::of_gradients(output);
-  if (part == Recorder::Part::none) return output;
-  struct Closure final : Backward {
-    Closure(const Saved<Ts...>& all, Function f) : values(all.values), function(f) {}
-    std::vector<Tensor> operator()(const Tensor& dy, const NeedsInputGrad& needs_input_grad) const override {
-      return std::apply(
-          [&](const Ts&... value) {
-            if constexpr (std::is_invocable_v<const Function&, const Tensor&, const NeedsInputGrad&, const Ts&...>) {
-              return function(dy, needs_input_grad, value...);
-            } else {
-              return function(dy, value...);
-            }
-          },
-          values);
-    }
-    void list_saved(std::vector<const Tensor*>& tensors) const override {
-      const auto list = [&]<class T>(const T& value) {
-        if constexpr (std::is_same_v<T, Tensor>) tensors.push_back(&value);
-        if constexpr (std::is_same_v<T, std::vector<Tensor>>) {
-          for (const Tensor& tensor : value) tensors.push_back(&tensor);
-        }
-      };
-      std::apply([&](const Ts&... value) { (list(value), ...); }, values);
-    }
-    std::tuple<Ts...> values;
-    Function function;
-  };
-  return Recorder::record(operation, inputs, output, std::make_unique<const Closure>(saved, backward));
+  return detail::record(operation, inputs, output,
+                        [&] { return std::make_unique<detail::SavedBackward<Function, Ts...>>(saved, backward); });
+}
+
+/// Does the same for an operation whose backward is a kernel. A recorded backward calls `second`, which computes the same gradients
+/// with operations alone.
+template <class... Ts, BackwardOf<Ts...> Function, BackwardOf<Ts...> Second>
+Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
+              const Saved<Ts...>& saved, Function backward, Recordable<Second> second) {
+  return detail::record(operation, inputs, output, [&] {
+    return std::make_unique<detail::WithSecond<Function, Recordable<Second>, Ts...>>(saved, backward, second);
+  });
 }
 
 /// Does the same for a list of inputs: record(operation, {&a, &b}, ...).
-template <class... Ts, BackwardOf<Ts...> Function>
+template <class... Ts, class... Functions>
 Tensor record(const Operation& operation, Inputs inputs, const Tensor& output, const Saved<Ts...>& saved,
-              Function backward) {
-  return record(operation, std::span<const Tensor* const>(inputs.begin(), inputs.size()), output, saved, backward);
+              Functions... functions) {
+  return record(operation, std::span<const Tensor* const>(inputs.begin(), inputs.size()), output, saved, functions...);
 }
 
 }  // namespace heed

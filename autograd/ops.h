@@ -103,7 +103,7 @@ Tensor silu(const Tensor& x);       ///< x sigmoid(x) (Elfwing et al. 2018, arXi
 /// Returns silu(gate) value, the product in SwiGLU (Shazeer 2020, arXiv:2002.05202). Both have one shape.
 Tensor swiglu(const Tensor& gate, const Tensor& value);
 
-/// Functions of two elements. Shapes broadcast. (functions.cpp)
+/// Functions of two elements. Shapes broadcast. (functions.cpp, choices.cpp)
 Tensor maximum(const Tensor& a, const Tensor& b);        ///< NaN when either is NaN; equal elements share the gradient
 Tensor minimum(const Tensor& a, const Tensor& b);        ///< as maximum()
 Tensor pow(const Tensor& base, const Tensor& exponent);  ///< the exponent's gradient is 0 where the base is 0

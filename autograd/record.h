@@ -59,8 +59,8 @@ class NoRecording {
 ///     for (const auto& [variable, gradient] : gradients) fmt::print("{} {}\n", variable.name(), gradient);
 ///     for (auto [variable, gradient] : gradients) gradient *= 0.5;   // the names are references
 ///
-/// Gradients are not recorded: second derivatives are not available. backward() throws Error for a loss that was computed from
-/// a gradient inside a Recording; take the gradient's detach() to use it as a constant there.
+/// Gradients are constants, unless backward() recorded them. backward() throws Error for a loss that was computed inside a Recording
+/// from a gradient that was not recorded; take the gradient's detach() to use it as a constant there.
 class [[nodiscard]] Gradients {
  public:
   /// Returns the gradient, which has the variable's shape and dtype. Throws Error if it is missing.
@@ -71,7 +71,8 @@ class [[nodiscard]] Gradients {
   /// Returns the gradient, or nullptr if it is missing.
   const Tensor* find(const Tensor& variable) const&;
   const Tensor* find(const Tensor& variable) && = delete;  // the gradient would end with the temporary
-  /// Replaces the gradient of a variable. Throws Error for another shape or dtype than the variable's.
+  /// Replaces the gradient of a variable. Throws Error for another shape or dtype than the variable's. A recorded tensor stays
+  /// recorded.
   void set(const Tensor& variable, Tensor gradient);
   /// Adds the gradients of `other`. A variable in only one of the two keeps its gradient.
   Gradients& operator+=(const Gradients& other);
@@ -79,6 +80,7 @@ class [[nodiscard]] Gradients {
   std::size_t size() const { return entries_.size(); }
 
  private:
+  friend class Recorder;
   using Entries = std::vector<std::pair<Tensor, Tensor>>;
 
  public:
@@ -121,10 +123,20 @@ class [[nodiscard]] Gradients {
 /// Returns the name of a variable for messages: "parameter 'words.weight' of shape (9, 8)", or "a variable of shape (9, 8)".
 std::string described(const Tensor& variable);
 
+/// Options of backward().
+struct BackwardOptions {
+  /// Records the gradients too, so that a later backward() differentiates what you compute from them: second derivatives. Throws
+  /// Error that names an operation whose backward cannot be recorded.
+  bool record = false;
+};
+
 /// Returns the gradients of a scalar, of shape (), from the open recording. The recording stays valid, so you may call
 /// backward() again for this or another output. Throws Error for another shape, for an output from elsewhere, for a gradient
 /// that does not match its input, and for a tensor written since it was recorded.
-Gradients backward(const Tensor& loss);
+///
+///     const Gradients slopes = backward(sum(u), {.record = true});          // autograd/derivatives.h has shorter forms
+///     const Gradients gradients = backward(loss + mean(square(slopes[x])));  // a gradient penalty
+Gradients backward(const Tensor& loss, const BackwardOptions& options = {});
 
 /// Adds the gradients of `loss` to `total`, in the memory of `total`. Use it to accumulate gradients over the parts of a batch
 /// that is too large for one pass. After an Error, discard `total`.
@@ -137,8 +149,8 @@ void backward(const Tensor& loss, Gradients& total);
 void backward(const Tensor& loss, const std::function<void(const Tensor& variable, Tensor gradient)>& take);
 
 /// Returns the gradients of sum(output * cotangent), which is a vector-Jacobian product. Throws Error if their shapes or
-/// dtypes differ.
-Gradients backward(const Tensor& output, const Tensor& cotangent);
+/// dtypes differ. With {.record = true} the gradients depend on the cotangent too.
+Gradients backward(const Tensor& output, const Tensor& cotangent, const BackwardOptions& options = {});
 
 /// The error of a value that is infinite or NaN.
 struct NotFinite : Error {

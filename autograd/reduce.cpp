@@ -130,9 +130,10 @@ Tensor sum(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
     sum_each<cpu::Of::elements, T>(
         x, s, [to = y.mutable_data<T>()](std::int64_t i, double total) { to[i] = static_cast<T>(total); });
   });
-  return record(sum_operation, {&x}, y, Saved(), [from = x.shape(), kept = s.output_keepdim](const Tensor& dy) {
-    return std::vector{broadcast_to(reshape(dy, kept), from)};
-  });
+  return record(sum_operation, {&x}, y, Saved(),
+                Recordable([from = x.shape(), kept = s.output_keepdim](const Tensor& dy) {
+                  return std::vector{broadcast_to(reshape(dy, kept), from)};
+                }));
 }
 
 // y = sum(x) / n               dx = dy / n, broadcast
@@ -146,9 +147,10 @@ Tensor mean(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
       to[i] = std::isinf(sum) ? static_cast<T>(total / n) : sum / static_cast<T>(n);
     });
   });
-  return record(sum_operation, {&x}, y, Saved(), [from = x.shape(), kept = s.output_keepdim, n](const Tensor& dy) {
-    return std::vector{broadcast_to(reshape(dy / n, kept), from)};
-  });
+  return record(sum_operation, {&x}, y, Saved(),
+                Recordable([from = x.shape(), kept = s.output_keepdim, n](const Tensor& dy) {
+                  return std::vector{broadcast_to(reshape(dy / n, kept), from)};
+                }));
 }
 
 Tensor cpu::norm_in_double(const Tensor& x, const std::vector<int>& axes, bool keepdim) {

@@ -90,8 +90,10 @@ Tensor rotary(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryP
   for (const Tensor* angle : {&cosine, &sine}) {
     if (angle->is_variable() || angle->tape_node().recording != 0) fail("rotary: cosine and sine must be constants");
   }
-  return record(rotary_operation, {&x}, rotated(x, cosine, sine, pairs, 1), Saved(cosine, sine),
-                [pairs](const Tensor& dy, auto& c, auto& s) { return std::vector{rotated(dy, c, s, pairs, -1)}; });
+  return record(
+      rotary_operation, {&x}, rotated(x, cosine, sine, pairs, 1), Saved(cosine, sine),
+      [pairs](const Tensor& dy, auto& c, auto& s) { return std::vector{rotated(dy, c, s, pairs, -1)}; },
+      Recordable([pairs](const Tensor& dy, auto& c, auto& s) { return std::vector{rotary(dy, c, -s, pairs)}; }));
 }
 
 }  // namespace heed

@@ -40,9 +40,10 @@ Tensor where(const Booleans& condition, const Tensor& a, const Tensor& b) {
         shape, y.mutable_data<T>(), [](std::uint8_t c, T u, T v) { return c ? u : v; },
         cpu::operand<std::uint8_t>(condition, shape), cpu::operand<T>(a, shape), cpu::operand<T>(b, shape));
   });
-  return record(where_operation, {&a, &b}, y, Saved(condition), [](const Tensor& dy, const Booleans& chosen) {
-    return std::vector{masked_fill(dy, !chosen, 0), masked_fill(dy, chosen, 0)};
-  });
+  return record(where_operation, {&a, &b}, y, Saved(condition),
+                Recordable([](const Tensor& dy, const Booleans& chosen) {
+                  return std::vector{masked_fill(dy, !chosen, 0), masked_fill(dy, chosen, 0)};
+                }));
 }
 
 Tensor where(const Booleans& condition, const Tensor& a, double b) {
@@ -80,8 +81,9 @@ Tensor masked_fill(const Tensor& x, const Booleans& mask, double value) {
         shape, y.mutable_data<T>(), [v = static_cast<T>(value)](std::uint8_t m, T u) { return m ? v : u; },
         cpu::operand<std::uint8_t>(mask, shape), cpu::operand<T>(x, shape));
   });
-  return record(masked_fill_operation, {&x}, y, Saved(mask),
-                [](const Tensor& dy, const Booleans& filled) { return std::vector{masked_fill(dy, filled, 0)}; });
+  return record(masked_fill_operation, {&x}, y, Saved(mask), Recordable([](const Tensor& dy, const Booleans& filled) {
+                  return std::vector{masked_fill(dy, filled, 0)};
+                }));
 }
 
 }  // namespace heed

@@ -2,6 +2,7 @@
 #include "autograd/cpu/copy.h"
 #include "autograd/cpu/kernels.h"
 #include "autograd/half.h"
+#include "autograd/internal/adjoints.h"
 
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
@@ -115,7 +116,7 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
                     [&]<class T>() { cpu::copy(x.shape(), y.mutable_data<T>(), cpu::operand<T>(x, x.shape())); });
   }
   return record(reshape_operation, {&x}, y, Saved(),
-                [from = x.shape()](const Tensor& dy) { return std::vector{reshape(dy, from)}; });
+                Recordable([from = x.shape()](const Tensor& dy) { return std::vector{reshape(dy, from)}; }));
 }
 
 static const Operation permute_operation(
@@ -150,8 +151,9 @@ Tensor permute(const Tensor& x, const std::vector<int>& axes) {
     strides.append(x.strides()[axis]);
   }
   if (!valid) fail("permute: expected each axis of {} once, got ({})", to_string(x.shape()), fmt::join(axes, ", "));
-  return record(permute_operation, {&x}, cpu::view_of(x, shape, strides), Saved(inverse),
-                [](const Tensor& dy, const std::vector<int>& order) { return std::vector{permute(dy, order)}; });
+  return record(
+      permute_operation, {&x}, cpu::view_of(x, shape, strides), Saved(inverse),
+      Recordable([](const Tensor& dy, const std::vector<int>& order) { return std::vector{permute(dy, order)}; }));
 }
 
 Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
@@ -161,7 +163,7 @@ Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
   std::swap(shape[a], shape[b]);
   std::swap(strides[a], strides[b]);
   return record(permute_operation, {&x}, cpu::view_of(x, shape, strides), Saved(),
-                [a, b](const Tensor& dy) { return std::vector{transpose(dy, a, b)}; });
+                Recordable([a, b](const Tensor& dy) { return std::vector{transpose(dy, a, b)}; }));
 }
 
 static const Operation slice_operation(
@@ -213,10 +215,17 @@ Tensor add_selected(Tensor dx, Selection selection, const Tensor& dy) {
 }
 
 Tensor record_selection(const Tensor& x, Selection selection, const Tensor& y) {
-  return record(slice_operation, {&x}, y, Saved(),
-                [from = x.shape(), selection](const Tensor& dy, const NeedsInputGrad& needs) {
-                  return std::vector{add_selected(needs.take_total_or_zeros(from, dy.dtype()), selection, dy)};
-                });
+  return record(
+      slice_operation, {&x}, y, Saved(),
+      [from = x.shape(), selection](const Tensor& dy, const NeedsInputGrad& needs) {
+        return std::vector{add_selected(needs.take_total_or_zeros(from, dy.dtype()), selection, dy)};
+      },
+      Recordable([from = x.shape(), selection](const Tensor& dy) {
+        const auto [axis, first, step] = selection;
+        Shape shape = from;
+        if (dy.rank() < from.rank()) shape[axis] = 1;
+        return std::vector{cpu::place(dy.rank() < from.rank() ? reshape(dy, shape) : dy, from, axis, first, step)};
+      }));
 }
 
 // Returns x[i] along an axis, without this axis.
@@ -271,7 +280,7 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
   }
   return record(broadcast_operation, {&x},
                 cpu::view_of(x, shape, cpu::broadcast_strides(x.shape(), x.strides(), shape)), Saved(),
-                [](const Tensor& dy) { return std::vector{dy}; });
+                Recordable([](const Tensor& dy) { return std::vector{dy}; }));
 }
 
 static const Operation contiguous_operation("contiguous", "y = x, copied when x has gaps", "dx = dy", [] {
@@ -283,7 +292,7 @@ Tensor contiguous(const Tensor& x) {
   check_defined("contiguous", {&x});
   if (x.is_contiguous()) return x;
   return record(contiguous_operation, {&x}, x.detach().clone(), Saved(),
-                [](const Tensor& dy) { return std::vector{dy}; });
+                Recordable([](const Tensor& dy) { return std::vector{dy}; }));
 }
 
 static const Operation concat_operation(
@@ -329,11 +338,12 @@ Tensor concat(const std::vector<Tensor>& parts, int axis) {
         std::copy_n(part.data<T>() + o * block, block, to + o * shape[a] * inner);
     }
   });
-  return record(concat_operation, inputs, y, Saved(begins), [a](const Tensor& dy, const std::vector<std::int64_t>& at) {
-    std::vector<Tensor> gradients;
-    for (std::size_t p = 0; p + 1 < at.size(); ++p) gradients.push_back(slice(dy, a, at[p], at[p + 1]));
-    return gradients;
-  });
+  return record(concat_operation, inputs, y, Saved(begins),
+                Recordable([a](const Tensor& dy, const std::vector<std::int64_t>& at) {
+                  std::vector<Tensor> gradients;
+                  for (std::size_t p = 0; p + 1 < at.size(); ++p) gradients.push_back(slice(dy, a, at[p], at[p + 1]));
+                  return gradients;
+                }));
 }
 
 }  // namespace heed

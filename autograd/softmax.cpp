@@ -1,6 +1,7 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/softmax_columns.h"
 #include "autograd/cpu/softmax_row.h"
+#include "autograd/internal/adjoints.h"
 
 #include <heed/autograd/gradcheck/samples.h>
 #include <heed/autograd/operation.h>
@@ -81,6 +82,14 @@ std::vector<GradientSample> row_samples(Tensor (*f)(const Tensor&, int)) {
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
+// The backward of softmax along an axis, in operations.
+auto softmax_gradient(int axis) {
+  return [axis](const Tensor& dy, const Tensor& Y) {
+    const Tensor weighted = dy * Y;
+    return std::vector{weighted - Y * sum(weighted, {axis}, true)};
+  };
+}
+
 }  // namespace
 
 static const Operation softmax_operation("softmax", "y = e^x / sum(e^x)", "dx = y (dy - sum(dy y))", [] {
@@ -97,24 +106,34 @@ Tensor softmax(const Tensor& x, int axis) {
     const Tensor y = by_columns(x, around, [=]<class T>(const T* from, T* to, std::int64_t, std::int64_t count) {
       cpu::softmax_columns(from, to, around.n, around.inner, count);
     });
-    return record(softmax_operation, {&x}, y, Saved(y), [around](const Tensor& dy, const Tensor& Y) {
-      return std::vector{
-          by_columns(dy, around, [&]<class T>(const T* g, T* to, std::int64_t begin, std::int64_t count) {
-            cpu::softmax_columns_backward(Y.data<T>() + begin, g, to, around.n, around.inner, count);
-          })};
-    });
+    return record(
+        softmax_operation, {&x}, y, Saved(y),
+        [around](const Tensor& dy, const Tensor& Y) {
+          return std::vector{
+              by_columns(dy, around, [&]<class T>(const T* g, T* to, std::int64_t begin, std::int64_t count) {
+                cpu::softmax_columns_backward(Y.data<T>() + begin, g, to, around.n, around.inner, count);
+              })};
+        },
+        Recordable(softmax_gradient(a)));
   }
   const std::int64_t n = x.size(-1), all = x.numel();
   const Tensor y = by_rows(x, [=]<class T>(const T* from, T* to, std::int64_t) {
     const cpu::Part<T> row(to, n, all);
     cpu::softmax_row(from, row.data(), n);
   });
-  return record(softmax_operation, {&x}, y, Saved(y), [n, all](const Tensor& dy, const Tensor& Y) {
-    return std::vector{by_rows(dy, [&]<class T>(const T* g, T* to, std::int64_t begin) {
-      const cpu::Part<T> row(to, n, all);
-      cpu::softmax_row_backward(Y.data<T>() + begin, g, row.data(), n, T{1});
-    })};
-  });
+  return record(
+      softmax_operation, {&x}, y, Saved(y),
+      [n, all](const Tensor& dy, const Tensor& Y) {
+        return std::vector{by_rows(dy, [&]<class T>(const T* g, T* to, std::int64_t begin) {
+          const cpu::Part<T> row(to, n, all);
+          cpu::softmax_row_backward(Y.data<T>() + begin, g, row.data(), n, T{1});
+        })};
+      },
+      Recordable(softmax_gradient(-1)));
+}
+
+Tensor cpu::known_softmax(const Tensor& x, const Tensor& y, int axis) {
+  return record(softmax_operation, {&x}, y, Saved(y), Recordable(softmax_gradient(axis)));
 }
 
 static const Operation log_softmax_operation("log_softmax", "y = x - ln sum(e^x)",
@@ -129,7 +148,7 @@ Tensor log_softmax(const Tensor& x, int axis) {
     const T m = cpu::max_row(from, n), log_total = cpu::softmax_row(from, to, n, m);
     for (std::int64_t j = 0; j < n; ++j) to[j] = std::isinf(log_total) ? from[j] : from[j] - m - log_total;
   });
-  return record(log_softmax_operation, {&x}, y, Saved(y), [n](const Tensor& dy, const Tensor& Y) {
+  const auto backward = [n](const Tensor& dy, const Tensor& Y) {
     return std::vector{by_rows(dy, [&]<class T>(const T* g, T* to, std::int64_t begin) {
       const T* out = Y.data<T>() + begin;
       const T total = static_cast<T>(cpu::sum_row(g, n));
@@ -137,7 +156,12 @@ Tensor log_softmax(const Tensor& x, int axis) {
       cpu::exp_row(out, to, n, T{0});
       for (std::int64_t j = 0; j < n; ++j) to[j] = masked ? T{0} : g[j] - to[j] * total;
     })};
-  });
+  };
+  return record(log_softmax_operation, {&x}, y, Saved(y), backward, Recordable([n](const Tensor& dy, const Tensor& Y) {
+                  const Tensor dx = dy - exp(Y) * sum(dy, {-1}, true);
+                  if (n == 0) return std::vector{dx};
+                  return std::vector{masked_fill(dx, equal(max(Y.detach(), {-1}, true), minus_infinity), 0)};
+                }));
 }
 
 }  // namespace heed

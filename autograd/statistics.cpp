@@ -2,6 +2,7 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/reductions.h"
 #include "autograd/cpu/vector_math.h"
+#include "autograd/internal/adjoints.h"
 
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
@@ -142,16 +143,20 @@ Tensor reduced_extreme(const Operation& operation, const Tensor& x, const std::v
   if (y.numel() > 0) {  // otherwise its other sizes may be huge
     dispatch(x.dtype(), [&]<class T>() { find_extremes<largest>(name, x, axes, y.mutable_data<T>(), winners); });
   }
-  return record(operation, inputs, y, Saved(winners),
-                [from = x.shape()](const Tensor& dy, const std::vector<std::int64_t>& chosen) {
-                  Tensor dx = zeros(from, dy.dtype());
-                  const Tensor dense_dy = contiguous(dy);
-                  dispatch(dy.dtype(), [&]<class T>() {
-                    T* to = dx.mutable_data<T>();
-                    for (std::size_t i = 0; i < chosen.size(); ++i) to[chosen[i]] = dense_dy.data<T>()[i];
-                  });
-                  return std::vector{dx};
-                });
+  return record(
+      operation, inputs, y, Saved(winners),
+      [from = x.shape()](const Tensor& dy, const std::vector<std::int64_t>& chosen) {
+        Tensor dx = zeros(from, dy.dtype());
+        const Tensor dense_dy = contiguous(dy);
+        dispatch(dy.dtype(), [&]<class T>() {
+          T* to = dx.mutable_data<T>();
+          for (std::size_t i = 0; i < chosen.size(); ++i) to[chosen[i]] = dense_dy.data<T>()[i];
+        });
+        return std::vector{dx};
+      },
+      Recordable([from = x.shape()](const Tensor& dy, const std::vector<std::int64_t>& chosen) {
+        return std::vector{cpu::spread(dy, chosen, from)};
+      }));
 }
 
 }  // namespace
@@ -193,8 +198,8 @@ Tensor norm(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   const Shape kept_axes = checked_split("norm", x, axes).output_keepdim;
   const Tensor length = cpu::norm_in_double(x, axes, keepdim), y = length.to(x.dtype());
   return record(
-      norm_operation, {&x}, y, Saved(x, length),
-      [kept = kept_axes](const Tensor& dy, const Tensor& X, const Tensor& lengths) {
+      norm_operation, {&x}, y, Saved(x, length, axes),
+      [kept = kept_axes](const Tensor& dy, const Tensor& X, const Tensor& lengths, const std::vector<int>&) {
         const Tensor share =
             cpu::map("norm", dy.to(DType::float64), lengths, [is_float = X.dtype() == DType::float32](auto g, auto v) {
               return v == 0 ? v : static_cast<decltype(v)>(is_float ? float_quotient(g, v) : g / v);
@@ -206,7 +211,13 @@ Tensor norm(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
               cpu::operand<T>(X, X.shape()), cpu::operand<double>(reshape(share, kept), X.shape()));
         });
         return std::vector{dx};
-      });
+      },
+      Recordable([kept = kept_axes](const Tensor& dy, const Tensor& X, const Tensor&, const std::vector<int>& over) {
+        const Tensor lengths = norm(X, over, true);
+        const Booleans is_zero = equal(lengths, 0);
+        const Tensor share = reshape(dy, kept) / masked_fill(lengths, is_zero, 1);
+        return std::vector{X * masked_fill(share, is_zero, 0)};
+      }));
 }
 
 static const Operation logsumexp_operation("logsumexp",
@@ -224,14 +235,19 @@ Tensor logsumexp(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   const auto exp_of_difference = cpu::on_lanes<double>([](auto v, auto w) { return cpu::exp(v - w); });
   const Tensor y = m + log(sum(cpu::map("logsumexp", fixed, m, exp_of_difference), axes, true));
   const Tensor shaped = keepdim ? y : reshape(y, s.output);
-  return record(logsumexp_operation, {&x}, shaped, Saved(x, y),
-                [kept](const Tensor& dy, const Tensor& X, const Tensor& Y) {
-                  return std::vector{
-                      cpu::map("logsumexp", reshape(dy, kept), X, Y, cpu::on_lanes<double>([](auto g, auto v, auto w) {
-                                 const decltype(w) zero{}, none = w < zero && w == w + w ? zero : w;
-                                 return g * cpu::exp(v - none);
-                               }))};
-                });
+  return record(
+      logsumexp_operation, {&x}, shaped, Saved(x, shaped),
+      [kept](const Tensor& dy, const Tensor& X, const Tensor& Y) {
+        return std::vector{cpu::map("logsumexp", reshape(dy, kept), X, reshape(Y, kept),
+                                    cpu::on_lanes<double>([](auto g, auto v, auto w) {
+                                      const decltype(w) zero{}, none = w < zero && w == w + w ? zero : w;
+                                      return g * cpu::exp(v - none);
+                                    }))};
+      },
+      Recordable([kept](const Tensor& dy, const Tensor& X, const Tensor& Y) {
+        const Tensor none = masked_fill(Y, equal(Y, -std::numeric_limits<double>::infinity()), 0);
+        return std::vector{reshape(dy, kept) * exp(X - reshape(none, kept))};
+      }));
 }
 
 }  // namespace heed

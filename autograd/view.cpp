@@ -1,5 +1,6 @@
 #include "autograd/cpu/blocks.h"
 #include "autograd/cpu/kernels.h"
+#include "autograd/internal/adjoints.h"
 
 #include <heed/autograd/gradcheck/samples.h>
 #include <heed/autograd/operation.h>
@@ -20,7 +21,7 @@ Tensor Tensor::clone() const {
     copy = Tensor(shape_, dtype_, "clone");
     copy.copy_from(detach());
   }
-  return record(clone_operation, {this}, copy, Saved(), [](const Tensor& dy) { return std::vector{dy}; });
+  return record(clone_operation, {this}, copy, Saved(), Recordable([](const Tensor& dy) { return std::vector{dy}; }));
 }
 
 // Adds y's elements in order to those of x that the strides reach, which may coincide.
@@ -68,15 +69,28 @@ Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offse
           to_string(shape), to_string(strides), offset, to_string(shape_));
     }
   }
-  return record(view_operation, {this}, y, Saved(),
-                [from = shape_, strides, offset](const Tensor& dy, const NeedsInputGrad& needs) {
-                  Tensor dx = needs.take_total_or_zeros(from, dy.dtype());
-                  const Tensor dense = contiguous(dy);
-                  dispatch(dy.dtype(), [&]<class T>() {
-                    add_strided(dense.data<T>(), dx.mutable_data<T>() + offset, dense.shape(), strides);
-                  });
-                  return std::vector{dx};
-                });
+  return record(
+      view_operation, {this}, y, Saved(),
+      [from = shape_, strides, offset](const Tensor& dy, const NeedsInputGrad& needs) {
+        Tensor dx = needs.take_total_or_zeros(from, dy.dtype());
+        const Tensor dense = contiguous(dy);
+        dispatch(dy.dtype(), [&]<class T>() {
+          add_strided(dense.data<T>(), dx.mutable_data<T>() + offset, dense.shape(), strides);
+        });
+        return std::vector{dx};
+      },
+      Recordable([from = shape_, strides, offset](const Tensor& dy) {
+        std::vector<std::int64_t> positions(static_cast<std::size_t>(dy.numel()));
+        if (!positions.empty()) {
+          const cpu::Walk<1> walk(dy.shape(), {&strides});
+          walk.rows(0, dy.numel() / walk.size[0], [&](std::int64_t first, const auto& at) {
+            for (std::int64_t i = 0; i < walk.size[0]; ++i) {
+              positions[static_cast<std::size_t>(first + i)] = offset + at[0] + i * walk.stride[0][0];
+            }
+          });
+        }
+        return std::vector{cpu::spread(dy, positions, from)};
+      }));
 }
 
 }  // namespace heed

@@ -42,18 +42,23 @@ std::vector<double> numerical_column(const Function& function, std::vector<Tenso
       h);
 }
 
+// What the loss does not depend on is an error, or has gradient 0.
+enum class Missing { error, zero };
+
 std::vector<std::vector<double>> gradients_of(const Function& function, const std::vector<Tensor>& inputs,
-                                              const Tensor& cotangent, double scale) {
+                                              const Tensor& cotangent, double scale, Missing missing) {
   const Recording recording;
   std::vector<Tensor> variables;
   for (const Tensor& input : inputs) variables.push_back(variable(input));
   const Gradients gradients = backward(function(variables), cotangent);
   std::vector<std::vector<double>> result;
   for (std::size_t i = 0; i < variables.size(); ++i) {
-    if (!gradients.contains(variables[i])) {
+    const Tensor* const gradient = gradients.find(variables[i]);
+    if (!gradient && missing == Missing::error) {
       fail("check_gradients: input {} received no gradient: the function must compute with the tensors it is given", i);
     }
-    result.push_back(gradients[variables[i]].to_vector());
+    result.push_back(gradient ? gradient->to_vector()
+                              : std::vector<double>(static_cast<std::size_t>(inputs[i].numel()), 0.0));
     for (double& value : result.back()) value *= scale;
   }
   return result;
@@ -84,11 +89,24 @@ double derivative(const std::function<Tensor(const Tensor&)>& f, double x, doubl
       step)[0];
 }
 
-CheckReport check_gradients(const Function& function, const std::vector<Tensor>& inputs, const CheckOptions& options) {
-  if (!function) fail("check_gradients: the function is empty");
+namespace {
+
+void check_inputs(const char* name, const Function& function, const std::vector<Tensor>& inputs) {
+  if (!function) fail("{}: the function is empty", name);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].dtype() != DType::float64) fail("check_gradients: input {} must be float64", i);
+    if (inputs[i].dtype() != DType::float64) fail("{}: input {} must be float64", name, i);
   }
+}
+
+// Numbers of either sign, none of which is small.
+Tensor random_cotangent(const Shape& shape, Random& random) {
+  std::vector<double> values(static_cast<std::size_t>(shape.numel()));
+  for (double& value : values) value = random.uniform(0.5, 2) * (random.below(2) ? 1 : -1);
+  return tensor(shape, values, DType::float64);
+}
+
+CheckReport compared(const Function& function, const std::vector<Tensor>& inputs, const CheckOptions& options,
+                     Missing missing) {
   const Tensor y = function(inputs);
   if (!y.defined()) fail("check_gradients: the function gave an undefined tensor");
   const std::size_t outputs = static_cast<std::size_t>(y.numel());
@@ -100,13 +118,13 @@ CheckReport check_gradients(const Function& function, const std::vector<Tensor>&
     }
   }
   CheckReport report;
-  const auto check = [&](const std::vector<double>& cotangent, const std::string& name) {
-    const auto computed =
-        gradients_of(function, inputs, tensor(y.shape(), cotangent, DType::float64), options.scale_gradient);
+  const auto check = [&](const Tensor& cotangent, const std::string& name) {
+    const std::vector<double> factors = cotangent.to_vector();
+    const auto computed = gradients_of(function, inputs, cotangent, options.scale_gradient, missing);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       for (std::size_t e = 0; e < jacobian[i].size(); ++e) {
         double expected = 0;
-        for (std::size_t o = 0; o < outputs; ++o) expected += cotangent[o] * jacobian[i][e][o];
+        for (std::size_t o = 0; o < outputs; ++o) expected += factors[o] * jacobian[i][e][o];
         compare(report, options, computed[i][e], expected, fmt::format("input {}, element {}, {}", i, e, name));
       }
     }
@@ -114,15 +132,56 @@ CheckReport check_gradients(const Function& function, const std::vector<Tensor>&
   for (std::size_t o = 0; o < outputs; ++o) {
     std::vector<double> one_hot(outputs, 0.0);
     one_hot[o] = 1;
-    check(one_hot, fmt::format("output {}", o));
+    check(tensor(y.shape(), one_hot, DType::float64), fmt::format("output {}", o));
   }
   Random random(options.seed);
-  for (int draw = 0; draw < 2; ++draw) {
-    std::vector<double> cotangent(outputs);
-    for (double& value : cotangent) value = random.uniform(0.5, 2) * (random.below(2) ? 1 : -1);
-    check(cotangent, fmt::format("random cotangent {}", draw));
+  for (int draw = 0; draw < (missing == Missing::error ? 2 : 0); ++draw) {
+    check(random_cotangent(y.shape(), random), fmt::format("random cotangent {}", draw));
   }
   return report;
+}
+
+}  // namespace
+
+CheckReport check_gradients(const Function& function, const std::vector<Tensor>& inputs, const CheckOptions& options) {
+  check_inputs("check_gradients", function, inputs);
+  return compared(function, inputs, options, Missing::error);
+}
+
+CheckReport check_second_derivatives(const Function& function, const std::vector<Tensor>& inputs,
+                                     const CheckOptions& options) {
+  check_inputs("check_second_derivatives", function, inputs);
+  Random random = Random(options.seed).stream("second derivatives");
+  std::vector<Tensor> all = inputs, weights;
+  for (const Tensor& input : inputs) weights.push_back(random_cotangent(input.shape(), random));
+  all.push_back(random_cotangent(function(inputs).shape(), random));
+  // Returns sum_i(w_i g_i) at x = (inputs, c).
+  const auto weighted = [&](const std::vector<Tensor>& x, bool record) {
+    const std::vector<Tensor> variables(x.begin(), x.end() - 1);
+    const Gradients gradients = backward(function(variables), x.back(), {.record = record});
+    Tensor total = zeros({}, DType::float64);
+    for (std::size_t i = 0; i < variables.size(); ++i) total = total + sum(gradients[variables[i]] * weights[i]);
+    return total;
+  };
+  const Function slope = [&](const std::vector<Tensor>& x) {
+    if (x.back().is_variable()) return weighted(x, true);
+    const Recording recording;
+    std::vector<Tensor> variables;
+    for (const Tensor& each : x) variables.push_back(variable(each));
+    return weighted(variables, false).detach();
+  };
+  CheckReport report = compared(slope, all, options, Missing::zero);
+  report.worst.where = "second derivative, " + report.worst.where;
+  return report;
+}
+
+static bool can_record_backward(const Operation& operation, const Function& function,
+                                const std::vector<Tensor>& inputs) {
+  const Recording recording;
+  std::vector<Tensor> variables;
+  for (const Tensor& input : inputs) variables.push_back(variable(input));
+  const Tensor y = function(variables);
+  return Recorder::can_record_backward(operation);
 }
 
 CheckReport check(const Operation& operation, const CheckOptions& options) {
@@ -132,14 +191,11 @@ CheckReport check(const Operation& operation, const CheckOptions& options) {
     fail("check: samples of {} are missing{}{}", operation.name(), reason ? ": " : "", reason ? reason : "");
   }
   CheckReport all;
-  Random random(options.seed);
-  for (const GradientSample& sample : samples) {
-    std::vector<Tensor> inputs;
-    for (const Argument& argument : sample.arguments) inputs.push_back(draw(argument, random));
-    CheckReport report = check_gradients(sample.function, inputs, options);
-    CheckOptions scaled = options;
-    scaled.scale_gradient *= 1.01;
-    const bool is_blind = report.passed && check_gradients(sample.function, inputs, scaled).passed;
+  CheckOptions scaled = options;
+  scaled.scale_gradient *= 1.01;
+  const auto add = [&](const GradientSample& sample, const std::vector<Tensor>& inputs, auto check_with) {
+    const CheckReport report = check_with(sample.function, inputs, options);
+    const bool is_blind = report.passed && check_with(sample.function, inputs, scaled).passed;
     const bool may_be_blind = sample.gradient_is_zero || report.entries == 0 || sample.function(inputs).numel() == 0;
     if (is_blind && !may_be_blind) {
       fail("check: sample '{}' of {} passes with a gradient that is 1 % too large; set gradient_is_zero where it is 0",
@@ -147,9 +203,16 @@ CheckReport check(const Operation& operation, const CheckOptions& options) {
     }
     all.entries += report.entries;
     all.passed = all.passed && report.passed;
-    if (report.worst.excess <= all.worst.excess) continue;
+    if (report.worst.excess <= all.worst.excess) return;
     all.worst = report.worst;
     all.worst.where = fmt::format("sample '{}', {}", sample.name, report.worst.where);
+  };
+  Random random(options.seed);
+  for (const GradientSample& sample : samples) {
+    std::vector<Tensor> inputs;
+    for (const Argument& argument : sample.arguments) inputs.push_back(draw(argument, random));
+    add(sample, inputs, check_gradients);
+    if (can_record_backward(operation, sample.function, inputs)) add(sample, inputs, check_second_derivatives);
   }
   return all;
 }

@@ -41,8 +41,15 @@ double derivative(const std::function<Tensor(const Tensor&)>& f, double x, doubl
 CheckReport check_gradients(const std::function<Tensor(const std::vector<Tensor>&)>& function,
                             const std::vector<Tensor>& inputs, const CheckOptions& options = {});
 
-/// Checks the gradient of an operation on each of its samples. Throws `Error` for an operation without samples, and for
-/// a sample that also passes with a gradient that is 1 % too large: such a sample proves nothing.
+/// Checks second derivatives: compares the derivatives of sum_i(w_i g_i) with central differences, where g_i is the gradient of
+/// sum(c function(inputs)) with respect to input i, and w_i and c are random. It differentiates with respect to the inputs and c.
+/// The differences are those of an ordinary backward, so that they also compare it with the recorded one.
+CheckReport check_second_derivatives(const std::function<Tensor(const std::vector<Tensor>&)>& function,
+                                     const std::vector<Tensor>& inputs, const CheckOptions& options = {});
+
+/// Checks the gradient of an operation on each of its samples, and the second derivatives if its backward can be recorded. Throws
+/// `Error` for an operation without samples, and for a sample that also passes with a gradient that is 1 % too large: such a
+/// sample proves nothing.
 ///
 ///     static const Operation cube_operation("cube", [] { return unary_samples(cube); });  // operation.h shows cube()
 ///     const CheckReport report = check(cube_operation);

@@ -409,6 +409,9 @@ TEST_CASE("operations() contains every differentiable function, with its formula
                                        "cumsum",
                                        "rotary",
                                        "rms_norm",
+                                       "place",
+                                       "pick",
+                                       "spread",
                                        "tril",
                                        "triu"};
   CHECK(names == expected);
