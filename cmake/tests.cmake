@@ -182,6 +182,29 @@ target_include_directories(random_graphs PRIVATE ${PROJECT_SOURCE_DIR})
   add_dependencies(differential-test random_graphs)
 endif()
 
+# The course: each wrong solution is judged and named; each stub says what is missing. variants.py writes them as sources.
+find_program(HEED_PYTHON python3)
+if(HEED_PYTHON)
+  set(variants ${PROJECT_BINARY_DIR}/learn/variants)
+  file(GLOB learn_texts CONFIGURE_DEPENDS learn/solutions/*.h learn/wrong/*.txt)
+  set(learn_variants ${learn_texts})
+  list(FILTER learn_variants INCLUDE REGEX "solutions")
+  list(TRANSFORM learn_variants REPLACE ".*/solutions/(.*)\\.h" "${variants}/\\1.cpp")
+  add_custom_command(OUTPUT ${learn_variants} DEPENDS learn/variants.py ${learn_texts} VERBATIM
+                     COMMAND ${HEED_PYTHON} -B ${PROJECT_SOURCE_DIR}/learn/variants.py --test ${variants})
+  file(GLOB learn_judges CONFIGURE_DEPENDS learn/judges/*.cpp)
+  add_executable(learn_test tests/learn/learn_test.cpp ${learn_judges} ${learn_variants})
+  heed_options(learn_test)
+  target_include_directories(learn_test PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/learn)
+  target_compile_features(learn_test PRIVATE cxx_std_20)
+  target_compile_options(learn_test PRIVATE $<$<CONFIG:Release>:-O1> -Wno-unused -Wno-unused-result -Wno-unused-parameter)
+  target_link_libraries(learn_test PRIVATE Catch2::Catch2WithMain heed_core)
+  set_target_properties(learn_test PROPERTIES UNITY_BUILD ${HEED_JOIN_SOURCES} UNITY_BUILD_BATCH_SIZE 14)
+  add_test(NAME learn COMMAND learn_test)
+  add_test(NAME learn_files WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+           COMMAND tests/learn/files.sh ${PROJECT_BINARY_DIR} ${HEED_PYTHON})
+endif()
+
 # A test that hangs fails. Sanitizers and emulators slow tests down up to 20 times.
 set(seconds 1200)
 if(HEED_SANITIZE OR CMAKE_CROSSCOMPILING)

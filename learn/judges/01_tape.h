@@ -1,0 +1,82 @@
+#pragma once
+#include "judge.h"
+
+namespace learn {
+
+/// The value of an expression, and its derivative by each input.
+struct Differentiated {
+  double value;
+  std::vector<double> gradient;
+};
+using Inputs = std::vector<double>;
+using Run = Differentiated (*)(const Inputs& x);
+
+/// Computes `expression` of the numbers `x` on a new tape.
+template <class Tape, class Expression>
+Differentiated differentiated(const Inputs& x, Expression expression) {
+  Tape tape;
+  std::vector<decltype(tape.leaf(0))> leaves;
+  for (const double v : x) leaves.push_back(tape.leaf(v));
+  const auto y = expression(leaves);
+  const std::vector<double> all = tape.backward(y);
+  Differentiated result{y.number(), {}};
+  for (const auto& leaf : leaves) result.gradient.push_back(all.at(leaf.index));
+  return result;
+}
+
+/// The expressions of the checks, on any tape.
+template <class Tape>
+struct Expressions {
+  static Differentiated add(const Inputs& x) {
+    return differentiated<Tape>(x, [](auto& v) { return v[0] + v[1]; });
+  }
+  static Differentiated subtract(const Inputs& x) {
+    return differentiated<Tape>(x, [](auto& v) { return v[0] - v[1]; });
+  }
+  static Differentiated multiply(const Inputs& x) {
+    return differentiated<Tape>(x, [](auto& v) { return v[0] * v[1]; });
+  }
+  static Differentiated divide(const Inputs& x) {
+    return differentiated<Tape>(x, [](auto& v) { return v[0] / v[1]; });
+  }
+  static Differentiated exp_of(const Inputs& x) {
+    return differentiated<Tape>(x, [](auto& v) { return exp(v[0]); });
+  }
+  static Differentiated log_of(const Inputs& x) {
+    return differentiated<Tape>(x, [](auto& v) { return log(v[0]); });
+  }
+  static Differentiated tanh_of(const Inputs& x) {
+    return differentiated<Tape>(x, [](auto& v) { return tanh(v[0]); });
+  }
+  static Differentiated chain(const Inputs& x) {  // each entry is read once
+    return differentiated<Tape>(x, [](auto& v) { return ((v[0] + v[1]) + v[2]) + v[3]; });
+  }
+  static Differentiated reused(const Inputs& x) {  // a is read three times
+    return differentiated<Tape>(x, [](auto& v) { return (v[0] + v[1]) + (v[0] + v[0]); });
+  }
+  static Differentiated neuron(const Inputs& x) {
+    return differentiated<Tape>(x, [](auto& v) { return tanh(v[0] * v[2] + v[1] * v[3] + v[4]) / (1.0 + exp(-v[0])); });
+  }
+  static std::string drawn() {
+    Tape tape;
+    const auto a = tape.leaf(2), b = tape.leaf(-3);
+    return tape.drawn(a * b + a);
+  }
+};
+
+/// What the learner wrote.
+struct TapeSolution {
+  Run add, subtract, multiply, divide, exp_of, log_of, tanh_of, chain, reused, neuron;
+  std::string (*drawn)();
+};
+template <class Tape>
+TapeSolution tape_solution() {
+  using E = Expressions<Tape>;
+  return {E::add,     E::subtract, E::multiply, E::divide, E::exp_of, E::log_of,
+          E::tanh_of, E::chain,    E::reused,   E::neuron, E::drawn};
+}
+#define LEARN_01 tape_solution<Tape>()
+
+Step step_01(const TapeSolution& yours);
+
+}  // namespace learn

@@ -1,0 +1,16 @@
+#pragma once
+#include "judge.h"
+
+namespace learn {
+
+/// What the learner wrote.
+struct SoftmaxSolution {
+  Array (*softmax)(const Array&);
+  Array (*softmax_backward)(const Array&, const Array&);
+};
+#define LEARN_04 \
+  SoftmaxSolution { softmax, softmax_backward }
+
+Step step_04(const SoftmaxSolution& yours);
+
+}  // namespace learn

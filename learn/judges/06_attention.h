@@ -1,0 +1,37 @@
+#pragma once
+#include "judge.h"
+
+#include <heed/autograd/ops.h>
+
+namespace learn {
+
+/// What the learner wrote; each function returns output and weights.
+struct AttentionSolution {
+  using Tensor = heed::Tensor;
+  using Booleans = heed::Booleans;
+  using Pair = std::pair<Tensor, Tensor>;
+  Pair (*simple)(const Tensor& X);
+  Pair (*attention)(const Tensor& Q, const Tensor& K, const Tensor& V, const Booleans& visible);
+  Booleans (*causal_mask)(int T);
+  Pair (*self)(const Tensor& X, const Tensor& W_Q, const Tensor& W_K, const Tensor& W_V, const Booleans& visible);
+};
+#define LEARN_06                                                                                                \
+  AttentionSolution {                                                                                           \
+    [](const Tensor& X) {                                                                                       \
+      auto y = simple_attention(X);                                                                             \
+      return std::pair{y.output, y.weights};                                                                    \
+    },                                                                                                          \
+        [](const Tensor& Q, const Tensor& K, const Tensor& V, const Booleans& visible) {                        \
+          auto y = attention(Q, K, V, visible);                                                                 \
+          return std::pair{y.output, y.weights};                                                                \
+        },                                                                                                      \
+        causal_mask,                                                                                            \
+        [](const Tensor& X, const Tensor& W_Q, const Tensor& W_K, const Tensor& W_V, const Booleans& visible) { \
+          auto y = self_attention(X, W_Q, W_K, W_V, visible);                                                   \
+          return std::pair{y.output, y.weights};                                                                \
+        }                                                                                                       \
+  }
+
+Step step_06(const AttentionSolution& yours);
+
+}  // namespace learn

@@ -1,0 +1,17 @@
+#pragma once
+#include "judge.h"
+
+namespace learn {
+
+/// What the learner wrote.
+struct InductionSolution {
+  std::vector<std::int32_t> (*targets)(const std::vector<std::int32_t>& signs, std::size_t period);
+  std::vector<double> (*previous_token_score)(const heed::Tensor& weights);
+  std::vector<double> (*induction_score)(const heed::Tensor& weights, std::int64_t period);
+};
+#define LEARN_11 \
+  InductionSolution { targets, previous_token_score, induction_score }
+
+Step step_11(const InductionSolution& yours);
+
+}  // namespace learn

@@ -1,0 +1,21 @@
+#pragma once
+#include "judge.h"
+
+#include <heed/autograd/ops.h>
+
+namespace learn {
+
+/// What the learner wrote.
+struct CausesSolution {
+  using Places = std::vector<int>;
+  std::vector<double> (*edge_weight)(const heed::Tensor& weights, const Places& query, const Places& key);
+  heed::Booleans (*without_edge)(int heads, int T, const Places& cut, const Places& query, const Places& key);
+  double (*advantage_lost)(double before, double after, double chance);
+  double (*half_width)(int right, int n);
+};
+#define LEARN_12 \
+  CausesSolution { edge_weight, without_edge, advantage_lost, half_width }
+
+Step step_12(const CausesSolution& yours);
+
+}  // namespace learn

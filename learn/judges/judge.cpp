@@ -1,0 +1,296 @@
+#include "judge.h"
+
+#include <heed/autograd/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <unistd.h>
+
+namespace learn {
+namespace {
+
+// Returns the number of columns that UTF-8 text takes in a terminal: two for each Chinese character.
+int width(std::string_view text) {
+  int columns = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    columns += byte < 0x80 ? 1 : byte >= 0xE3 ? 2 : byte >= 0xC0 ? 1 : 0;
+  }
+  return columns;
+}
+
+std::string shape_of(const Numbers& x) {
+  std::string text;
+  for (const std::int64_t size : x.shape) text += fmt::format("{}{}", text.empty() ? "" : ", ", size);
+  return "(" + text + ")";
+}
+
+// Returns the index of element i: "[1][2]".
+std::string place(const Numbers& x, std::size_t i) {
+  std::string text;
+  for (std::size_t axis = x.shape.size(); axis-- > 0;) {
+    const auto size = static_cast<std::size_t>(x.shape[axis]);
+    text = fmt::format("[{}]", i % size) + text;
+    i /= size;
+  }
+  return text;
+}
+
+// Returns the first element that differs, or the number of elements. NaN equals NaN, so that mistakes that give NaN have numbers too.
+std::size_t first_difference(const Numbers& a, const Numbers& b, double tolerance) {
+  double scale = 1;
+  for (const double v : b.values)
+    if (std::isfinite(v)) scale = std::max(scale, std::abs(v));
+  for (std::size_t i = 0; i < b.values.size(); ++i) {
+    const double x = a.values[i], y = b.values[i];
+    const bool same = std::isnan(x) || std::isnan(y) ? std::isnan(x) && std::isnan(y)
+                                                     : x == y || std::abs(x - y) <= tolerance * scale;
+    if (!same) return i;
+  }
+  return b.values.size();
+}
+
+bool equal(const Results& a, const Results& b, double tolerance) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const Numbers &x = a[i].second, &y = b[i].second;
+    if (x.shape != y.shape || x.values.size() != y.values.size()) return false;
+    if (first_difference(x, y, tolerance) < y.values.size()) return false;
+  }
+  return true;
+}
+
+std::string number(double x) { return std::isnan(x) ? "nan" : fmt::format("{:.6g}", x); }
+
+// Returns the first difference: what was expected, and what came.
+std::string difference(const Results& yours, const Results& expected, double tolerance, Language language) {
+  const bool zh = language == Language::zh;
+  for (std::size_t i = 0; i < expected.size() && i < yours.size(); ++i) {
+    const auto& [name, right] = expected[i];
+    const Numbers& got = yours[i].second;
+    const auto line = [&](const std::string& what, const std::string& a, const std::string& b) {
+      return zh ? fmt::format("      应为    {}{}\n      实际    {}{}\n", what, a, what, b)
+                : fmt::format("      expected  {}{}\n      got       {}{}\n", what, a, what, b);
+    };
+    if (got.shape != right.shape || got.values.size() != right.values.size())
+      return line(name + (zh ? " 的形状 " : " of shape "), shape_of(right), shape_of(got));
+    const std::size_t at = first_difference(got, right, tolerance);
+    if (at < right.values.size())
+      return line(name + place(right, at) + " = ", number(right.values[at]), number(got.values[at]));
+  }
+  return "";
+}
+
+// Returns the formula, and below it a line that marks the parts in [[ ]].
+std::string marked(const std::string& formula, const std::string& lead) {
+  std::string text, marks;
+  std::size_t at = 0;
+  for (std::size_t begin; (begin = formula.find("[[", at)) != std::string::npos;) {
+    const std::size_t end = formula.find("]]", begin);
+    const std::string before = formula.substr(at, begin - at), part = formula.substr(begin + 2, end - begin - 2);
+    text += before + part, marks += std::string(before.size(), ' ') + std::string(part.size(), '^');
+    at = end + 2;
+  }
+  text += formula.substr(at);
+  return lead + text + "\n" +
+         (marks.empty() ? "" : std::string(static_cast<std::size_t>(width(lead)), ' ') + marks + "\n");
+}
+
+std::string indented(const std::string& text) {
+  std::string result;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    result += "      " + text.substr(begin, end - begin) + "\n";
+    begin = end + 1;
+  }
+  return result;
+}
+
+std::string page(const Step& step, Language language) {
+  std::string name = step.name;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return "learn/" + name + (language == Language::zh ? ".zh-CN.md" : ".md");
+}
+
+// What a crash prints; a handler of signals may only read it.
+char crash_text[1024] = "";
+extern "C" void on_crash(int signal) {
+  [[maybe_unused]] const auto written = write(STDOUT_FILENO, crash_text, std::strlen(crash_text));
+  _exit(128 + signal);
+}
+
+using Print = std::function<void(const std::string&)>;
+
+Verdict judged(const Step& step, Language language, const Print& print) {
+  const bool zh = language == Language::zh;
+  Verdict verdict;
+  print(zh ? fmt::format("第 {} 步：{}\n", step.number, step.title.zh)
+           : fmt::format("step {}: {}\n", step.number, step.title.en));
+  for (const Check& check : step.checks) {
+    const std::string& what = in(language, check.what);
+    const std::string crashed =
+        zh ? fmt::format("  ✗ {}\n      {}() 崩溃了：很可能读写了数组之外的元素。\n", what, check.function)
+           : fmt::format("  ✗ {}\n      {}() crashed. It probably reads or writes outside an array.\n", what,
+                         check.function);
+    std::snprintf(crash_text, sizeof crash_text, "%s", crashed.c_str());
+    const std::string input = check.input.en.empty() ? ""
+                              : zh                   ? fmt::format("      输入    {}\n", check.input.zh)
+                                                     : fmt::format("      input     {}\n", check.input.en);
+    Results yours;
+    try {
+      yours = check.yours();
+      const Results expected = check.expected();
+      if (equal(yours, expected, check.tolerance)) {
+        print("  ✓ " + what + "\n");
+        ++verdict.passed;
+        continue;
+      }
+      print("  ✗ " + what + "\n" + input + difference(yours, expected, check.tolerance, language));
+    } catch (const NotWritten& missing) {
+      print(zh ? fmt::format(
+                     "  · {}\n      {}() 还没有写：learn/steps/{}.h 第 {} 行。公式在它上面的注释里，讲解见 {}。\n",
+                     what, missing.function, step.name, missing.line, page(step, language))
+               : fmt::format("  · {}\n      {}() is not written yet: learn/steps/{}.h, line {}. Its formula is in the "
+                             "comment above it, "
+                             "the explanation in {}.\n",
+                             what, missing.function, step.name, missing.line, page(step, language)));
+      verdict.named.push_back("unwritten");
+      break;
+    } catch (const std::exception& error) {
+      print("  ✗ " + what + "\n" + input +
+            (zh ? fmt::format("      {}() 抛出了异常：\n", check.function)
+                : fmt::format("      {}() threw:\n", check.function)) +
+            indented(error.what()));
+    }
+    std::string found;
+    for (const Mistake& mistake : check.mistakes) {
+      try {
+        if (yours.empty() || !equal(yours, mistake.compute(), check.tolerance)) continue;
+      } catch (const std::exception&) {
+        continue;  // this mistake does not compute with these inputs
+      }
+      verdict.named.push_back(mistake.name);
+      found += "      → " + in(language, mistake.what) + "\n" +
+               (mistake.formula.empty() ? "" : marked(mistake.formula, zh ? "        公式：" : "        formula:  "));
+    }
+    if (!found.empty())
+      print((zh ? "      你的数字与下面这个错误的数字相同：\n" : "      Your numbers equal those of this mistake:\n") +
+            found);
+    else if (!yours.empty())
+      print(
+          zh ? fmt::format("      这些数字不属于任何已知的错误。请把 {}() 与公式逐项比较。\n", check.function)
+             : fmt::format("      No known mistake gives these numbers. Compare {}() with its formula, term by term.\n",
+                           check.function));
+    break;
+  }
+  crash_text[0] = '\0';
+  const std::size_t all = step.checks.size();
+  verdict.right = verdict.passed == all;
+  if (verdict.right) {
+    if (step.picture) print("\n" + step.picture(language));
+    print(zh ? fmt::format("\n{} 项检查全部通过。\n", all) : fmt::format("\nAll {} checks pass.\n", all));
+  } else {
+    print(zh ? fmt::format("\n{} 项检查通过了 {} 项。修改 learn/steps/{}.h，再运行 learn/judge {}。\n", all,
+                           verdict.passed, step.name, step.number)
+             : fmt::format("\n{} of {} checks pass. Edit learn/steps/{}.h, and run learn/judge {} again.\n",
+                           verdict.passed, all, step.name, step.number));
+  }
+  return verdict;
+}
+
+}  // namespace
+
+Verdict judge(const Step& step, Language language) {
+  std::string text;
+  Verdict verdict = judged(step, language, [&](const std::string& part) { text += part; });
+  verdict.text = text;
+  return verdict;
+}
+
+int run(const Step& step, int argc, char** argv) {
+  Language language = Language::en;
+  for (const char* variable : {"LC_ALL", "LC_MESSAGES", "LANG"}) {
+    const char* value = std::getenv(variable);
+    if (value == nullptr || *value == '\0') continue;
+    if (std::string_view(value).starts_with("zh")) language = Language::zh;
+    break;  // the first that is set decides
+  }
+  for (int i = 1; i < argc; i += 2) {
+    const std::string_view argument = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
+    if (argument != "--language" || (value != "en" && value != "zh")) {
+      fmt::print(stderr, "expected --language en or --language zh, got '{}'\n",
+                 argument == "--language" ? value : argument);
+      return 2;
+    }
+    language = value == "zh" ? Language::zh : Language::en;
+  }
+  for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS}) std::signal(signal, on_crash);
+  const Verdict verdict = judged(step, language, [](const std::string& part) {
+    std::fputs(part.c_str(), stdout);
+    std::fflush(stdout);
+  });
+  return verdict.right ? 0 : 1;
+}
+
+std::vector<double> numerical_gradient(const std::function<double(const std::vector<double>&)>& f,
+                                       std::vector<double> x) {
+  constexpr double step = 4e-3, weights[] = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};  // Fornberg 1988, 8th order
+  std::vector<double> gradient(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double at = x[i];
+    for (int k = 1; k <= 4; ++k) {
+      for (const int side : {1, -1}) {
+        x[i] = at + side * k * step;
+        gradient[i] += side * weights[k - 1] * f(x) / step;
+      }
+    }
+    x[i] = at;
+  }
+  return gradient;
+}
+
+Array numerical_gradient(const std::function<Array(const Array&)>& f, const Array& x, const Array& cotangent) {
+  const auto loss = [&](const std::vector<double>& values) {
+    const Array y = f(Array(x.shape, values));
+    double sum = 0;
+    for (std::size_t i = 0; i < cotangent.values.size(); ++i) sum += y.values.at(i) * cotangent.values[i];
+    return sum;
+  };
+  return Array(x.shape, numerical_gradient(loss, x.values));
+}
+
+heed::Tensor tensor_of(const Array& x) {
+  const std::vector<std::int64_t> sizes(x.shape.begin(), x.shape.end());
+  return heed::tensor(heed::Shape(sizes), x.values, heed::DType::float64);
+}
+
+std::string table(const Numbers& x, const std::vector<std::string>& rows, const std::vector<std::string>& columns,
+                  int decimals) {
+  const std::size_t last = x.shape.empty() ? 1 : static_cast<std::size_t>(x.shape.back());
+  const int cell = decimals + 4;
+  std::string text;
+  if (!columns.empty()) {
+    text += std::string(8, ' ');
+    for (const std::string& name : columns)
+      text += std::string(static_cast<std::size_t>(std::max(0, cell - width(name))), ' ') + name;
+    text += "\n";
+  }
+  for (std::size_t i = 0; i < x.values.size(); ++i) {
+    if (i % last == 0) {
+      const std::string name = i / last < rows.size() ? rows[i / last] : "";
+      text += name + std::string(static_cast<std::size_t>(std::max(0, 8 - width(name))), ' ');
+    }
+    text += fmt::format("{:{}.{}f}", x.values[i], cell, decimals);
+    if (i % last + 1 == last) text += "\n";
+  }
+  return text;
+}
+
+}  // namespace learn

@@ -1,0 +1,75 @@
+// The solution of step 12: does the answer depend on the attention that the picture shows? Cut it, and count.
+#pragma once
+#include "given/array.h"
+
+#include <heed/autograd/ops.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace learn {
+
+using heed::Booleans;
+using heed::Tensor;
+
+/// Returns for each head the mean weight from the query of each text to a key: weights (B, heads, T, T), row = query, column = key.
+///
+///     mean_h = mean over b of weights[b][h][query_b][key_b]
+inline std::vector<double> edge_weight(const Tensor& weights, const std::vector<int>& query,
+                                       const std::vector<int>& key) {
+  // begin edge_weight
+  std::vector<double> result;
+  const std::int64_t B = weights.size(0);
+  for (std::int64_t h = 0; h < weights.size(1); ++h) {
+    double sum = 0;
+    for (std::size_t b = 0; b < query.size(); ++b)
+      sum += weights.at({static_cast<std::int64_t>(b), h, query[b], key[b]});
+    result.push_back(sum / static_cast<double>(B));
+  }
+  return result;
+  // end edge_weight
+}
+
+/// Attention knockout. Returns a mask (B, heads, T, T) that hides one edge per text, in the heads `cut`, and nothing else. The layer sets
+/// hidden scores to -infinity before its softmax, so the other keys share the weight.
+///
+///     visible[b][h][i][j] = not (h is in cut and i == query_b and j == key_b)
+inline Booleans without_edge(int heads, int T, const std::vector<int>& cut, const std::vector<int>& query,
+                             const std::vector<int>& key) {
+  // begin without_edge
+  std::vector<std::uint8_t> visible;
+  for (std::size_t b = 0; b < query.size(); ++b)
+    for (int h = 0; h < heads; ++h)
+      for (int i = 0; i < T; ++i)
+        for (int j = 0; j < T; ++j) {
+          const bool is_cut = std::find(cut.begin(), cut.end(), h) != cut.end();
+          visible.push_back(!(is_cut && i == query[b] && j == key[b]));
+        }
+  return Booleans({std::ssize(query), heads, T, T}, visible);
+  // end without_edge
+}
+
+/// Returns the share of the advantage over chance that an intervention takes away: 0 when nothing changes, 1 when the model falls to chance,
+/// more when it falls below. All three arguments are accuracies between 0 and 1.
+///
+///     lost = (before - after) / (before - chance)
+inline double advantage_lost(double before, double after, double chance) {
+  // begin advantage_lost
+  return (before - after) / (before - chance);
+  // end advantage_lost
+}
+
+/// Returns half the width of the 95 % confidence interval of an accuracy: `right` of n independent sentences.
+///
+///     p = right / n       half width = 1.96 sqrt(p (1 - p) / n)
+inline double half_width(int right, int n) {
+  // begin half_width
+  const double p = static_cast<double>(right) / n;
+  return 1.96 * std::sqrt(p * (1 - p) / n);
+  // end half_width
+}
+
+}  // namespace learn

@@ -1,0 +1,62 @@
+// Step 10: a language model of characters. It reads a text and predicts each next character.
+#pragma once
+#include "given/array.h"
+#include "given/models.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/autograd/record.h>
+#include <heed/optim/optimizer.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace learn {
+
+using heed::Ids;
+using heed::Tensor;
+
+/// What the model reads, and what it is to predict: (B, T) each.
+struct Windows {
+  Ids inputs, targets;
+};
+
+/// Cuts a window of T characters from `text` at each start. The target of each character is the one after it.
+///
+///     inputs_bt  = text[start_b + t]
+///     targets_bt = text[start_b + t + 1]
+inline Windows windows(const std::vector<std::int32_t>& text, const std::vector<std::size_t>& starts, std::size_t T) {
+  throw NotWritten("windows");  // your code here
+}
+
+/// Returns the logits of the next character at each position: ids (B, T) -> (B, T, characters).
+///
+///     x = positions(embedding(ids))
+///     x = block(x, causal).output, for each block in order
+///     logits = output(norm(x))
+///
+/// given/models.h has the layers. The causal mask is heed::Mask::causal().
+inline Tensor logits(const CharacterModel& model, const Ids& ids) {
+  throw NotWritten("logits");  // your code here
+}
+
+/// Takes one step of the optimiser, and returns the loss from before it.
+///
+///     open a Recording
+///     loss = cross_entropy(logits(model, inputs), targets)
+///     optimizer.step(backward(loss), lr)
+inline double train_step(const CharacterModel& model, heed::Optimizer& optimizer, const Windows& windows, double lr) {
+  throw NotWritten("train_step");  // your code here
+}
+
+/// Draws the next character. A low temperature prefers the likely ones. `uniform` is random in [0, 1).
+///
+///     p = softmax(logits / temperature)
+///     the first k with p_0 + ... + p_k > uniform
+inline std::size_t draw(const std::vector<double>& logits, double temperature, double uniform) {
+  throw NotWritten("draw");  // your code here
+}
+
+}  // namespace learn

@@ -1,0 +1,45 @@
+// Step 11: find the heads by which a model copies. Sequences repeat random signs,
+//
+//     position  0 1 2 3 4 5 6 7 8 ...        period 4
+//     sign      x K f R x K f R x ...
+//
+// so after the second K comes what came after the first. A model of two layers learns it with two kinds of heads: a previous-token head
+// attends from each sign to the one before; an induction head attends from the second K to the sign after the first K.
+#pragma once
+#include "given/array.h"
+
+#include <heed/autograd/ops.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace learn {
+
+using heed::Tensor;
+
+/// Returns what the model is to predict at each position: the next sign where it follows from what was seen, else -1, which the loss
+/// ignores. Position t can know its next sign when the sign at t has occurred before:
+///
+///     target_t = signs[t + 1]   if t >= period and t + 1 < T
+///     target_t = -1             otherwise
+inline std::vector<std::int32_t> targets(const std::vector<std::int32_t>& signs, std::size_t period) {
+  throw NotWritten("targets");  // your code here
+}
+
+/// Returns for each head how strongly it is a previous-token head. weights (heads, T, T): row = query, column = key.
+///
+///     score_h = mean over t from 1 to T - 1 of weights[h][t][t - 1]
+inline std::vector<double> previous_token_score(const Tensor& weights) {
+  throw NotWritten("previous_token_score");  // your code here
+}
+
+/// Returns for each head how strongly it is an induction head: the weight on the sign after the last occurrence of the current one.
+/// The sign at t occurred last at t - period.
+///
+///     score_h = mean over t from period to T - 1 of weights[h][t][t - period + 1]
+inline std::vector<double> induction_score(const Tensor& weights, std::int64_t period) {
+  throw NotWritten("induction_score");  // your code here
+}
+
+}  // namespace learn

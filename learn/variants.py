@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""variants.py: makes the stubs in learn/steps and the wrong solutions for the test from the tested solutions in learn/solutions.
+
+  variants.py               writes learn/steps/*.h: the solutions without what lies between "// begin NAME" and "// end NAME"
+  variants.py --check       fails when a stub in the tree differs from what this program makes
+  variants.py --test DIR    writes one source file per step for the test: the solution, the stub, and each wrong solution
+
+A wrong solution in learn/wrong is a name and replaced lines:
+
+    # mistake               a name that the judge knows
+    - a line of the solution
+    + the wrong line
+"""
+
+import pathlib
+import re
+import sys
+
+LEARN = pathlib.Path(__file__).resolve().parent
+STEPS = sorted(p.stem for p in (LEARN / "solutions").glob("*.h"))
+
+
+def solution(step):
+    return (LEARN / f"solutions/{step}.h").read_text(encoding="utf-8")
+
+
+def stub(step):
+    """Returns the solution with its marked parts replaced by an exception that names the function."""
+    text = re.sub(r"^( *)// begin (\w+)\n.*?^ *// end \2\n", r'\1throw NotWritten("\2");  // your code here\n', solution(step),
+                  flags=re.M | re.S)
+    return text.replace("// The solution of step", "// Step", 1)
+
+
+def complete(step):
+    """Returns the solution without its marks."""
+    return re.sub(r"^ *// (begin|end) \w+\n", "", solution(step), flags=re.M)
+
+
+def wrong(step):
+    """Returns (name, text) for each wrong solution of a step."""
+    result, name, old, new = [], None, [], []
+
+    def replace():
+        if not old:
+            return
+        text, wanted = result[-1][1], re.sub(r"\s", "", "".join(old))
+        places = [i for i, c in enumerate(text) if not c.isspace()]  # line breaks do not matter
+        dense = "".join(text[i] for i in places)
+        if dense.count(wanted) != 1:
+            sys.exit(f"learn/wrong/{step}.txt: '{name}' replaces what occurs {dense.count(wanted)} times in the solution: {old}")
+        first = dense.index(wanted)
+        result[-1][1] = text[:places[first]] + "\n".join(new) + text[places[first + len(wanted) - 1] + 1:]
+        old.clear(), new.clear()
+
+    for line in (LEARN / f"wrong/{step}.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            replace()
+            name = line[1:].strip()
+            result.append([name, complete(step)])
+        elif line.startswith("-"):
+            if new:
+                replace()
+            old.append(line[1:].strip())
+        elif line.startswith("+"):
+            new.append(line[1:])
+    replace()
+    return result
+
+
+def source(step):
+    """Returns a source file that registers the solution, the stub and the wrong solutions, each in a namespace of its own."""
+    number = step[:2]
+    texts = [["right", complete(step)], ["unwritten", stub(step)], *wrong(step)]
+    includes = sorted({line for _, text in texts for line in re.findall(r"^#include .*", text, re.M)})
+    parts = [f'#include "judges/{step}.h"', '#include "tests/learn/variants.h"', *includes]
+    rows = []
+    for i, (name, text) in enumerate(texts):
+        space = f"s{number}_{i}"
+        body = re.sub(r"^#.*\n", "", text, flags=re.M)
+        body = body.replace("namespace learn {", f"namespace learn::{space} {{", 1)
+        last = body.rindex("}  // namespace learn")
+        parts.append(f"{body[:last]}\nstatic Variant variant{{\"{step}\", \"{name}\", [] {{ return step_{number}(LEARN_{number}); }}}};\n}}\n")
+    return "\n".join(parts)
+
+
+def main():
+    if sys.argv[1:2] == ["--test"]:
+        directory = pathlib.Path(sys.argv[2])
+        directory.mkdir(parents=True, exist_ok=True)
+        for step in STEPS:
+            file, text = directory / f"{step}.cpp", source(step)
+            if not file.is_file() or file.read_text(encoding="utf-8") != text:
+                file.write_text(text, encoding="utf-8")
+        return
+    stale = []
+    for step in STEPS:
+        file, text = LEARN / f"steps/{step}.h", stub(step)
+        if not file.is_file() or file.read_text(encoding="utf-8") != text:
+            stale.append(f"learn/steps/{step}.h")
+            if "--check" not in sys.argv:
+                file.write_text(text, encoding="utf-8")
+    if "--check" in sys.argv and stale:
+        sys.exit(f"{', '.join(stale)}: differs from the stub that learn/variants.py makes; run it")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+#include "solutions/01_tape.h"
+#include "tests/catch.h"
+#include "tests/learn/variants.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/autograd/random.h>
+#include <heed/autograd/record.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace learn {
+namespace {
+
+std::vector<Variant> variants(const std::function<bool(const Variant&)>& wanted) {
+  std::vector<Variant> result;
+  for (const Variant& variant : Variant::all())
+    if (wanted(variant)) result.push_back(variant);
+  return result;
+}
+
+bool has_chinese(const std::string& text) {
+  for (const char c : text)
+    if (static_cast<unsigned char>(c) >= 0xE4) return true;
+  return false;
+}
+
+TEST_CASE("The judge accepts each solution of the course", "[learn]") {
+  const auto right = variants([](const Variant& v) { return v.name == "right"; });
+  CHECK(right.size() == 12);
+  for (const Variant& variant : right) {
+    const Verdict verdict = judge(variant.judged(), Language::en);
+    INFO(variant.step << "\n" << verdict.text);
+    CHECK(verdict.right);
+  }
+}
+
+TEST_CASE("The judge says what an untouched step lacks, where to write it, and which page explains it", "[learn]") {
+  for (const Variant& variant : variants([](const Variant& v) { return v.name == "unwritten"; })) {
+    for (const Language language : {Language::en, Language::zh}) {
+      const Verdict verdict = judge(variant.judged(), language);
+      INFO(variant.step << "\n" << verdict.text);
+      CHECK_FALSE(verdict.right);
+      CHECK(verdict.named == std::vector<std::string>{"unwritten"});
+      CHECK(verdict.text.find(language == Language::en
+                                  ? "is not written yet: learn/steps/" + variant.step + ".h, line "
+                                  : "还没有写：learn/steps/" + variant.step + ".h 第 ") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("The judge names each of the wrong solutions, and nothing else", "[learn]") {
+  std::map<std::string, std::set<std::string>> mistakes;
+  for (const Variant& variant : variants([](const Variant& v) { return v.name != "right" && v.name != "unwritten"; })) {
+    const Verdict english = judge(variant.judged(), Language::en), chinese = judge(variant.judged(), Language::zh);
+    INFO(variant.step << " " << variant.name << "\n" << english.text << chinese.text);
+    CHECK_FALSE(english.right);
+    CHECK(english.named == std::vector{variant.mistake()});
+    CHECK(chinese.named == english.named);
+    CHECK(has_chinese(chinese.text));
+    CHECK_FALSE(has_chinese(english.text));
+    mistakes[variant.step].insert(variant.mistake());
+  }
+  std::size_t all = 0;
+  for (const auto& [step, names] : mistakes) {
+    INFO(step);
+    CHECK(names.size() >= 3);
+    all += names.size();
+  }
+  CHECK(mistakes.size() == 12);
+  CHECK(all >= 36);
+}
+
+TEST_CASE("Each mistake that the judge knows is tried by a wrong solution", "[learn]") {
+  std::set<std::string> tried;
+  for (const Variant& variant : Variant::all()) tried.insert(variant.step + " " + variant.mistake());
+  for (const Variant& variant : variants([](const Variant& v) { return v.name == "right"; }))
+    for (const Check& check : variant.judged().checks)
+      for (const Mistake& mistake : check.mistakes) {
+        INFO(mistake.name);
+        CHECK(tried.count(variant.step + " " + mistake.name) == 1);
+      }
+}
+
+TEST_CASE("The judge names no mistake when the numbers belong to none", "[learn]") {
+  Step step{4, "04_softmax", {"softmax", "softmax"}, {}};
+  step.checks = {{{"values", "数值"},
+                  "softmax",
+                  "",
+                  [] {
+                    return Results{{"y", 3.0}};
+                  },
+                  [] {
+                    return Results{{"y", 1.0}};
+                  },
+                  {{"twice", {"Doubled.", "翻倍了。"}, "", [] {
+                      return Results{{"y", 2.0}};
+                    }}}}};
+  const Verdict verdict = judge(step, Language::en);
+  CHECK(verdict.named.empty());
+  CHECK(verdict.text ==
+        "step 4: softmax\n  ✗ values\n      expected  y = 1\n      got       y = 3\n"
+        "      No known mistake gives these numbers. Compare softmax() with its formula, term by term.\n\n"
+        "0 of 1 checks pass. Edit learn/steps/04_softmax.h, and run learn/judge 4 again.\n");
+  step.checks[0].yours = []() -> Results { throw std::runtime_error("no"); };
+  CHECK(judge(step, Language::en).text.find("softmax() threw:\n      no\n") != std::string::npos);
+  step.checks[0].yours = [] { return Results{{"y", std::vector<double>{1, 2}}}; };
+  CHECK(judge(step, Language::zh).text.find("应为    y 的形状 ()\n      实际    y 的形状 (2)\n") != std::string::npos);
+}
+
+// A random expression of two numbers; the same for both tapes.
+template <class V>
+V random_expression(std::vector<V> values, std::uint64_t seed) {
+  heed::Random random(seed);
+  for (int i = 0; i < 30; ++i) {
+    const V a = values[static_cast<std::size_t>(random.below(std::ssize(values)))],
+            b = values[static_cast<std::size_t>(random.below(std::ssize(values)))];
+    switch (random.below(8)) {
+      case 0:
+        values.push_back(a + b);
+        break;
+      case 1:
+        values.push_back(a - b);
+        break;
+      case 2:
+        values.push_back(a * tanh(b));
+        break;
+      case 3:
+        values.push_back(a / (2.0 + tanh(b)));
+        break;
+      case 4:
+        values.push_back(exp(tanh(a)));
+        break;
+      case 5:
+        values.push_back(log(2.0 + tanh(a)));
+        break;
+      case 6:
+        values.push_back(-a * 0.5);
+        break;
+      default:
+        values.push_back(1.0 - tanh(a + b));
+        break;
+    }
+  }
+  V sum = values[0];
+  for (const V& v : values) sum = sum + tanh(v);
+  return sum;
+}
+
+TEST_CASE("The tape of step 1 has heed's gradients on random graphs", "[learn]") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const double x = std::sin(static_cast<double>(seed)), y = std::cos(static_cast<double>(seed));
+    Tape tape;
+    const Value a = tape.leaf(x), b = tape.leaf(y), result = random_expression<Value>({a, b}, seed);
+    const std::vector<double> gradient = tape.backward(result);
+
+    const heed::Recording recording;
+    const heed::Tensor u = variable(heed::full({}, x, heed::DType::float64)),
+                       v = variable(heed::full({}, y, heed::DType::float64));
+    const heed::Tensor expected = random_expression<heed::Tensor>({u, v}, seed);
+    const heed::Gradients gradients = backward(expected);
+    INFO(seed);
+    CHECK(result.number() == Approx(expected.item()).epsilon(1e-12));
+    CHECK(gradient[a.index] == Approx(gradients[u].item()).epsilon(1e-12).margin(1e-12));
+    CHECK(gradient[b.index] == Approx(gradients[v].item()).epsilon(1e-12).margin(1e-12));
+  }
+}
+
+}  // namespace
+}  // namespace learn
