@@ -68,7 +68,7 @@ install(FILES ${PROJECT_BINARY_DIR}/heedConfig.cmake ${PROJECT_BINARY_DIR}/heedC
 
 if(HEED_BUILD_PROGRAMS)
   install(TARGETS heed_train heed_inspect)
-  install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  install(DIRECTORY examples learn DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS)
   install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
           FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg" PATTERN "*.json")  # what the documents link to
   install(FILES bench/NOTES.md bench/operations.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)

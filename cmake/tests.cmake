@@ -200,9 +200,12 @@ if(HEED_PYTHON)
   target_compile_options(learn_test PRIVATE $<$<CONFIG:Release>:-O1> -Wno-unused -Wno-unused-result -Wno-unused-parameter)
   target_link_libraries(learn_test PRIVATE Catch2::Catch2WithMain heed_core)
   set_target_properties(learn_test PROPERTIES UNITY_BUILD ${HEED_JOIN_SOURCES} UNITY_BUILD_BATCH_SIZE 14)
-  add_test(NAME learn COMMAND learn_test)
-  add_test(NAME learn_files WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-           COMMAND tests/learn/files.sh ${PROJECT_BINARY_DIR} ${HEED_PYTHON})
+  add_test(NAME learn COMMAND learn_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  add_test(NAME learn_stubs COMMAND ${HEED_PYTHON} -B learn/variants.py --check WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  if(NOT HEED_SANITIZE)
+    add_test(NAME learn_judge WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+             COMMAND tests/learn/judge.sh ${PROJECT_BINARY_DIR} $<TARGET_FILE:heed_core> ${CMAKE_CXX_COMPILER})
+  endif()
 endif()
 
 # A test that hangs fails. Sanitizers and emulators slow tests down up to 20 times.

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/NOTES.md"]
 GENERATED = ["docs/reference/train.md", "docs/reference/inspect.md", "docs/reference/configuration.md", "docs/reference/derivatives.md"]
 PARTS = ["docs/*.md", "docs/*.png", "docs/*.svg", "docs/conf.py", "docs/_static/*", "docs/tutorial/*", "docs/how-to/*",
-         "docs/reference/**/*", "docs/explanation/*"]
+         "docs/reference/**/*", "docs/explanation/*", "learn/*.md"]
 ANSWERS = {"train": """## Exit codes
 
 | code | meaning |

@@ -6,7 +6,12 @@
 #include <heed/autograd/random.h>
 #include <heed/autograd/record.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -81,6 +86,40 @@ TEST_CASE("Each mistake that the judge knows is tried by a wrong solution", "[le
         INFO(mistake.name);
         CHECK(tried.count(variant.step + " " + mistake.name) == 1);
       }
+}
+
+// The course is judged from "learn/steps", the variants from files of the build: their lines differ.
+std::string without_lines(std::string text) {
+  for (const char* const mark : {"line ", "第 "}) {
+    for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos;) {
+      at += std::string_view(mark).size();
+      std::size_t end = at;
+      while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
+      text.erase(at, end - at);
+    }
+  }
+  return text;
+}
+
+TEST_CASE("Each output of the judge that a page quotes is what it prints", "[learn]") {
+  std::vector<std::string> outputs;
+  for (const Variant& variant : Variant::all())
+    for (const Language language : {Language::en, Language::zh})
+      outputs.push_back(without_lines(judge(variant.judged(), language).text));
+  int quoted = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("learn")) {
+    if (entry.path().extension() != ".md") continue;
+    std::ifstream file(entry.path());
+    const std::string page{std::istreambuf_iterator<char>(file), {}};
+    for (std::size_t at = 0; (at = page.find("```text\n", at)) != std::string::npos; ++quoted) {
+      at += 8;
+      const std::string quote = without_lines(page.substr(at, page.find("```", at) - at));
+      INFO(entry.path() << "\n" << quote);
+      CHECK(std::any_of(outputs.begin(), outputs.end(),
+                        [&](const std::string& text) { return text.find(quote) != std::string::npos; }));
+    }
+  }
+  CHECK(quoted >= 30);
 }
 
 TEST_CASE("The judge names no mistake when the numbers belong to none", "[learn]") {
