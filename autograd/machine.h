@@ -12,8 +12,9 @@ namespace heed {
 /// and AMX" where large products of float use a processor's matrix unit as well.
 const char* vector_instructions();
 
-/// Returns the library that computes large matrix products, and its kernels: "OpenBLAS 0.3.21, Haswell kernels". The
-/// first call loads the library. Throws Error when it cannot be loaded.
+/// Returns the library that computes large matrix products, and its kernels: "OpenBLAS 0.3.21, Haswell kernels", or "own
+/// kernels without OpenBLAS" where it is not installed. The first call loads the library. The environment variable HEED_OPENBLAS
+/// names its file, or is "none". Throws Error when that file cannot be loaded, and when the system refuses the memory.
 const std::string& blas_description();
 
 /// Set and return the number of threads that operations use, from 1 to 1024. The default is OpenMP's choice

@@ -38,6 +38,7 @@ ENVIRONMENT = """
 | variable | effect |
 |---|---|
 | `OMP_NUM_THREADS` | default number of threads |
+| `HEED_OPENBLAS` | the file of OpenBLAS to load; `none`: own kernels compute all products |
 | `OPENBLAS_CORETYPE` | the kernels that OpenBLAS uses, instead of those for this processor |
 """
 

@@ -10,8 +10,9 @@
 // blocked_gemm() computes all products but those whose sizes are all 512 or more, or with few columns. OpenBLAS takes a lock for each
 // product: with two threads 0.5 to 1.5 microseconds, where one of 14 x 16, of which attention over sentences makes hundreds per step,
 // takes 0.05 to 0.18. For a layer's products on Zen 3 it reaches 80 of a core's 102 GFLOP/s, as it packs both operands; ours 94.
-// For large squares ours was up to a tenth slower. Tried without gain: one product for W_Q, W_K and W_V, A packed everywhere, other
-// lengths of the sums over k, a bias added by the micro-kernel. bench/NOTES.md has the figures, also for other processors.
+// For large squares ours was up to a tenth slower. Without OpenBLAS blocked_gemm() computes these, too. Tried without gain: one product
+// for W_Q, W_K and W_V, A packed everywhere, other lengths of the sums over k, a bias added by the micro-kernel. bench/NOTES.md has the
+// figures, also for other processors.
 
 #include "autograd/cpu/blas.h"
 
@@ -29,6 +30,7 @@
 #include <dlfcn.h>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <sys/mman.h>
 
 namespace heed::cpu {
@@ -78,14 +80,22 @@ void check_address_space() {
 }
 
 // OpenBLAS reads environment variables when it is loaded. It is therefore loaded here, after they are set, instead of
-// linked.
+// linked. HEED_OPENBLAS names the library's file, or is "none". Without the library, blocked_gemm() serves.
 struct OpenBlas {
+  static constexpr const char* own_kernels = "own kernels without OpenBLAS";
   void* library = nullptr;
+  std::string reason;  // why there is no library
   decltype(&cblas_sgemm) sgemm = nullptr;
   decltype(&cblas_dgemm) dgemm = nullptr;
   std::string description;
 
   OpenBlas() {
+    const char* given = std::getenv("HEED_OPENBLAS");
+    if (given && std::string_view(given) == "none") {
+      description = own_kernels;
+      reason = "HEED_OPENBLAS is none";
+      return;
+    }
     check_address_space();
     {
       const ScopedVariable one_thread("OPENBLAS_NUM_THREADS", "1");
@@ -93,13 +103,22 @@ struct OpenBlas {
       if (!std::getenv("OPENBLAS_CORETYPE") && preferred_kernels()) {
         kernels.emplace("OPENBLAS_CORETYPE", preferred_kernels());
       }
-      for (const char* name : {"libopenblas.so.0", "libopenblas.so"}) {
-        if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+      const auto open = [&](const char* name) {
+        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        if (!library) reason = dlerror();
+        return library || reason.find("cannot open shared object file: No such file") == reason.npos;
+      };
+      if (given) {
+        open(given);
+      } else if (!open("libopenblas.so.0") && !open("libopenblas.so")) {
+        description = own_kernels;
+        return;
       }
     }
     if (!library) {
       throw Error(
-          fmt::format("OpenBLAS cannot be loaded: {}. On Debian: apt-get install libopenblas0-pthread", dlerror()));
+          fmt::format("OpenBLAS cannot be loaded: {}. {}", reason,
+                      given ? "HEED_OPENBLAS names this file" : "On Debian: apt-get install libopenblas0-pthread"));
     }
     find("cblas_sgemm", sgemm);
     find("cblas_dgemm", dgemm);
@@ -116,6 +135,9 @@ struct OpenBlas {
 
   template <class Function>
   void find(const char* name, Function& function) const {
+    if (!library) {
+      fail("{} needs OpenBLAS, which is not loaded: {}. On Debian: apt-get install libopenblas0-pthread", name, reason);
+    }
     function = reinterpret_cast<Function>(dlsym(library, name));
     if (!function) fail("OpenBLAS lacks the function {}: {}", name, dlerror());
   }
@@ -166,6 +188,13 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const Matrix<
     return blocked_gemm(m, n, k, alpha, A, B, beta, C, ldc);
   }
 #endif
+  if (!open_blas().library) {
+    if (k > 0) return blocked_gemm(m, n, k, alpha, A, B, beta, C, ldc);
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) C[i * ldc + j] = beta == T{0} ? T{0} : beta * C[i * ldc + j];
+    }
+    return;
+  }
   const auto layout = [](const Matrix<T>& x, std::int64_t rows, std::int64_t columns) {
     const bool plain = (x.column_stride == 1 || columns <= 1) && (x.row_stride >= columns || rows <= 1);
     const std::int64_t leading = plain ? (rows <= 1 ? columns : x.row_stride) : x.column_stride;

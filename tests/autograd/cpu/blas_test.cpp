@@ -5,6 +5,7 @@
 #include "tests/scratch.h"
 
 #include <heed/autograd/machine.h>
+#include <heed/autograd/ops.h>
 
 #include <array>
 #include <cstdio>
@@ -51,7 +52,33 @@ TEST_CASE("prints why OpenBLAS cannot be loaded", "[.refusal]") {
   std::puts(heed::message([] { heed::blas_description(); }).c_str());
 }
 
+TEST_CASE("Products of every kind equal their sums", "[products]") {
+  using namespace heed;
+  struct Size {
+    std::int64_t m, n, k;
+  };
+  for (const auto [m, n, k] : {Size{520, 513, 512}, {7, 3, 40}, {1, 5, 600}, {9, 8, 0}, {40, 33, 17}}) {
+    Random random(1);
+    const Tensor a = random_normal({m, k}, random, 0, 1, DType::float64);
+    const Tensor b = random_normal({k, n}, random, 0, 1, DType::float64);
+    const std::int64_t rows = std::min<std::int64_t>(m, 3);
+    const Tensor expected = sum(unsqueeze(slice(a, 0, 0, rows), 2) * unsqueeze(b, 0), {1});
+    CHECK(norm(slice(matmul(a, b), 0, 0, rows) - expected).item() < 1e-10);
+    const Tensor narrow = matmul(a.to(DType::float32), b.to(DType::float32)).to(DType::float64);
+    CHECK(norm(slice(narrow, 0, 0, rows) - expected).item() < 1e-2);
+  }
+}
+
 #if defined(__x86_64__)
+TEST_CASE("Without OpenBLAS own kernels serve") {
+  CHECK(description_with("HEED_OPENBLAS=none").find("own kernels without OpenBLAS\n") != std::string::npos);
+  CHECK(printed_with("HEED_OPENBLAS=none", "[products]").find("All tests passed") != std::string::npos);
+  CHECK(
+      printed_with("HEED_OPENBLAS=/no/such/file", "[.refusal]")
+          .find("OpenBLAS cannot be loaded: /no/such/file: cannot open shared object file: No such file or directory. "
+                "HEED_OPENBLAS names this file\n") != std::string::npos);
+}
+
 TEST_CASE("Loading OpenBLAS keeps the user's OPENBLAS_NUM_THREADS in the environment") {
   CHECK(description_with("OPENBLAS_NUM_THREADS=3").find("OpenBLAS 0.") != std::string::npos);
 }
@@ -63,7 +90,7 @@ TEST_CASE("If OpenBLAS cannot be loaded, the message names the reason and the pa
   }
   const std::string text = printed_with("LD_LIBRARY_PATH=" + scratch.path.string(), "[.refusal]");
   INFO(text);
-  CHECK(text.find("OpenBLAS cannot be loaded: " + (scratch / "libopenblas.so").string() + ": ") != std::string::npos);
+  CHECK(text.find("OpenBLAS cannot be loaded: " + (scratch / "libopenblas.so.0").string() + ": ") != std::string::npos);
   CHECK(text.find(". On Debian: apt-get install libopenblas0-pthread\n") != std::string::npos);
 }
 
