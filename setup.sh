@@ -6,6 +6,7 @@
 #   ./setup.sh fuzz    for the preset "fuzz" as well
 #   ./setup.sh coverage  for the preset "coverage" as well
 #   ./setup.sh mpi     for the preset "mpi" as well
+#   ./setup.sh python  for the Python package as well: pip install .
 #   ./setup.sh page    for the tests that open inspect's page in a browser as well
 #   ./setup.sh lint    for the preset "lint" as well
 #   ./setup.sh docs    for the preset "docs" as well
@@ -31,12 +32,13 @@ case "$*" in
     packages+=(clang libomp-dev "libclang-rt-${version:-14}-dev")
     [ "$1" = fuzz ] || packages+=("llvm-${version:-14}") ;;
   mpi) packages+=(libopenmpi-dev openmpi-bin) ;;
+  python) packages+=(python3-dev python3-pip python3-venv) ;;
   page) packages+=(chromium) ;;
   lint) packages+=(clang-format clang-tidy libomp-dev) ;;
   docs) packages+=(doxygen python3-sphinx python3-myst-parser python3-breathe furo) ;;
   ci) packages+=(debootstrap debian-archive-keyring) ;;
   deb) packages+=(dpkg-dev file) ;;
-  *) die "expected no argument, 'core', 'clang', 'fuzz', 'coverage', 'mpi', 'page', 'lint', 'docs', 'ci' or 'deb', got '$*'" ;;
+  *) die "expected no argument, 'core', 'clang', 'fuzz', 'coverage', 'mpi', 'python', 'page', 'lint', 'docs', 'ci' or 'deb', got '$*'" ;;
 esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then

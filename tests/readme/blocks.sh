@@ -33,6 +33,7 @@ kind() {
       echo install ;;
     "apt-get "* | "mountpoint "* | "mount "* | "umount "* | "update-binfmts "* | "debootstrap "* | "chroot "* | "find "* | "ln "* | done | "mpirun "* | \
       qemu-aarch64-static*) echo sysroot ;;
+    "python3 -m venv "* | .venv/bin/pip* | .venv/bin/python* | .venv/bin/jupyter*) echo python ;;
     "cpack "* | "sudo apt-get install ./"*) echo package ;;
     *) echo unknown ;;
   esac

@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = ["README.md", "README.zh-CN.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/NOTES.md", "bench/operations.md",
              *sorted(str(p.relative_to(ROOT)) for folder in ("docs", "learn") for p in (ROOT / folder).rglob("*.md"))]
 CONFIGURATIONS = ["toy.yaml", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "examples").glob("*.yaml"))]
-SOURCES = ["autograd", "files", "nn", "optim", "data", "tokenizers", "models", "formats", "distributed", "explain", "run", "views", "train", "inspect", "bench", "examples", "learn", "tests"]
+SOURCES = ["autograd", "files", "nn", "optim", "data", "tokenizers", "models", "formats", "distributed", "explain", "run", "views", "train", "inspect", "bench", "examples", "learn", "tests", "python"]
 
 mistakes = []
 

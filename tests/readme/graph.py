@@ -10,7 +10,7 @@ import sys
 from documents import ROOT, finish, read, wrong
 
 PAGE = "docs/explanation/architecture.md"
-BESIDE = {"bench", "examples", "learn", "tests", "docs", "cmake"}  # may include everything
+BESIDE = {"bench", "examples", "learn", "tests", "docs", "cmake", "python"}  # may include everything
 
 
 def components():

@@ -1,0 +1,122 @@
+#pragma once
+#include <heed/autograd/array.h>
+#include <heed/autograd/record.h>
+#include <heed/autograd/tensor.h>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <string>
+#include <vector>
+
+// Shared by the files of the Python module: what NumPy and Python call differently than heed. The bindings convert and call; they
+// compute nothing.
+namespace heed::python {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+/// Releases Python's lock while an operation computes.
+using Unlocked = nb::call_guard<nb::gil_scoped_release>;
+
+// The types of nanobind that they hold are hidden.
+#define HEED_HIDDEN [[gnu::visibility("hidden")]]
+
+/// Arguments that are converted where they are used, so that a message can name what is wrong.
+struct HEED_HIDDEN IntegerArray {  ///< whatever NumPy takes for an array of integers
+  nb::object given;
+};
+struct HEED_HIDDEN BooleanArray {  ///< whatever NumPy takes for an array of booleans
+  nb::object given;
+};
+struct HEED_HIDDEN Sizes {  ///< a whole number, or a sequence of them
+  nb::object given;
+};
+struct HEED_HIDDEN Axes {  ///< an axis, a sequence of axes, or None for all
+  nb::object given;
+};
+struct HEED_HIDDEN TypeName {  ///< "float32" or "float64", or NumPy's name of it
+  nb::object given;
+};
+
+/// Convert arguments. Throw Error that begins with `where`.
+Ids ids_of(const char* where, const IntegerArray& array);
+Booleans booleans_of(const char* where, const BooleanArray& array);
+Shape shape_of(const char* where, const Sizes& sizes);
+std::int64_t number_of(const char* where, nb::handle value);
+std::vector<std::int64_t> numbers_of(const char* where, const Sizes& sizes);
+std::vector<int> axes_of(const char* where, const Axes& axes);
+DType dtype_of_name(const char* where, const TypeName& name, DType otherwise = DType::float32);
+
+/// Return arrays of NumPy with memory of their own.
+nb::object array_of(const Ids& ids);
+nb::object array_of(const Booleans& booleans);
+/// Returns the numbers of `x` as an array of NumPy in the same memory. Types that NumPy lacks are converted to float32.
+nb::object numpy_of(const Tensor& x);
+/// Returns a tensor of what NumPy takes for an array: a copy of the numbers, in `dtype` if it is given.
+Tensor tensor_of(const char* where, nb::handle data, const TypeName& dtype = {});
+/// Returns an array in the memory of `x` that has __dlpack__.
+nb::object dlpack_of(const Tensor& x);
+/// Returns a tensor in the memory of a writable array that has __dlpack__ or is one of NumPy.
+Tensor shared_tensor(nb::handle array);
+/// Returns x[key].
+Tensor element_of(const Tensor& x, nb::handle key);
+
+/// Runs Python's signal handlers. Throws what they raise, such as KeyboardInterrupt. Takes the lock.
+void check_signals();
+/// Returns the tensor, or None for an undefined one.
+nb::object or_none(const Tensor& x);
+/// Returns the tensor, or an undefined one for None.
+inline Tensor or_undefined(const std::optional<Tensor>& x) { return x ? *x : Tensor(); }
+
+void bind_errors();
+nb::class_<Tensor> bind_tensor(nb::module_& m);
+void bind_operations(nb::module_& m, nb::class_<Tensor>& tensor);
+void bind_attention(nb::module_& m);
+void bind_record(nb::module_& m, nb::class_<Tensor>& tensor);
+void bind_layers(nb::module_& m);
+void bind_optimisers(nb::module_& m);
+void bind_models(nb::module_& m);
+void bind_programs(nb::module_& m);
+
+}  // namespace heed::python
+
+namespace nanobind::detail {
+
+#define HEED_LATER_CASTER(Type, Name)                                                           \
+  template <>                                                                                   \
+  struct type_caster<heed::python::Type> {                                                      \
+    NB_TYPE_CASTER(heed::python::Type, const_name(Name))                                        \
+    bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {                    \
+      value.given = borrow(source);                                                             \
+      return true;                                                                              \
+    }                                                                                           \
+    static handle from_cpp(const heed::python::Type& from, rv_policy, cleanup_list*) noexcept { \
+      return from.given ? from.given.inc_ref() : none().release();                              \
+    }                                                                                           \
+  };
+HEED_LATER_CASTER(IntegerArray, "ArrayLike")
+HEED_LATER_CASTER(BooleanArray, "ArrayLike")
+HEED_LATER_CASTER(Sizes, "int | collections.abc.Sequence[int]")
+HEED_LATER_CASTER(Axes, "int | collections.abc.Sequence[int] | None")
+HEED_LATER_CASTER(TypeName, "DTypeLike | None")
+#undef HEED_LATER_CASTER
+
+// Shapes are tuples.
+template <>
+struct type_caster<heed::Shape> {
+  NB_TYPE_CASTER(heed::Shape, const_name("tuple[int, ...]"))
+  bool from_python(handle, std::uint32_t, cleanup_list*) noexcept { return false; }
+  static handle from_cpp(const heed::Shape& shape, rv_policy, cleanup_list*) noexcept {
+    PyObject* tuple = PyTuple_New(shape.rank());
+    for (int i = 0; tuple && i < shape.rank(); ++i) {
+      PyTuple_SetItem(tuple, i, PyLong_FromLongLong(shape.begin()[i]));
+    }
+    return tuple;
+  }
+};
+
+}  // namespace nanobind::detail

@@ -1,0 +1,26 @@
+#pragma once
+#include "bindings/bindings.h"
+#include "formats/internal/config_json.h"
+
+#include <heed/nn/parameters.h>
+
+#include <memory>
+
+namespace heed::python {
+
+/// A Scope with the store that it refers to.
+struct Place {
+  std::shared_ptr<Parameters> store;
+  Scope scope;
+};
+
+/// Convert between Python's values and JSON.
+Json json_of(nb::handle value);
+nb::object python_of(const std::string& json);
+
+/// Returns a configuration from keyword arguments: those of its part `name` ("attention", "mlp", "norm"), or "" for its own. Throws
+/// Error for unknown names and values out of range.
+BlockConfig block_config(const char* name, const nb::kwargs& fields);
+TransformerConfig transformer_config(const char* name, const nb::kwargs& fields);
+
+}  // namespace heed::python

@@ -1,0 +1,268 @@
+#include "bindings/bindings.h"
+
+#include <nanobind/ndarray.h>
+#include <utility>
+
+namespace heed::python {
+namespace {
+
+nb::object& numpy() {
+  static nb::object* const module = new nb::object(nb::module_::import_("numpy"));  // kept until the process ends
+  return *module;
+}
+
+std::string kind_name(nb::handle value) { return nb::cast<std::string>(value.type().attr("__name__")); }
+
+// Returns a contiguous array of NumPy; `kind` is what it must hold.
+nb::object as_array(const char* where, nb::handle data, const char* kind) {
+  try {
+    return numpy().attr("asarray")(data, "order"_a = "C");
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) throw;
+    const std::string why = nb::cast<std::string>(nb::str(error.value()));
+    fail("{}: expected {}, got {}: {}", where, kind, kind_name(data), why);
+  }
+}
+
+std::string text_of(nb::handle value) { return nb::cast<std::string>(nb::str(value)); }
+std::string kind_of(const nb::object& array) { return nb::cast<std::string>(array.attr("dtype").attr("kind")); }
+
+Shape shape_of_array(const char* where, const nb::object& array) {
+  return shape_of(where, {nb::borrow<nb::object>(array.attr("shape"))});
+}
+
+// Keeps a Python array as long as a tensor uses its memory. Any thread may release it.
+std::shared_ptr<const void> owner_of(nb::ndarray<> array) {
+  return {new nb::ndarray<>(std::move(array)), [](nb::ndarray<>* held) {
+            if (!nb::is_alive()) return;  // the interpreter has ended
+            const nb::gil_scoped_acquire lock;
+            delete held;
+          }};
+}
+
+template <class T, class From>
+std::vector<T> copied(const char* where, const nb::object& array, const char* type) {
+  const auto held =
+      nb::cast<nb::ndarray<const From, nb::c_contig, nb::device::cpu>>(array.attr("astype")(type, "copy"_a = false));
+  std::vector<T> values(held.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto value = held.data()[i];
+    if constexpr (sizeof(From) > sizeof(T)) {
+      if (!std::in_range<T>(value)) {
+        fail("{}: {} is not a 32-bit integer", where, value);
+      }
+    }
+    values[i] = static_cast<T>(value);
+  }
+  return values;
+}
+
+}  // namespace
+
+std::int64_t number_of(const char* where, nb::handle value) {
+  const nb::object index = nb::steal(PyNumber_Index(value.ptr()));
+  if (!index.is_valid()) {
+    PyErr_Clear();
+    fail("{}: expected a whole number, got {}", where, kind_name(value));
+  }
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+  if (overflow != 0) fail("{}: {} is beyond 64 bits", where, text_of(index));
+  return number;
+}
+
+std::vector<std::int64_t> numbers_of(const char* where, const Sizes& sizes) {
+  if (!PySequence_Check(sizes.given.ptr()) || nb::isinstance<nb::str>(sizes.given)) {
+    return {number_of(where, sizes.given)};
+  }
+  std::vector<std::int64_t> numbers;
+  for (nb::handle size : sizes.given) numbers.push_back(number_of(where, size));
+  return numbers;
+}
+
+Shape shape_of(const char* where, const Sizes& sizes) { return Shape(numbers_of(where, sizes)); }
+
+std::vector<int> axes_of(const char* where, const Axes& axes) {
+  std::vector<int> result;
+  if (!axes.given.is_valid() || axes.given.is_none()) return result;
+  for (const std::int64_t axis : numbers_of(where, {axes.given})) {
+    if (axis != static_cast<int>(axis)) fail("{}: {} is not an axis", where, axis);
+    result.push_back(static_cast<int>(axis));
+  }
+  return result;
+}
+
+DType dtype_of_name(const char* where, const TypeName& type, DType otherwise) {
+  if (!type.given.is_valid() || type.given.is_none()) return otherwise;
+  std::string name = nb::isinstance<nb::str>(type.given) ? nb::cast<std::string>(type.given) : "";
+  for (const char* attribute : {"name", "__name__"}) {
+    if (name.empty() && nb::hasattr(type.given, attribute)) name = text_of(type.given.attr(attribute));
+  }
+  for (const DType known : {DType::float32, DType::float64, DType::bfloat16, DType::float16}) {
+    if (name == to_string(known)) return known;
+  }
+  fail("{}: expected the dtype 'float32', 'float64', 'bfloat16' or 'float16', got {}", where, text_of(type.given));
+}
+
+Ids ids_of(const char* where, const IntegerArray& given) {
+  const nb::object array = as_array(where, given.given, "an array of integers");
+  const std::string kind = kind_of(array);
+  const Shape shape = shape_of_array(where, array);
+  const bool is_empty = shape.numel() == 0;  // NumPy makes [] an array of floats
+  if (kind != "i" && kind != "u" && !is_empty) {
+    fail("{}: expected an array of integers, got {} of {}", where, kind_name(given.given),
+         text_of(array.attr("dtype")));
+  }
+  if (text_of(array.attr("dtype")) == "uint64") {  // 64 bits with a sign would wrap around
+    return Ids(shape, copied<std::int32_t, std::uint64_t>(where, array, "uint64"));
+  }
+  return Ids(shape, copied<std::int32_t, std::int64_t>(where, array, "int64"));
+}
+
+Booleans booleans_of(const char* where, const BooleanArray& given) {
+  const nb::object array = as_array(where, given.given, "an array of booleans");
+  if (kind_of(array) != "b") {
+    fail("{}: expected an array of booleans, got {} of {}", where, kind_name(given.given),
+         text_of(array.attr("dtype")));
+  }
+  return Booleans(shape_of_array(where, array),
+                  copied<std::uint8_t, std::uint8_t>(where, array.attr("view")("uint8"), "uint8"));
+}
+
+namespace {
+
+template <class T>
+nb::object array_copy(const Array<T>& x, const char* type) {
+  nb::object array = numpy().attr("empty")(x.shape(), type);
+  const auto to = nb::cast<nb::ndarray<T, nb::c_contig, nb::device::cpu>>(
+      type == std::string_view("bool") ? array.attr("view")("uint8") : array);
+  for (std::int64_t i = 0; i < x.numel(); ++i) to.data()[i] = x.data()[i];
+  return array;
+}
+
+}  // namespace
+
+nb::object array_of(const Ids& ids) { return array_copy(ids, "int32"); }
+nb::object array_of(const Booleans& booleans) { return array_copy(booleans, "bool"); }
+
+// A recorded value must stay as it is, so NumPy gets it for reading alone.
+template <class Framework>
+nb::object exported(Tensor x) {
+  nb::dlpack::dtype type{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 32, 1};
+  const auto bits = [&](std::uint8_t count) { type.bits = count; };
+  if (x.dtype() == DType::float64) bits(64);
+  if (x.dtype() == DType::float16 || x.dtype() == DType::bfloat16) bits(16);
+  if (x.dtype() == DType::bfloat16) type.code = static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat);
+  const bool is_readonly = Recorder::follows(x) || x.tape_node().recording != 0 || is_stored_only(x.dtype());
+  const void* first = nullptr;
+  switch (x.dtype()) {
+    case DType::float32:
+      first = is_readonly ? x.data<float>() : x.mutable_data<float>();
+      break;
+    case DType::float64:
+      first = is_readonly ? x.data<double>() : x.mutable_data<double>();
+      break;
+    case DType::bfloat16:
+      first = x.data<BFloat16>();
+      break;
+    case DType::float16:
+      first = x.data<Float16>();
+      break;
+    default:
+      fail("numpy: a tensor of {} has no array; x.to('float32') converts it", to_string(x.dtype()));
+  }
+  std::size_t sizes[Shape::max_rank];
+  std::copy(x.shape().begin(), x.shape().end(), sizes);
+  const nb::capsule owner(new Tensor(x), [](void* held) noexcept { delete static_cast<Tensor*>(held); });
+  const auto make = [&]<class Array>(auto* data) {
+    return nb::cast(Array(data, static_cast<std::size_t>(x.rank()), sizes, owner, x.strides().begin(), type));
+  };
+  if (is_readonly) return make.template operator()<nb::ndarray<Framework, nb::ro>>(first);
+  return make.template operator()<nb::ndarray<Framework>>(const_cast<void*>(first));
+}
+
+nb::object numpy_of(const Tensor& x) {
+  if (!x.defined()) fail("numpy: the tensor is undefined");
+  return exported<nb::numpy>(is_in_blocks(x.dtype())     ? x.clone()
+                             : is_stored_only(x.dtype()) ? x.to(DType::float32)
+                                                         : x);
+}
+
+nb::object dlpack_of(const Tensor& x) { return exported<nb::array_api>(x); }
+
+Tensor shared_tensor(nb::handle given) {
+  using Any = nb::ndarray<>;
+  if (nb::isinstance<Tensor>(given)) return nb::cast<Tensor>(given);
+  Any array;
+  if (!nb::try_cast(given, array)) {
+    const bool is_array = nb::hasattr(given, "__dlpack__") || nb::hasattr(given, "__array_interface__");
+    if (is_array && nb::ndarray_check(given)) {
+      fail("from_dlpack: this {} cannot be shared for writing; heedml.tensor() copies its numbers", kind_name(given));
+    }
+    fail("from_dlpack: expected an array with __dlpack__, got {}", kind_name(given));
+  }
+  if (array.device_type() != nb::device::cpu::value) {
+    fail("from_dlpack: the array is not in the processor's memory; move it to the CPU first");
+  }
+  using Code = nb::dlpack::dtype_code;
+  const auto is = [&](Code code, int bits) {
+    return array.dtype() == nb::dlpack::dtype{static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits), 1};
+  };
+  const DType dtype = is(Code::Float, 32)    ? DType::float32
+                      : is(Code::Float, 64)  ? DType::float64
+                      : is(Code::Bfloat, 16) ? DType::bfloat16
+                      : is(Code::Float, 16)  ? DType::float16
+                                             : DType::q4_0;
+  if (dtype == DType::q4_0) {
+    fail("from_dlpack: expected float32, float64, bfloat16 or float16 numbers; heedml.tensor() converts others");
+  }
+  Shape shape, strides;
+  std::int64_t lowest = 0, highest = 0;  // elements from the first one to the lowest and highest in memory
+  bool is_empty = false;
+  for (std::size_t i = 0; i < array.ndim(); ++i) {
+    const std::int64_t size = static_cast<std::int64_t>(array.shape(i)), stride = array.stride(i);
+    shape.append(size), strides.append(stride);
+    is_empty = is_empty || size == 0;
+    if (size > 0) (stride < 0 ? lowest : highest) += stride * (size - 1);
+  }
+  if (is_empty) return Tensor(shape, dtype, "from_dlpack");
+  auto* const first = static_cast<std::byte*>(array.data_handle()) + array.byte_offset();
+  const std::int64_t width = size_of(dtype);
+  if (reinterpret_cast<std::uintptr_t>(first) % static_cast<std::uintptr_t>(width) != 0) {
+    fail("from_dlpack: the numbers are not aligned to their size; heedml.tensor() copies them");
+  }
+  const Tensor all({highest - lowest + 1}, dtype, first + lowest * width, owner_of(array));
+  return all.view(shape, strides, -lowest);
+}
+
+Tensor tensor_of(const char* where, nb::handle data, const TypeName& type) {
+  if (nb::isinstance<Tensor>(data)) {
+    const Tensor& x = nb::cast<const Tensor&>(data);
+    return x.detach().clone().to(dtype_of_name(where, type, x.dtype()));
+  }
+  const nb::object array = as_array(where, data, "numbers");
+  const std::string kind = kind_of(array), name = text_of(array.attr("dtype"));
+  if (kind != "f" && kind != "i" && kind != "u" && kind != "b") {
+    fail("{}: expected numbers, got {} of {}", where, kind_name(data), name);
+  }
+  const bool is_wide = name == "float64" && nb::hasattr(data, "dtype");
+  const DType dtype = dtype_of_name(where, type, is_wide ? DType::float64 : DType::float32);
+  const bool as_double = dtype == DType::float64;
+  const nb::object numbers = array.attr("astype")(as_double ? "float64" : "float32", "copy"_a = false);
+  Tensor x(shape_of_array(where, array), as_double ? DType::float64 : DType::float32, where);
+  const auto copy = [&]<class T>() {
+    const auto from = nb::cast<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>(numbers);
+    std::copy_n(from.data(), from.size(), x.mutable_data<T>());
+  };
+  as_double ? copy.template operator()<double>() : copy.template operator()<float>();
+  return x.to(dtype);
+}
+
+void check_signals() {
+  const nb::gil_scoped_acquire lock;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+nb::object or_none(const Tensor& x) { return x.defined() ? nb::cast(x) : nb::none(); }
+
+}  // namespace heed::python

@@ -1,0 +1,144 @@
+#include "bindings/bindings.h"
+
+#include <heed/autograd/format.h>
+#include <heed/autograd/ops.h>
+
+#include <numeric>
+
+// x[key] as in NumPy: whole numbers, slices, None, ..., and one array of integers or booleans.
+namespace heed::python {
+namespace {
+
+struct Indexed {
+  Tensor x;
+  int axis = 0;
+  bool has_array = false;
+};
+
+void take_number(Indexed& at, nb::handle key) {
+  const std::int64_t size = at.x.size(at.axis), given = number_of("index", key);
+  if (given < -size || given >= size) {
+    const std::string text =
+        fmt::format("index {} is out of range for axis {} of shape {}", given, at.axis, at.x.shape());
+    throw nb::index_error(text.c_str());
+  }
+  const std::int64_t i = given < 0 ? given + size : given;
+  at.x = at.axis == 0 ? at.x[i] : squeeze(slice(at.x, at.axis, i, i + 1), at.axis);
+}
+
+void take_slice(Indexed& at, nb::handle key) {
+  Py_ssize_t begin = 0, end = 0, step = 0;
+  if (PySlice_Unpack(key.ptr(), &begin, &end, &step) < 0) throw nb::python_error();
+  const Py_ssize_t count = PySlice_AdjustIndices(at.x.size(at.axis), &begin, &end, step);
+  if (step > 0) {
+    if (begin != 0 || count != at.x.size(at.axis))
+      at.x = slice(at.x, at.axis, begin, begin + (count == 0 ? 0 : (count - 1) * step + 1), step);
+  } else {
+    std::vector<std::int32_t> places;
+    for (Py_ssize_t i = 0; i < count; ++i) places.push_back(static_cast<std::int32_t>(begin + i * step));
+    at.x = index_select(at.x, Ids({count}, std::move(places)), at.axis);
+  }
+  ++at.axis;
+}
+
+void check_first(Indexed& at) {
+  if (std::exchange(at.has_array, true)) fail("index: expected at most one array or list; index twice: x[i][:, j]");
+}
+
+void take_integers(Indexed& at, const IntegerArray& key) {
+  check_first(at);
+  const Ids ids = ids_of("index", key);
+  const std::int64_t size = at.x.size(at.axis);
+  std::vector<std::int32_t> places(ids.begin(), ids.end());
+  for (std::int32_t& place : places) {
+    if (place < -size || place >= size) {
+      const std::string text =
+          fmt::format("index {} is out of range for axis {} of shape {}", place, at.axis, at.x.shape());
+      throw nb::index_error(text.c_str());
+    }
+    if (place < 0) place = static_cast<std::int32_t>(place + size);
+  }
+  Shape shape;
+  for (int i = 0; i < at.axis; ++i) shape.append(at.x.shape()[i]);
+  for (const std::int64_t one : ids.shape()) shape.append(one);
+  for (int i = at.axis + 1; i < at.x.rank(); ++i) shape.append(at.x.shape()[i]);
+  at.x = index_select(at.x, Ids({ids.numel()}, std::move(places)), at.axis);
+  if (ids.rank() != 1) at.x = reshape(at.x, shape);
+  at.axis += ids.rank();
+}
+
+void take_booleans(Indexed& at, const BooleanArray& key) {
+  check_first(at);
+  const Booleans chosen = booleans_of("index", key);
+  const int last = at.axis + chosen.rank() - 1;
+  for (int i = 0; i < chosen.rank(); ++i) {
+    if (at.axis + i >= at.x.rank() || chosen.shape()[i] != at.x.shape()[at.axis + i]) {
+      fail("index: an array of booleans of shape {} does not fit axis {} of shape {}", chosen.shape(), at.axis,
+           at.x.shape());
+    }
+  }
+  std::vector<std::int32_t> places;
+  for (std::int64_t i = 0; i < chosen.numel(); ++i) {
+    if (chosen[i]) places.push_back(static_cast<std::int32_t>(i));
+  }
+  if (chosen.rank() == 0) at.x = unsqueeze(at.x, at.axis);
+  if (chosen.rank() > 1) at.x = flatten(at.x, at.axis, last);
+  const std::int64_t count = std::ssize(places);
+  at.x = index_select(at.x, Ids({count}, std::move(places)), at.axis);
+  ++at.axis;
+}
+
+// Returns how many axes a part of a key takes.
+int axes_taken(nb::handle part) {
+  if (part.is_none() || part.ptr() == Py_Ellipsis || PyBool_Check(part.ptr())) return 0;
+  if (!nb::hasattr(part, "dtype")) return 1;
+  const bool is_mask = nb::cast<std::string>(nb::str(nb::object(part.attr("dtype")))) == "bool";
+  return is_mask ? static_cast<int>(nb::len(nb::object(part.attr("shape")))) : 1;
+}
+
+bool is_number(nb::handle part) {
+  const bool is_array = nb::hasattr(part, "shape") && nb::len(nb::object(part.attr("shape"))) > 0;
+  return PyIndex_Check(part.ptr()) && !is_array;
+}
+
+bool holds_booleans(nb::handle part) {
+  if (PyBool_Check(part.ptr())) return true;
+  if (nb::hasattr(part, "dtype")) return nb::cast<std::string>(nb::str(nb::object(part.attr("dtype")))) == "bool";
+  return nb::isinstance<nb::list>(part) && nb::len(part) > 0 && PyBool_Check(nb::object(part[0]).ptr());
+}
+
+}  // namespace
+
+Tensor element_of(const Tensor& x, nb::handle key) {
+  const nb::tuple parts = nb::isinstance<nb::tuple>(key) ? nb::borrow<nb::tuple>(key) : nb::make_tuple(nb::borrow(key));
+  int taken = 0;
+  bool has_ellipsis = false;
+  for (nb::handle part : parts) {
+    taken += axes_taken(part);
+    if (part.ptr() == Py_Ellipsis && std::exchange(has_ellipsis, true))
+      throw nb::index_error("index: expected at most one '...'");
+  }
+  if (taken > x.rank()) {
+    const std::string text = fmt::format("index: {} for a tensor of shape {}", counted(taken, "axis index"), x.shape());
+    throw nb::index_error(text.c_str());
+  }
+  Indexed at{x};
+  for (nb::handle part : parts) {
+    if (part.is_none()) {
+      at.x = unsqueeze(at.x, at.axis++);
+    } else if (part.ptr() == Py_Ellipsis) {
+      at.axis += x.rank() - taken;
+    } else if (nb::isinstance<nb::slice>(part)) {
+      take_slice(at, part);
+    } else if (holds_booleans(part)) {
+      take_booleans(at, {nb::borrow(part)});
+    } else if (is_number(part)) {
+      take_number(at, part);
+    } else {
+      take_integers(at, {nb::borrow(part)});
+    }
+  }
+  return at.x;
+}
+
+}  // namespace heed::python

@@ -1,0 +1,325 @@
+#include "bindings/config.h"
+
+#include <heed/nn/block.h>
+
+#include <nanobind/stl/shared_ptr.h>
+
+namespace heed::python {
+namespace {
+
+// Returns "heedml.Linear('out', 64, 10)".
+template <class... Parts>
+std::string layer_text(const char* kind, const std::string& name, const Parts&... parts) {
+  std::string text = fmt::format("heedml.{}('{}'", kind, name);
+  ((text += fmt::format(", {}", parts)), ...);
+  return text + ")";
+}
+
+Init init_named(nb::handle init, const Shape& shape) {
+  if (nb::isinstance<Init>(init)) return nb::cast<Init>(init);
+  if (PyFloat_Check(init.ptr()) || PyLong_Check(init.ptr())) return Init::gaussian(nb::cast<double>(init));
+  const std::string name = nb::isinstance<nb::str>(init) ? nb::cast<std::string>(init) : "";
+  if (name == "zeros") return Init::zeros();
+  if (name == "ones") return Init::ones();
+  if (name == "xavier" && shape.rank() >= 2) return Init::xavier(shape[-2], shape[-1]);
+  fail("parameter: expected the init 'zeros', 'ones', 'xavier' (of a matrix), a standard deviation or an Init, got {}",
+       nb::cast<std::string>(nb::str(init)));
+}
+
+NamedTensors named_tensors(const nb::dict& given) {
+  NamedTensors all;
+  for (const auto [name, value] : given) {
+    if (!nb::isinstance<nb::str>(name)) fail("load: expected a dict of names and tensors");
+    all.emplace_back(nb::cast<std::string>(name),
+                     nb::isinstance<Tensor>(value) ? nb::cast<Tensor>(value) : tensor_of("load", value));
+  }
+  return all;
+}
+
+void bind_parameters(nb::module_& m) {
+  nb::class_<Parameters>(m, "Parameters",
+                         "The parameters of a model by name, in order of creation: its state dictionary.\n\n    "
+                         "parameters['head.weight']\n    dict(parameters.items())\n    parameters.load({'head.weight': "
+                         "array, 'head.bias': array})")
+      .def(nb::init<>())
+      .def(
+          "__getitem__", [](const Parameters& p, const std::string& name) { return Tensor(p[name]); }, "name"_a)
+      .def("__contains__", [](const Parameters& p, const std::string& name) { return p.contains(name); })
+      .def("__contains__", [](const Parameters&, nb::handle) { return false; })
+      .def("__len__", &Parameters::size)
+      .def(
+          "__iter__",
+          [](nb::handle self) {
+            nb::list names;
+            for (const auto& [name, value] : nb::cast<const Parameters&>(self)) names.append(name);
+            return nb::iter(names);
+          },
+          nb::sig("def __iter__(self) -> collections.abc.Iterator[str]"))
+      .def(
+          "keys",
+          [](const Parameters& p) {
+            std::vector<std::string> names;
+            for (const auto& [name, value] : p) names.push_back(name);
+            return names;
+          },
+          "Returns the names.")
+      .def(
+          "values",
+          [](const Parameters& p) {
+            std::vector<Tensor> all;
+            for (const auto& [name, value] : p) all.push_back(value);
+            return all;
+          },
+          "Returns the variables.")
+      .def(
+          "items", [](const Parameters& p) { return NamedTensors(p.begin(), p.end()); },
+          "Returns pairs of a name and a variable.")
+      .def_prop_ro("size", &Parameters::numel, "The number of elements of all parameters.")
+      .def("add", &Parameters::add, "name"_a, "value"_a, "Adds a variable() and names it.")
+      .def("freeze", &Parameters::freeze, "name"_a = "",
+           "Makes constants of the parameters with this name or in this scope; '': all.")
+      .def("unfreeze", &Parameters::unfreeze, "name"_a = "", "Makes variables of them again.")
+      .def(
+          "load",
+          [](Parameters& p, const nb::dict& tensors, const std::string& source) {
+            p.load(named_tensors(tensors), source);
+          },
+          "tensors"_a, "source"_a = "the dict",
+          nb::sig("def load(self, tensors: dict[str, Tensor] | dict[str, NDArray[typing.Any]], source: "
+                  "str = 'the dict') -> None"),
+          "Copies numbers by name. Raises one Error for all missing, extra and wrong-shaped names. Matrices are (in, "
+          "out).")
+      .def("__repr__", [](const Parameters& p) {
+        std::vector<std::string> lines;
+        for (const auto& [name, value] : p) lines.push_back(fmt::format("  '{}': {}", name, to_string(value.shape())));
+        return fmt::format("heedml.Parameters({} numbers)\n{}", p.numel(), listed(lines, "\n"));
+      });
+  nb::class_<Init>(m, "Init", "The distribution of a parameter's initial values.")
+      .def_static("zeros", &Init::zeros, "Returns 0.")
+      .def_static("ones", &Init::ones, "Returns 1.")
+      .def_static("xavier", &Init::xavier, "fan_in"_a, "fan_out"_a,
+                  "Returns uniform with bound sqrt(6 / (fan_in + fan_out)) (Glorot & Bengio 2010).")
+      .def_static("normal", &Init::gaussian, "deviation"_a, "Returns normal with mean 0.")
+      .def_static(
+          "uniform",
+          [](double bound) {
+            return Init{Init::Kind::uniform, bound};
+          },
+          "bound"_a, "Returns uniform in [-bound, bound).");
+  nb::class_<Place>(m, "Scope",
+                    "The place at which a layer makes its parameters: a store, a prefix of names, and a seed.\n\n    "
+                    "scope = heedml.Scope(seed=1)\n    layer = heedml.Linear(scope / 'head', 64, 10)   # head.weight "
+                    "(64, 10), head.bias (10)\n\nInitial values depend on the seed and the full name alone.")
+      .def(
+          "__init__",
+          [](Place* self, const std::optional<Parameters>& parameters, std::uint64_t seed, const TypeName& dtype) {
+            auto store = std::make_shared<Parameters>(parameters.value_or(Parameters()));
+            const Scope scope(*store, seed, dtype_of_name("Scope", dtype));
+            new (self) Place{std::move(store), scope};
+          },
+          "parameters"_a = nb::none(), "seed"_a = 1, "dtype"_a = nb::none())
+      .def(
+          "__truediv__",
+          [](const Place& at, const std::string& name) {
+            return Place{at.store, at.scope / name};
+          },
+          nb::is_operator())
+      .def(
+          "__truediv__",
+          [](const Place& at, int number) {
+            return Place{at.store, at.scope / number};
+          },
+          nb::is_operator())
+      .def_prop_ro(
+          "name", [](const Place& at) { return at.scope.name(); }, "The prefix: 'encoder.0'.")
+      .def_prop_ro(
+          "parameters", [](const Place& at) { return *at.store; }, "The store of the parameters made here.")
+      .def(
+          "parameter",
+          [](const Place& at, const std::string& name, const Sizes& sizes, nb::handle init) {
+            const Shape shape = shape_of("parameter", sizes);
+            return Tensor(at.scope.parameter(name, shape, init_named(init, shape)));
+          },
+          "name"_a, "shape"_a, "init"_a = "zeros",
+          nb::sig("def parameter(self, name: str, shape: int | collections.abc.Sequence[int], init: str | float | Init "
+                  "= 'zeros') -> Tensor"),
+          "Makes a parameter. `init`: 'zeros', 'ones', 'xavier', a standard deviation, or an Init.")
+      .def("__repr__", [](const Place& at) { return fmt::format("heedml.Scope('{}')", at.scope.name()); });
+}
+
+void bind_simple_layers(nb::module_& m) {
+  nb::class_<Linear>(m, "Linear",
+                     "Returns y = x W + b: (..., in) -> (..., out). The weight is (in, out); torch has (out, in).\n\n  "
+                     "  layer = heedml.Linear(scope / 'out', 64, 10)\n    logits = layer(x)   # (B, 64) -> (B, 10)")
+      .def(
+          "__init__",
+          [](Linear* self, const Place& at, int in, int out, bool bias) {
+            new (self) Linear(at.scope, in, out, {bias});
+          },
+          "scope"_a, "in_features"_a, "out_features"_a, "bias"_a = true)
+      .def("__call__", &Linear::operator(), "x"_a, Unlocked())
+      .def_ro("name", &Linear::name)
+      .def_prop_ro(
+          "weight", [](const Linear& l) { return Tensor(l.weight); }, "(in, out)")
+      .def_prop_ro(
+          "bias", [](const Linear& l) { return or_none(l.bias); }, nb::sig("def bias(self) -> Tensor | None"),
+          "(out), or None")
+      .def("__repr__",
+           [](const Linear& l) { return layer_text("Linear", l.name, l.weight.size(0), l.weight.size(1)); });
+  nb::class_<Embedding>(m, "Embedding", "Returns rows of weight (count, d): ids (...) -> (..., d).")
+      .def(
+          "__init__",
+          [](Embedding* self, const Place& at, int count, int d, double deviation) {
+            new (self) Embedding(at.scope, count, d, deviation);
+          },
+          "scope"_a, "count"_a, "d"_a, "deviation"_a = 1.0)
+      .def(
+          "__call__", [](const Embedding& l, const IntegerArray& ids) { return l(ids_of("Embedding", ids)); }, "ids"_a)
+      .def_ro("name", &Embedding::name)
+      .def_prop_ro(
+          "weight", [](const Embedding& l) { return Tensor(l.weight); }, "(count, d)")
+      .def("__repr__",
+           [](const Embedding& l) { return layer_text("Embedding", l.name, l.weight.size(0), l.weight.size(1)); });
+  nb::class_<LearnedPositions>(m, "LearnedPositions",
+                               "Adds a learned vector for each position: x (B, T, d), T <= max_length.")
+      .def(
+          "__init__",
+          [](LearnedPositions* self, const Place& at, int length, int d, double deviation) {
+            new (self) LearnedPositions(at.scope, length, d, deviation);
+          },
+          "scope"_a, "max_length"_a, "d"_a, "deviation"_a = 1.0)
+      .def(
+          "__call__", [](const LearnedPositions& l, const Tensor& x) { return l(x); }, "x"_a, Unlocked())
+      .def_ro("name", &LearnedPositions::name)
+      .def_prop_ro(
+          "weight", [](const LearnedPositions& l) { return Tensor(l.weight); }, "(max_length, d)")
+      .def("__repr__", [](const LearnedPositions& l) {
+        return layer_text("LearnedPositions", l.name, l.weight.size(0), l.weight.size(1));
+      });
+  nb::class_<Norm>(m, "Norm", "Normalises the last axis: LayerNorm, or RMSNorm with kind='rms'.")
+      .def(
+          "__init__",
+          [](Norm* self, const Place& at, int d, nb::kwargs fields) {
+            if (!fields.contains("epsilon") && fields.contains("kind") &&
+                nb::cast<std::string>(nb::str(fields["kind"])) == "rms")
+              fields["epsilon"] = rms_config.epsilon;
+            new (self) Norm(at.scope, d, block_config("norm", fields).norm);
+          },
+          nb::sig("def __init__(self, scope: Scope, d: int, *, kind: str = 'layer', epsilon: float = 1e-5, "
+                  "gain_offset: bool = False, bias: bool = True) -> None"))
+      .def("__call__", &Norm::operator(), "x"_a, Unlocked())
+      .def_ro("name", &Norm::name)
+      .def_prop_ro(
+          "gain", [](const Norm& l) { return Tensor(l.gain); }, "(d)")
+      .def_prop_ro(
+          "bias", [](const Norm& l) { return or_none(l.bias); }, nb::sig("def bias(self) -> Tensor | None"),
+          "(d), or None")
+      .def("__repr__", [](const Norm& l) {
+        return layer_text("Norm", l.name, l.gain.size(0), fmt::format("kind='{}'", name_of(l.config.kind)));
+      });
+  nb::class_<Mlp>(
+      m, "Mlp",
+      "Two linear layers with an activation between them, or three with a gate: (..., d_model) -> (..., d_model).")
+      .def(
+          "__init__",
+          [](Mlp* self, const Place& at, int d_model, nb::kwargs fields) {
+            new (self) Mlp(at.scope, d_model, block_config("mlp", fields).mlp);
+          },
+          nb::sig("def __init__(self, scope: Scope, d_model: int, *, width: int, activation: str = 'gelu', gated: bool "
+                  "= False, bias: bool = True) -> None"))
+      .def("__call__", &Mlp::operator(), "x"_a, Unlocked())
+      .def_ro("name", &Mlp::name)
+      .def("__repr__", [](const Mlp& l) {
+        return layer_text("Mlp", l.name, fmt::format("width={}", l.in.weight.size(1)),
+                          fmt::format("activation='{}'", name_of(l.activation)));
+      });
+}
+
+AttentionResult attended(const MultiHeadAttention& l, const Tensor& x, const std::optional<Tensor>& keys,
+                         const std::optional<Mask>& mask, bool weights) {
+  return l(x, keys.value_or(x), mask.value_or(Mask()), weights ? Weights::yes : Weights::no);
+}
+
+void bind_attention_layers(nb::module_& m) {
+  nb::class_<RotaryEmbedding>(m, "RotaryEmbedding",
+                              "Rotates pairs of features by the angle of their position (Su et al. 2021): (..., T, d).")
+      .def(
+          "__init__",
+          [](RotaryEmbedding* self, int max_length, int d, nb::kwargs fields) {
+            const RotaryConfig config = transformer_config("rotary", fields).rotary;
+            new (self) RotaryEmbedding(max_length, rotary_frequencies(d, config), config.pairs, DType::float32,
+                                       config.amplitude);
+          },
+          nb::sig("def __init__(self, max_length: int, d: int, *, base: float = 10000, fraction: float = 1, pairs: str "
+                  "= 'halves', scaling: str = 'none', factor: float = 1, low_frequency: float = 1, high_frequency: "
+                  "float = 4, original_length: int = 8192, amplitude: float = 1) -> None"))
+      .def("__call__", &RotaryEmbedding::operator(), "x"_a, "first"_a = 0, Unlocked())
+      .def("__repr__",
+           [](const RotaryEmbedding& l) { return fmt::format("heedml.RotaryEmbedding({})", l.max_length); });
+  nb::class_<MultiHeadAttention>(
+      m, "MultiHeadAttention",
+      "Multi-head attention (Vaswani et al. 2017): x (B, T, d_model) -> output (B, T, d_model), weights (B, heads, T, "
+      "T).\n\n    layer = heedml.MultiHeadAttention(scope / 'attention', d_model=64, heads=4)\n    result = layer(x, "
+      "mask=heedml.Mask.causal(), weights=True)\n    result.output, result.weights")
+      .def(
+          "__init__",
+          [](MultiHeadAttention* self, const Place& at, std::optional<RotaryEmbedding> rotary, nb::kwargs fields) {
+            new (self) MultiHeadAttention(at.scope, block_config("attention", fields).attention, std::move(rotary));
+          },
+          "scope"_a, "rotary"_a = nb::none(), "fields"_a,
+          nb::sig("def __init__(self, scope: Scope, rotary: RotaryEmbedding | None = None, *, d_model: int, heads: int "
+                  "= 1, kv_heads: int = 0, d_k: int = 0, d_v: int = 0, bias: bool = False, output_bias: bool = True, "
+                  "tie: str = 'none', query_key_norm: str = 'none', scale: float = 0, soft_cap: float = 0, window: int "
+                  "= 0) -> None"))
+      .def("__call__", &attended, "x"_a, "keys"_a = nb::none(), "mask"_a = nb::none(), "weights"_a = false, Unlocked(),
+           "Attends from x to itself, or to `keys` (B, T_k, d_model).")
+      .def_ro("name", &MultiHeadAttention::name)
+      .def_ro("W_Q", &MultiHeadAttention::W_Q)
+      .def_ro("W_K", &MultiHeadAttention::W_K)
+      .def_ro("W_V", &MultiHeadAttention::W_V)
+      .def_ro("W_O", &MultiHeadAttention::W_O)
+      .def("__repr__", [](const MultiHeadAttention& l) {
+        return layer_text("MultiHeadAttention", l.name, fmt::format("d_model={}", l.config.d_model),
+                          fmt::format("heads={}", l.config.heads));
+      });
+  nb::class_<TransformerBlock>(
+      m, "TransformerBlock",
+      "Attention, then an MLP, each with norms and a residual: (B, T, d_model) -> (B, T, d_model).\n\n    block = "
+      "heedml.TransformerBlock(scope / 0, attention={'d_model': 64, 'heads': 4}, mlp={'width': 256})")
+      .def(
+          "__init__",
+          [](TransformerBlock* self, const Place& at, std::optional<RotaryEmbedding> rotary, bool residual,
+             nb::kwargs fields) {
+            new (self) TransformerBlock(at.scope, block_config("", fields), {residual, std::move(rotary)});
+          },
+          "scope"_a, "rotary"_a = nb::none(), "residual"_a = true, "fields"_a,
+          nb::sig("def __init__(self, scope: Scope, rotary: RotaryEmbedding | None = None, residual: bool = True, *, "
+                  "attention: dict[str, typing.Any], mlp: dict[str, typing.Any] = {}, norm: dict[str, typing.Any] = "
+                  "{}, placement: str = 'before', parallel: bool = False, shared_norm: bool = False, attention_norm: "
+                  "bool = True, residual_scale: float = 1) -> None"))
+      .def(
+          "__call__",
+          [](const TransformerBlock& l, const Tensor& x, const std::optional<Mask>& mask, bool weights) {
+            return l(x, mask.value_or(Mask()), weights ? Weights::yes : Weights::no);
+          },
+          "x"_a, "mask"_a = nb::none(), "weights"_a = false, Unlocked())
+      .def_ro("name", &TransformerBlock::name)
+      .def_ro("attention", &TransformerBlock::attention)
+      .def("__repr__", [](const TransformerBlock& l) {
+        return layer_text("TransformerBlock", l.name, fmt::format("d_model={}", l.config.attention.d_model),
+                          fmt::format("heads={}", l.config.attention.heads));
+      });
+  m.def(
+      "sinusoidal_positions", [](int T, int d) { return sinusoidal_positions(T, d); }, "T"_a, "d"_a,
+      "Returns the sinusoidal position vectors (T, d) (Vaswani et al. 2017).");
+}
+
+}  // namespace
+
+void bind_layers(nb::module_& m) {
+  bind_parameters(m);
+  bind_simple_layers(m);
+  bind_attention_layers(m);
+}
+
+}  // namespace heed::python

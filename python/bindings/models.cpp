@@ -1,0 +1,279 @@
+#include "bindings/config.h"
+
+#include <heed/explain/trace.h>
+#include <heed/formats/hugging_face.h>
+#include <heed/formats/safetensors.h>
+#include <heed/formats/saved_model.h>
+#include <heed/models/generate.h>
+#include <heed/models/reading.h>
+
+namespace heed::python {
+namespace {
+
+nb::object optional_array(const Ids& ids) { return ids.numel() == 0 ? nb::none() : array_of(ids); }
+
+Ids optional_ids(const char* where, const IntegerArray& given) {
+  return given.given.is_none() ? Ids() : ids_of(where, given);
+}
+
+void bind_batch(nb::module_& m) {
+  const auto field = [](Ids Batch::*ids) { return [ids](const Batch& batch) { return optional_array(batch.*ids); }; };
+  const nb::sig array("def _(self) -> NDArray[int32] | None");
+  nb::class_<Batch>(
+      m, "Batch",
+      "B texts of at most T tokens, with questions and labels where there are any. Arrays are of int32, or None.")
+      .def(
+          "__init__",
+          [](Batch* self, const IntegerArray& tokens, const IntegerArray& lengths, const IntegerArray& segments,
+             const IntegerArray& query, const IntegerArray& candidates, const IntegerArray& answer,
+             const IntegerArray& chosen, const IntegerArray& targets) {
+            Batch batch{.tokens = ids_of("Batch: tokens", tokens)};
+            if (batch.tokens.rank() != 2) fail("Batch: tokens must be (B, T), got {}", to_string(batch.tokens.shape()));
+            const Ids count = optional_ids("Batch: lengths", lengths);
+            if (!lengths.given.is_none() && count.numel() != batch.size())
+              fail("Batch: expected {} lengths, got {}", batch.size(), count.numel());
+            for (const int length : count) {
+              if (length < 0 || length > batch.tokens.size(1))
+                fail("Batch: length {} does not lie in 0 to {}", length, batch.tokens.size(1));
+            }
+            batch.lengths.assign(count.begin(), count.end());
+            batch.segments = optional_ids("Batch: segments", segments),
+            batch.query = optional_ids("Batch: query", query);
+            batch.candidates = optional_ids("Batch: candidates", candidates),
+            batch.answer = optional_ids("Batch: answer", answer);
+            batch.chosen = optional_ids("Batch: chosen", chosen),
+            batch.targets = optional_ids("Batch: targets", targets);
+            new (self) Batch(std::move(batch));
+          },
+          "tokens"_a, nb::kw_only(), "lengths"_a = nb::none(), "segments"_a = nb::none(), "query"_a = nb::none(),
+          "candidates"_a = nb::none(), "answer"_a = nb::none(), "chosen"_a = nb::none(), "targets"_a = nb::none(),
+          nb::sig("def __init__(self, tokens: ArrayLike, *, lengths: ArrayLike | None = None, "
+                  "segments: ArrayLike | None = None, query: ArrayLike | None = None, "
+                  "candidates: ArrayLike | None = None, answer: ArrayLike | None = None, chosen: "
+                  "ArrayLike | None = None, targets: ArrayLike | None = None) -> None"))
+      .def_prop_ro(
+          "tokens", [](const Batch& b) { return array_of(b.tokens); }, nb::sig("def tokens(self) -> NDArray[int32]"),
+          "(B, T)")
+      .def_prop_ro(
+          "lengths", [](const Batch& b) { return b.lengths; }, "Tokens of each text; empty: T each.")
+      .def_prop_ro("segments", field(&Batch::segments), nb::sig("def segments(self) -> NDArray[int32] | None"),
+                   "(B, T)")
+      .def_prop_ro("query", field(&Batch::query), nb::sig("def query(self) -> NDArray[int32] | None"), "(B)")
+      .def_prop_ro("candidates", field(&Batch::candidates), nb::sig("def candidates(self) -> NDArray[int32] | None"),
+                   "(B, C, 2)")
+      .def_prop_ro("answer", field(&Batch::answer), nb::sig("def answer(self) -> NDArray[int32] | None"), "(B)")
+      .def_prop_ro("chosen", field(&Batch::chosen), nb::sig("def chosen(self) -> NDArray[int32] | None"), "(B)")
+      .def_prop_ro("targets", field(&Batch::targets), nb::sig("def targets(self) -> NDArray[int32] | None"), "(B, T)")
+      .def("__len__", &Batch::size)
+      .def("__repr__",
+           [](const Batch& b) { return fmt::format("heedml.Batch(tokens of shape {})", to_string(b.tokens.shape())); });
+}
+
+std::vector<std::string> words_of(nb::handle given) {
+  if (!nb::isinstance<nb::int_>(given)) return nb::cast<std::vector<std::string>>(given);
+  const auto count = nb::cast<std::int64_t>(given);
+  if (count < 0 || count > 1 << 24) fail("Model: expected a vocabulary of 0 to {} tokens, got {}", 1 << 24, count);
+  std::vector<std::string> words;
+  for (std::int64_t i = 0; i < count; ++i) words.push_back(fmt::format("<{}>", i));
+  return words;
+}
+
+Split split_named(const std::string& name) {
+  if (const auto split = value_named<Split>(name); split && split != Split::subwords) return *split;
+  fail("split: expected 'words', 'characters' or 'bytes', got '{}'", name);
+}
+
+Model made_model(const nb::dict& config, nb::handle vocabulary, std::uint64_t seed, const std::string& split_name) {
+  const std::vector<std::string> words = words_of(vocabulary);
+  Model model(model_config(json_of(config), static_cast<int>(words.size())), seed);
+  model.vocabulary = Vocabulary(words);
+  const Split split = split_named(split_name);
+  model.tokenizer = model.head().has_token_logits() ? Tokenizer::of_text(split) : Tokenizer(split);
+  return model;
+}
+
+Dropout dropped(double p, const std::optional<std::uint64_t>& seed, std::optional<Random>& random) {
+  if (p > 0) random.emplace(seed.value_or(1));
+  return {.p = p, .random = random ? &*random : nullptr};
+}
+
+nb::dict traced(const Model& model, const std::string& text, const std::string& query) {
+  const Example example = question(model, text, query);
+  const Trace seen = [&] {
+    const nb::gil_scoped_release release;
+    return trace(model, batch_of(model, example));
+  }();
+  nb::dict all;
+  const auto add = [&](const std::string& name, const Tensor& x) {
+    if (x.defined() && x.numel() > 0) all[nb::str(name.c_str())] = numpy_of(x);
+  };
+  add("embedded", seen.embedded);
+  for (std::size_t l = 0; l < seen.layers.size(); ++l) {
+    const LayerTrace& layer = seen.layers[l];
+    const auto of_layer = [&](const char* name, const Tensor& x) { add(fmt::format("layers.{}.{}", l, name), x); };
+    of_layer("residual_in", layer.residual_in), of_layer("attention_input", layer.attention_input);
+    of_layer("q", layer.q), of_layer("k", layer.k), of_layer("v", layer.v), of_layer("scores", layer.scores);
+    of_layer("weights", layer.weights), of_layer("head_output", layer.head_output);
+    of_layer("attention_output", layer.attention_output), of_layer("attended", layer.attended);
+    of_layer("mlp_hidden", layer.mlp_hidden), of_layer("mlp_output", layer.mlp_output);
+    of_layer("residual_out", layer.residual_out);
+  }
+  add("state", seen.state), add("logits", seen.logits);
+  nb::dict result;
+  result["tokens"] = nb::cast(example.tokens), result["query"] = nb::cast(example.query), result["arrays"] = all;
+  return result;
+}
+
+nb::dict generated(const Model& model, const Generation& wanted, const nb::object& on_text) {
+  std::string text;
+  const Generated result = [&] {
+    const nb::gil_scoped_release release;
+    return generate(model, wanted, [&](std::string_view piece) {
+      text += piece;
+      const nb::gil_scoped_acquire lock;
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      return on_text.is_none() ||
+             !on_text(nb::bytes(piece.data(), piece.size()).attr("decode")("utf-8", "replace")).equal(nb::bool_(false));
+    });
+  }();
+  const auto decoded = [](std::string_view bytes) {
+    return nb::object(nb::bytes(bytes.data(), bytes.size()).attr("decode")("utf-8", "replace"));
+  };
+  nb::list tokens;
+  for (const std::string& token : result.tokens) tokens.append(decoded(token));
+  nb::dict all;
+  all["text"] = decoded(text), all["tokens"] = tokens, all["ended_by"] = name_of(result.ended_by);
+  return all;
+}
+
+}  // namespace
+
+void bind_models(nb::module_& m) {
+  bind_batch(m);
+  nb::class_<Model>(m, "_Model", nb::dynamic_attr())
+      .def(
+          "__init__",
+          [](Model* self, const nb::dict& config, nb::handle vocabulary, std::uint64_t seed, const std::string& split) {
+            new (self) Model(made_model(config, vocabulary, seed, split));
+          },
+          "config"_a, "vocabulary"_a, "seed"_a = 1, "split"_a = "words",
+          nb::sig("def __init__(self, config: dict[str, typing.Any], vocabulary: int | collections.abc.Sequence[str], "
+                  "seed: int = 1, split: str = 'words') -> None"))
+      .def(nb::init<const Model&>(), "model"_a)
+      .def(
+          "__init__",
+          [](Model* self, const std::string& path, bool mapped) {
+            std::optional<Model> model;
+            {
+              const nb::gil_scoped_release release;
+              model = load_model(path, {.mapped = mapped, .progress = [](double) { check_signals(); }});
+            }
+            new (self) Model(std::move(*model));
+          },
+          "path"_a, "mapped"_a = false)
+      .def_prop_ro(
+          "config", [](const Model& model) { return python_of(format_json(to_json(model.config()))); },
+          nb::sig("def config(self) -> dict[str, typing.Any]"),
+          "What the model computes: its head, its transformer, its logits.")
+      .def_prop_ro(
+          "parameters", [](const Model& model) { return model.parameters; }, "The parameters by name.")
+      .def_prop_rw(
+          "vocabulary", [](const Model& model) { return model.vocabulary.words(); },
+          [](Model& model, const std::vector<std::string>& words) { model.vocabulary = Vocabulary(words); },
+          "The tokens by number.")
+      .def_prop_rw(
+          "queries", [](const Model& model) { return model.queries; },
+          [](Model& model, std::vector<std::string> words) { model.queries = std::move(words); },
+          "Words that training asked about.")
+      .def_prop_rw(
+          "step", [](const Model& model) { return model.step; },
+          [](Model& model, std::int64_t step) { model.step = step; }, "The training step.")
+      .def_prop_ro("layers", &Model::layers, "The number of layers.")
+      .def_prop_ro("heads", &Model::heads, "The number of heads per layer.")
+      .def(
+          "logits", [](const Model& model, const Batch& batch) { return model.logits(batch); }, "batch"_a, Unlocked(),
+          "Returns logits: (B, answers) of questions, else (B, T, vocabulary).")
+      .def(
+          "loss",
+          [](const Model& model, const Batch& batch, double dropout, std::optional<std::uint64_t> seed) {
+            std::optional<Random> random;
+            return model.loss(batch, dropped(dropout, seed, random));
+          },
+          "batch"_a, "dropout"_a = 0.0, "seed"_a = nb::none(), Unlocked(),
+          "Returns the mean cross-entropy of the labels: (). Give each step another `seed` for its dropout.")
+      .def(
+          "states", [](const Model& model, const Batch& batch) { return model.transformer()(batch).output; }, "batch"_a,
+          Unlocked(), "Returns the hidden states after the last layer: (B, T, d_model).")
+      .def(
+          "batch", [](const Model& model, const std::vector<std::string>& texts) { return encode(model, texts); },
+          "texts"_a, Unlocked(), "Returns texts as a Batch, with the tokens that the model's template adds.")
+      .def(
+          "tokens", [](const Model& model, const std::string& text) { return model.tokenizer(text); }, "text"_a,
+          "Returns the tokens of a text.")
+      .def(
+          "save", [](const Model& model, const std::string& path) { save_model(path, model); }, "path"_a, Unlocked(),
+          "Writes the model to a safetensors file, which load() and inspect open.")
+      .def(
+          "export_hugging_face",
+          [](const Model& model, const std::string& directory) { return export_hugging_face(model, directory); },
+          "directory"_a, Unlocked(), "Writes a directory that `transformers` loads. Returns the names of its files.")
+      .def("_trace", &traced, "text"_a, "query"_a = "",
+           nb::sig("def _trace(self, text: str, query: str = '') -> dict[str, typing.Any]"))
+      .def(
+          "_generate",
+          [](const Model& model, const std::string& prompt, int tokens, double temperature, int top_k, double top_p,
+             std::uint64_t seed, const std::string& stop, const nb::object& on_text) {
+            return generated(model,
+                             {.prompt = prompt,
+                              .tokens = tokens,
+                              .sampling = {temperature, top_k, top_p},
+                              .seed = seed,
+                              .stop = stop},
+                             on_text);
+          },
+          "prompt"_a, "tokens"_a, "temperature"_a, "top_k"_a, "top_p"_a, "seed"_a, "stop"_a, "on_text"_a.none(),
+          nb::sig("def _generate(self, *arguments: typing.Any) -> dict[str, typing.Any]"))
+      .def("__repr__", [](const Model& model) {
+        return fmt::format("heedml.Model(kind='{}', layers={}, heads={}, d_model={}, vocabulary={}, numbers={})",
+                           name_of(model.config().head), model.layers(), model.heads(),
+                           model.transformer().config.d_model(), model.transformer().config.vocabulary,
+                           model.parameters.numel());
+      });
+  const auto preset = [](const TransformerConfig& config) {
+    return python_of(format_json(to_json(bare_transformer(config))["transformer"]));
+  };
+  m.def(
+      "_gpt2", [=](int layers, int heads, int d_model) { return preset(gpt2(layers, heads, d_model)); },
+      nb::sig("def _gpt2(layers: int, heads: int, d_model: int) -> dict[str, typing.Any]"));
+  m.def(
+      "_bert", [=](int layers, int heads, int d_model) { return preset(bert(layers, heads, d_model)); },
+      nb::sig("def _bert(layers: int, heads: int, d_model: int) -> dict[str, typing.Any]"));
+  m.def(
+      "_llama",
+      [=](int layers, int heads, int kv_heads, int d_model, int width) {
+        return preset(llama(layers, heads, kv_heads, d_model, width));
+      },
+      nb::sig(
+          "def _llama(layers: int, heads: int, kv_heads: int, d_model: int, mlp_width: int) -> dict[str, typing.Any]"));
+  m.def(
+      "_save",
+      [](const std::string& path, const nb::dict& tensors) {
+        SafeTensors content;
+        for (const auto [name, value] : tensors)
+          content.tensors.emplace_back(nb::cast<std::string>(nb::str(name)), nb::isinstance<Tensor>(value)
+                                                                                 ? nb::cast<Tensor>(value)
+                                                                                 : tensor_of("save", value));
+        write_safetensors(path, content);
+      },
+      nb::sig("def _save(path: str, tensors: dict[str, typing.Any]) -> None"));
+  m.def(
+      "_load",
+      [](const std::string& path) {
+        nb::dict all;
+        for (const auto& [name, value] : read_safetensors(path).tensors) all[nb::str(name.c_str())] = nb::cast(value);
+        return all;
+      },
+      nb::sig("def _load(path: str) -> dict[str, Tensor]"));
+}
+
+}  // namespace heed::python

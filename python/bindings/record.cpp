@@ -1,0 +1,319 @@
+#include "bindings/bindings.h"
+
+#include <heed/autograd/gradcheck/check.h>
+#include <heed/autograd/machine.h>
+#include <heed/autograd/operation.h>
+#include <heed/nn/hook.h>
+
+#include <map>
+#include <thread>
+
+namespace heed::python {
+namespace {
+
+// A guard of this thread as a context manager. Python may drop it on another thread, which must not close it.
+template <class Guard>
+class Managed {
+ public:
+  template <class... Args>
+  void enter(Args&&... args) {
+    if (guard_) fail("this object is open already; make another one");
+    guard_ = std::make_unique<Guard>(std::forward<Args>(args)...);
+    thread_ = std::this_thread::get_id();
+  }
+  void exit() {
+    if (!guard_) fail("this object is not open; use it in a 'with' statement");
+    if (thread_ != std::this_thread::get_id()) fail("another thread opened this object, and must close it");
+    guard_.reset();
+  }
+  const Guard& get() const {
+    if (!guard_) fail("this object is not open; use it in a 'with' statement");
+    return *guard_;
+  }
+  ~Managed() {
+    if (guard_ && thread_ != std::this_thread::get_id()) static_cast<void>(guard_.release());
+  }
+
+ private:
+  std::unique_ptr<Guard> guard_;
+  std::thread::id thread_;
+};
+
+template <class Guard>
+nb::class_<Managed<Guard>> bind_guard(nb::module_& m, const char* name, const char* doc) {
+  using Object = Managed<Guard>;
+  return nb::class_<Object>(m, name, doc)
+      .def(nb::init<>())
+      .def(
+          "__enter__",
+          [](nb::handle self) {
+            nb::cast<Object&>(self).enter();
+            return nb::borrow(self);
+          },
+          nb::sig(fmt::format("def __enter__(self) -> {}", name).c_str()))
+      .def(
+          "__exit__", [](Object& self, nb::args) { self.exit(); },
+          nb::sig("def __exit__(self, *error: object) -> None"))
+      .def("__repr__", [name](const Object&) { return fmt::format("heedml.{}()", name); });
+}
+
+struct PythonHook {
+  nb::object function;
+  Managed<Hook> open;
+};
+
+void show(const nb::object& function, const std::string& name, Tensor& value) {
+  const nb::gil_scoped_acquire lock;
+  const nb::object replacement = function(name, value);
+  if (!replacement.is_none())
+    value = nb::isinstance<Tensor>(replacement) ? nb::cast<Tensor>(replacement) : tensor_of(name.c_str(), replacement);
+}
+
+// The tensors that a Python function returned: one, or a sequence of them.
+std::vector<Tensor> tensors_of(const char* where, nb::handle given) {
+  if (nb::isinstance<Tensor>(given)) return {nb::cast<Tensor>(given)};
+  if (!nb::isinstance<nb::tuple>(given) && !nb::isinstance<nb::list>(given)) {
+    fail("{}: expected a Tensor or a tuple of them, got {}", where,
+         nb::cast<std::string>(given.type().attr("__name__")));
+  }
+  std::vector<Tensor> all;
+  for (nb::handle one : given) {
+    if (!one.is_none() && !nb::isinstance<Tensor>(one)) {
+      fail("{}: expected a tuple of Tensors, which holds a {}", where,
+           nb::cast<std::string>(one.type().attr("__name__")));
+    }
+    all.push_back(one.is_none() ? Tensor() : nb::cast<Tensor>(one));
+  }
+  return all;
+}
+
+// Returns the operation of this name. Operations live as long as the process.
+const Operation& operation_named(const std::string& name) {
+  static auto* const all = new std::map<std::string, std::unique_ptr<Operation>>;
+  auto [at, is_new] = all->try_emplace(name);
+  if (is_new) {
+    at->second = std::make_unique<Operation>(at->first.c_str(), "a function of Python", "a function of Python",
+                                             Samples::none("heedml.check_gradients() checks it"));
+  }
+  return *at->second;
+}
+
+// Calls a function of Python for the gradients: backward(dy, y, *inputs).
+class PythonBackward final : public Backward {
+ public:
+  PythonBackward(nb::object function, std::string name, Tensor y, std::vector<Tensor> inputs, bool is_recordable)
+      : function_(std::move(function)),
+        name_(std::move(name)),
+        y_(std::move(y)),
+        inputs_(std::move(inputs)),
+        is_recordable_(is_recordable) {}
+  ~PythonBackward() override {
+    if (nb::is_alive()) {
+      const nb::gil_scoped_acquire lock;
+      function_.reset();
+    } else {
+      static_cast<void>(function_.release());
+    }
+  }
+  std::vector<Tensor> operator()(const Tensor& dy, const NeedsInputGrad&) const override {
+    const nb::gil_scoped_acquire lock;
+    nb::list values;
+    values.append(dy), values.append(y_);
+    for (const Tensor& input : inputs_) values.append(input);
+    return tensors_of((name_ + " backward").c_str(), function_(*values));
+  }
+  void list_saved(std::vector<Tensor*>& tensors) override {
+    tensors.push_back(&y_);
+    for (Tensor& input : inputs_) tensors.push_back(&input);
+  }
+  Record record() const override { return is_recordable_ ? Record::same : Record::never; }
+
+ private:
+  nb::object function_;
+  std::string name_;
+  Tensor y_;
+  std::vector<Tensor> inputs_;
+  bool is_recordable_;
+};
+
+Tensor apply(const std::string& name, const nb::object& forward, const nb::object& backward, bool is_recordable,
+             nb::args given) {
+  std::vector<Tensor> inputs;
+  nb::list values;
+  for (nb::handle one : given) {
+    inputs.push_back(nb::isinstance<Tensor>(one) ? nb::cast<Tensor>(one) : tensor_of(name.c_str(), one));
+    values.append(inputs.back().detach());
+  }
+  const std::vector<Tensor> outputs = tensors_of(name.c_str(), forward(*values));
+  if (outputs.size() != 1 || !outputs[0].defined())
+    fail("{}: expected one Tensor from the forward function, got {}", name, outputs.size());
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& input : inputs) pointers.push_back(&input);
+  const Operation& operation = operation_named(name);
+  Recorder::note(operation, pointers, outputs[0]);
+  const Recorder::Part part = Recorder::part_of(operation, pointers);
+  if (part == Recorder::Part::of_gradients) return Recorder::of_gradients(outputs[0]);
+  if (part == Recorder::Part::none) return outputs[0];
+  return Recorder::record(operation, pointers, outputs[0],
+                          std::make_unique<PythonBackward>(backward, name, outputs[0], inputs, is_recordable));
+}
+
+CheckReport check(const nb::object& function, const std::vector<Tensor>& inputs, const CheckOptions& options) {
+  return check_gradients(
+      [&](const std::vector<Tensor>& values) {
+        nb::list arguments;
+        for (const Tensor& value : values) arguments.append(value);
+        return tensors_of("check_gradients", function(*arguments)).at(0);
+      },
+      inputs, options);
+}
+
+Tensor variable_named(const Gradients& gradients, const std::string& name) {
+  for (const auto& [variable, gradient] : gradients) {
+    if (variable.name() == name) return variable;
+  }
+  std::vector<std::string> names;
+  for (const auto& [variable, gradient] : gradients) names.push_back(variable.name());
+  fail("no gradient of a parameter '{}'{}", name, did_you_mean(name, names));
+}
+
+void bind_gradients(nb::module_& m) {
+  nb::class_<Gradients>(m, "Gradients",
+                        "The gradient of each variable that a loss depends on, by variable or by parameter name.\n\n   "
+                        " gradients = heedml.backward(loss)\n    gradients[layer.weight]            # the shape of the "
+                        "weight\n    gradients['head.weight']")
+      .def(nb::init<>())
+      .def(
+          "__getitem__", [](const Gradients& g, const Tensor& variable) { return g[variable]; }, "variable"_a)
+      .def(
+          "__getitem__", [](const Gradients& g, const std::string& name) { return g[variable_named(g, name)]; },
+          "name"_a)
+      .def("__setitem__",
+           [](Gradients& g, const Tensor& variable, const Tensor& gradient) { g.set(variable, gradient); })
+      .def("__contains__", [](const Gradients& g, const Tensor& variable) { return g.contains(variable); })
+      .def("__contains__",
+           [](const Gradients& g, const std::string& name) {
+             for (const auto& [variable, gradient] : g)
+               if (variable.name() == name) return true;
+             return false;
+           })
+      .def("__contains__", [](const Gradients&, nb::handle) { return false; })
+      .def("__len__", &Gradients::size)
+      .def(
+          "items",
+          [](const Gradients& g) {
+            std::vector<std::pair<Tensor, Tensor>> all;
+            for (const auto& [variable, gradient] : g) all.emplace_back(variable, gradient);
+            return all;
+          },
+          "Returns pairs of a variable and its gradient.")
+      .def(
+          "__iter__",
+          [](nb::handle self) {
+            nb::list variables;
+            for (const auto& [variable, gradient] : nb::cast<const Gradients&>(self)) variables.append(variable);
+            return nb::iter(variables);
+          },
+          nb::sig("def __iter__(self) -> collections.abc.Iterator[Tensor]"))
+      .def(
+          "by_name",
+          [](const Gradients& g) {
+            nb::dict all;
+            for (const auto& [variable, gradient] : g) all[nb::str(variable.name().c_str())] = nb::cast(gradient);
+            return all;
+          },
+          nb::sig("def by_name(self) -> dict[str, Tensor]"), "Returns the gradients by the names of their parameters.")
+      .def(
+          "__iadd__",
+          [](nb::handle self, const Gradients& other) {
+            nb::cast<Gradients&>(self) += other;
+            return nb::borrow(self);
+          },
+          nb::sig("def __iadd__(self, other: Gradients, /) -> Gradients"))
+      .def("__repr__", [](const Gradients& g) {
+        return fmt::format("heedml.Gradients({})", counted(static_cast<std::int64_t>(g.size()), "variable"));
+      });
+}
+
+void bind_checks(nb::module_& m) {
+  nb::class_<GradientError>(m, "GradientError",
+                            "The entry of a Jacobian with the largest error relative to its tolerance.")
+      .def_ro("where", &GradientError::where)
+      .def_ro("computed", &GradientError::computed)
+      .def_ro("expected", &GradientError::expected)
+      .def_ro("excess", &GradientError::excess);
+  nb::class_<CheckReport>(m, "CheckReport", "The result of a gradient check.")
+      .def_ro("passed", &CheckReport::passed)
+      .def_ro("entries", &CheckReport::entries, "Jacobian entries compared.")
+      .def_ro("worst", &CheckReport::worst)
+      .def("__bool__", [](const CheckReport& r) { return r.passed; })
+      .def("__repr__", [](const CheckReport& r) {
+        return fmt::format("heedml.CheckReport(passed={}, entries={}, worst='{}': computed {}, expected {})",
+                           r.passed ? "True" : "False", r.entries, r.worst.where, r.worst.computed, r.worst.expected);
+      });
+  m.def(
+      "check_gradients",
+      [](const nb::object& function, nb::handle inputs, double rtol, double atol, double step, double scale_gradient) {
+        return check(function, tensors_of("check_gradients", inputs), {rtol, atol, step, scale_gradient, 0});
+      },
+      "function"_a, "inputs"_a, "rtol"_a = 1e-7, "atol"_a = 1e-9, "step"_a = 4e-3, "scale_gradient"_a = 1.0,
+      nb::sig("def check_gradients(function: collections.abc.Callable[..., Tensor], inputs: Tensor | "
+              "collections.abc.Sequence[Tensor], rtol: float = 1e-7, atol: float = 1e-9, step: float = 4e-3, "
+              "scale_gradient: float = 1.0) -> CheckReport"),
+      "Compares the Jacobian of a function at float64 inputs with 8th-order central differences.");
+}
+
+}  // namespace
+
+void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
+  bind_guard<Recording>(m, "Recording",
+                        "The tape. While one is open, this thread records operations that depend on a variable; it has "
+                        "one at a time.\n\n    with heedml.Recording():\n        loss = heedml.mse_loss(layer(x), y)\n "
+                        "       gradients = heedml.backward(loss)")
+      .def(
+          "__len__", [](const Managed<Recording>& r) { return r.get().size(); },
+          "Returns the number of recorded operations and variables.");
+  bind_guard<NoRecording>(m, "NoRecording", "While one is open, this thread records nothing.");
+  bind_guard<FiniteCheck>(
+      m, "FiniteCheck", "While one is open, the first infinite or NaN value of a recorded operation raises NotFinite.");
+  nb::class_<PythonHook>(m, "Hook",
+                         "Shows values of the layers by name while it is open. The function may return a "
+                         "replacement.\n\n    with heedml.Hook(lambda name, value: value * 0 if name == "
+                         "'encoder.1.attention.heads' else None):\n        model.logits(batch)")
+      .def(
+          "__init__",
+          [](PythonHook* self, nb::object function) {
+            new (self) PythonHook{std::move(function), {}};
+          },
+          "function"_a,
+          nb::sig("def __init__(self, function: collections.abc.Callable[[str, Tensor], Tensor | None]) -> None"))
+      .def(
+          "__enter__",
+          [](nb::handle self) {
+            PythonHook& hook = nb::cast<PythonHook&>(self);
+            hook.open.enter([&hook](const std::string& name, Tensor& value) { show(hook.function, name, value); });
+            return nb::borrow(self);
+          },
+          nb::sig("def __enter__(self) -> Hook"))
+      .def(
+          "__exit__", [](PythonHook& self, nb::args) { self.open.exit(); },
+          nb::sig("def __exit__(self, *error: object) -> None"));
+  bind_gradients(m);
+  const auto of = [](const Tensor& loss, const std::optional<Tensor>& cotangent, bool record) {
+    return cotangent ? backward(loss, *cotangent, {.record = record}) : backward(loss, {.record = record});
+  };
+  constexpr const char* doc =
+      "Returns the gradients of a scalar (), or of sum(output * cotangent), from the open Recording.\n\n"
+      "With `record` the gradients are recorded, too, so that another backward() gives second derivatives.";
+  m.def("backward", of, "loss"_a, "cotangent"_a = nb::none(), "record"_a = false, Unlocked(), doc);
+  c.def("backward", of, "cotangent"_a = nb::none(), "record"_a = false, Unlocked(), doc);
+  m.def(
+      "is_recording", [](const Tensor& x) { return Recorder::follows(x); }, "x"_a,
+      "Returns whether an operation on `x` would be recorded now.");
+  m.def("_apply", &apply,
+        nb::sig("def _apply(name: str, forward: typing.Any, backward: typing.Any, is_recordable: bool, *inputs: "
+                "typing.Any) -> Tensor"));
+  bind_checks(m);
+}
+
+}  // namespace heed::python

@@ -1,0 +1,231 @@
+#include "bindings/bindings.h"
+
+#include <heed/autograd/format.h>
+#include <heed/autograd/ops.h>
+
+namespace heed::python {
+namespace {
+
+bool is_scalar(nb::handle value) { return PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()); }
+
+// Returns f(x, value) for a tensor, a number, or whatever NumPy takes for an array.
+template <class F>
+nb::object with_operand(const Tensor& x, nb::handle value, F f) {
+  const auto unlocked = [&](const auto& other) {
+    const nb::gil_scoped_release release;
+    return f(x, other);
+  };
+  const auto result = [](const auto& y) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(y)>, Booleans>)
+      return array_of(y);
+    else
+      return nb::cast(y);
+  };
+  if (nb::isinstance<Tensor>(value)) return result(unlocked(*nb::inst_ptr<Tensor>(value)));
+  if (is_scalar(value)) return result(unlocked(nb::cast<double>(value)));
+  const bool is_array =
+      nb::hasattr(value, "__array__") || nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value);
+  if (!is_array) return nb::borrow(Py_NotImplemented);
+  return result(unlocked(tensor_of("operand", value, {nb::str(to_string(x.dtype()))})));
+}
+
+template <class F>
+void bind_operator(nb::class_<Tensor>& c, const char* name, const char* reflected, F f) {
+  c.def(
+      name, [f](const Tensor& x, nb::handle other) { return with_operand(x, other, f); }, nb::is_operator(),
+      nb::sig(fmt::format("def {}(self, other: Tensor | float | ArrayLike, /) -> Tensor", name).c_str()));
+  c.def(
+      reflected,
+      [f](const Tensor& x, nb::handle other) {
+        return with_operand(x, other, [f](const Tensor& a, const auto& b) { return f(b, a); });
+      },
+      nb::is_operator(),
+      nb::sig(fmt::format("def {}(self, other: float | ArrayLike, /) -> Tensor", reflected).c_str()));
+}
+
+template <class F>
+void bind_comparison(nb::class_<Tensor>& c, const char* name, F f) {
+  c.def(
+      name, [f](const Tensor& x, nb::handle other) { return with_operand(x, other, f); }, nb::is_operator(),
+      nb::sig(fmt::format("def {}(self, other: object, /) -> NDArray[bool_]", name).c_str()));
+}
+
+void set_element(Tensor& x, nb::handle key, nb::handle value) {
+  if (x.tape_node().recording != 0)
+    fail("[]=: the tensor is recorded and cannot be written; take its detach().clone()");
+  if (Recorder::follows(x)) fail("[]=: the open Recording follows this tensor; write it before or after the Recording");
+  const nb::object numbers = numpy_of(x);
+  nb::object from = nb::borrow(value);
+  if (nb::isinstance<Tensor>(value)) from = numpy_of(nb::cast<const Tensor&>(value));
+  if (PyObject_SetItem(numbers.ptr(), key.ptr(), from.ptr()) != 0) throw nb::python_error();
+}
+
+std::string shown(const Tensor& x) {
+  if (!x.defined()) return "heedml.Tensor(undefined)";
+  std::string text = to_string(is_in_blocks(x.dtype()) ? x.clone() : x), indented;
+  for (const char c : text) (indented += c) += c == '\n' ? std::string(14, ' ') : "";
+  const std::string name = x.name().empty() ? "" : fmt::format(", name='{}'", x.name());
+  return fmt::format("heedml.Tensor({}, shape={}{})", indented, x.shape(), name);
+}
+
+nb::object state_of(const Tensor& x) {
+  return nb::make_tuple(numpy_of(x.defined() ? x.detach().clone() : x), std::string(to_string(x.dtype())),
+                        x.is_variable());
+}
+
+}  // namespace
+
+nb::class_<Tensor> bind_tensor(nb::module_& m) {
+  nb::class_<Tensor> c(
+      m, "Tensor", nb::is_weak_referenceable(),
+      "An n-dimensional array of float32 or float64 numbers, whose operations a Recording follows.\n\n"
+      "    x = heedml.tensor([[1, 2, 3], [4, 5, 6]])   # (2, 3) float32\n"
+      "    (x * 2).sum(axis=1)                         # (2,)\n\n"
+      "Tensors share memory with NumPy (numpy(), from_numpy()) and with others (from_dlpack()). A view\n"
+      "(x[0], reshape, transpose) shares the memory of its tensor.");
+  c.def(
+      "__init__",
+      [](Tensor* self, nb::handle data, const TypeName& dtype) { new (self) Tensor(tensor_of("Tensor", data, dtype)); },
+      "data"_a, "dtype"_a = nb::none(),
+      nb::sig("def __init__(self, data: ArrayLike, dtype: DTypeLike | None = None) -> None"),
+      "Copies numbers, as tensor() does.");
+  c.def_prop_ro(
+      "shape", [](const Tensor& x) { return x.shape(); }, "The sizes, outermost first.");
+  c.def_prop_ro(
+      "strides", [](const Tensor& x) { return x.strides(); }, "Steps along the axes, in elements.");
+  c.def_prop_ro("ndim", &Tensor::rank, "The number of axes.");
+  c.def_prop_ro(
+      "size", [](const Tensor& x) { return x.numel(); }, "The number of elements.");
+  c.def_prop_ro(
+      "dtype", [](const Tensor& x) { return to_string(x.dtype()); }, "The type of the elements: 'float32'.");
+  c.def_prop_ro("nbytes", &Tensor::bytes, "The size of the elements in bytes.");
+  c.def_prop_ro(
+      "name", [](const Tensor& x) { return x.name(); }, "The parameter's name, or ''.");
+  c.def_prop_ro(
+      "version", [](const Tensor& x) { return x.defined() ? x.version() : 0; }, "Increases with each write.");
+  c.def_prop_ro("is_variable", &Tensor::is_variable, "Whether backward() gives its gradient.");
+  c.def_prop_ro(
+      "is_recorded", [](const Tensor& x) { return x.tape_node().recording != 0; },
+      "Whether it is the result of a recorded operation.");
+  c.def_prop_rw(
+      "is_frozen", [](const Tensor& x) { return x.defined() && x.is_frozen(); },
+      [](Tensor& x, bool frozen) { x.set_frozen(frozen); }, "Whether recordings take this variable for a constant.");
+  c.def_prop_ro(
+      "T", [](const Tensor& x) { return transpose(x); }, "The transpose of the last two axes, a view.");
+  c.def("is_contiguous", &Tensor::is_contiguous, "Returns whether the elements are row-major without gaps.");
+  c.def("numpy", &numpy_of, nb::sig("def numpy(self) -> NDArray[typing.Any]"),
+        "Returns an array in the same memory. It is read-only while a Recording follows the tensor.");
+  c.def(
+      "__array__",
+      [](const Tensor& x, nb::object dtype, nb::object copy) {
+        const nb::object array = numpy_of(x);
+        const bool keeps = dtype.is_none() || array.attr("dtype").equal(dtype);
+        if (keeps && (copy.is_none() || !nb::cast<bool>(copy))) return array;
+        return nb::object(array.attr("astype")(keeps ? nb::object(array.attr("dtype")) : dtype));
+      },
+      "dtype"_a = nb::none(), "copy"_a = nb::none(),
+      nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
+              "NDArray[typing.Any]"));
+  c.attr("__array_ufunc__") = nb::none();  // so that array + tensor asks the tensor
+  c.def(
+      "__dlpack__", [](const Tensor& x, nb::kwargs options) { return dlpack_of(x).attr("__dlpack__")(**options); },
+      nb::sig("def __dlpack__(self, **options: typing.Any) -> typing.Any"), "Shares the memory with another library.");
+  c.def("__dlpack_device__", [](const Tensor&) { return std::pair(1, 0); });
+  c.def("item", &Tensor::item, "Returns the only element. Raises Error when there are more or none.");
+  c.def(
+      "tolist", [](const Tensor& x) { return numpy_of(x).attr("tolist")(); }, nb::sig("def tolist(self) -> typing.Any"),
+      "Returns nested lists of the numbers.");
+  c.def(
+      "to", [](const Tensor& x, const TypeName& dtype) { return x.to(dtype_of_name("to", dtype)); }, "dtype"_a,
+      "Returns the tensor in this dtype: itself, or a converted copy.");
+  c.def("detach", &Tensor::detach, "Returns a constant that shares the memory.");
+  c.def("clone", &Tensor::clone, "Returns a contiguous copy.");
+  c.def(
+      "copy_from",
+      [](const Tensor& x, nb::handle source) {
+        x.copy_from(nb::isinstance<Tensor>(source) ? nb::cast<Tensor>(source) : tensor_of("copy_from", source));
+      },
+      "source"_a, nb::sig("def copy_from(self, source: Tensor | ArrayLike) -> None"),
+      "Writes the numbers of `source`, of the same shape, into this memory.");
+  c.def(
+      "__getitem__", [](const Tensor& x, nb::handle key) { return element_of(x, key); }, nb::arg().none(),
+      nb::sig("def __getitem__(self, key: typing.Any, /) -> Tensor"),
+      "Returns the part that `key` selects: whole numbers, slices, None, ..., and one array or list of integers or "
+      "booleans.");
+  c.def("__setitem__", &set_element, nb::arg().none(), nb::arg(),
+        nb::sig("def __setitem__(self, key: typing.Any, value: Tensor | ArrayLike, /) -> None"),
+        "Writes into this memory, as NumPy does.");
+  c.def("__len__", [](const Tensor& x) {
+    return x.rank() > 0 ? x.size(0) : throw nb::type_error("a tensor of shape () has no length");
+  });
+  c.def(
+      "__iter__",
+      [](nb::handle self) {
+        const Tensor& x = nb::cast<const Tensor&>(self);
+        if (x.rank() == 0) throw nb::type_error("a tensor of shape () cannot be iterated over");
+        nb::list rows;
+        for (std::int64_t i = 0; i < x.size(0); ++i) rows.append(x[i]);
+        return nb::iter(rows);
+      },
+      nb::sig("def __iter__(self) -> collections.abc.Iterator[Tensor]"));
+  c.def("__repr__", &shown);
+  c.def("__float__", &Tensor::item);
+  c.def("__int__", [](const Tensor& x) { return static_cast<std::int64_t>(x.item()); });
+  c.def("__bool__", [](const Tensor& x) { return x.item() != 0; });
+  c.def("__copy__", [](const Tensor& x) { return x; });
+  c.def(
+      "__deepcopy__",
+      [](const Tensor& x, nb::handle) { return x.is_variable() ? variable(x.clone()) : x.detach().clone(); },
+      nb::sig("def __deepcopy__(self, memo: typing.Any) -> Tensor"));
+  c.def("__getstate__", &state_of);
+  c.def(
+      "__setstate__",
+      [](Tensor& x, nb::tuple state) {
+        Tensor made = tensor_of("Tensor", state[0], {nb::object(state[1])});
+        new (&x) Tensor(nb::cast<bool>(state[2]) ? variable(made) : made);
+      },
+      nb::sig("def __setstate__(self, state: tuple[typing.Any, ...], /) -> None"));
+  bind_operator(c, "__add__", "__radd__", [](const auto& a, const auto& b) { return a + b; });
+  bind_operator(c, "__sub__", "__rsub__", [](const auto& a, const auto& b) { return a - b; });
+  bind_operator(c, "__mul__", "__rmul__", [](const auto& a, const auto& b) { return a * b; });
+  bind_operator(c, "__truediv__", "__rtruediv__", [](const auto& a, const auto& b) { return a / b; });
+  c.def(
+      "__matmul__", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, nb::is_operator(), Unlocked());
+  c.def(
+      "__pow__",
+      [](const Tensor& x, nb::handle exponent) {
+        return with_operand(x, exponent, [](const Tensor& a, const auto& b) { return pow(a, b); });
+      },
+      nb::is_operator(), nb::sig("def __pow__(self, exponent: Tensor | float, /) -> Tensor"));
+  c.def("__neg__", [](const Tensor& x) { return -x; });
+  c.def("__pos__", [](const Tensor& x) { return x; });
+  c.def("__abs__", [](const Tensor& x) { return abs(x); });
+  bind_comparison(c, "__lt__", [](const Tensor& a, const auto& b) { return a < b; });
+  bind_comparison(c, "__le__", [](const Tensor& a, const auto& b) { return a <= b; });
+  bind_comparison(c, "__gt__", [](const Tensor& a, const auto& b) { return a > b; });
+  bind_comparison(c, "__ge__", [](const Tensor& a, const auto& b) { return a >= b; });
+  bind_comparison(c, "__eq__", [](const Tensor& a, const auto& b) { return equal(a, b); });
+  bind_comparison(c, "__ne__", [](const Tensor& a, const auto& b) { return !equal(a, b); });
+  c.def("__hash__", [](nb::handle self) { return reinterpret_cast<std::intptr_t>(self.ptr()) / 16; });
+
+  m.def(
+      "tensor", [](nb::handle data, const TypeName& dtype) { return tensor_of("tensor", data, dtype); }, "data"_a,
+      "dtype"_a = nb::none(), nb::sig("def tensor(data: Tensor | ArrayLike, dtype: DTypeLike | None = None) -> Tensor"),
+      "Returns a copy of numbers as a tensor: a list, a NumPy array, another library's tensor.\n\n"
+      "float64 arrays stay float64; everything else becomes float32 unless `dtype` says otherwise.");
+  m.def(
+      "from_dlpack", &shared_tensor, "array"_a, nb::sig("def from_dlpack(array: typing.Any) -> Tensor"),
+      "Returns a tensor in the memory of a writable float array: one of torch, NumPy or JAX. Strides may be negative.");
+  m.def("from_numpy", &shared_tensor, "array"_a, nb::sig("def from_numpy(array: NDArray[typing.Any]) -> Tensor"),
+        "Returns a tensor in the memory of a writable float32 or float64 array.");
+  m.def(
+      "variable",
+      [](nb::handle value) {
+        return variable(nb::isinstance<Tensor>(value) ? nb::cast<Tensor>(value) : tensor_of("variable", value));
+      },
+      "value"_a, nb::sig("def variable(value: Tensor | ArrayLike) -> Tensor"),
+      "Returns a leaf to differentiate with respect to. It shares the memory of a tensor.");
+  return c;
+}
+
+}  // namespace heed::python

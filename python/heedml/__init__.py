@@ -1,0 +1,59 @@
+"""heed: trains attention, shows what it learned, and tests whether it is the cause.
+
+    import heedml
+
+    scope = heedml.Scope(seed=1)
+    layer = heedml.Linear(scope, 1, 1)
+    adam = heedml.Adam(scope.parameters, lr=0.05)
+    x = heedml.tensor([[-1.0], [0.0], [1.0], [2.0]])
+    for step in range(500):
+        with heedml.Recording():
+            adam.step(heedml.mse_loss(layer(x), 2 * x - 1).backward())
+
+`heedml.train("toy.yaml")` trains what a configuration describes, `heedml.load(path)` opens a run or a pretrained model.
+"""
+
+from ._core import *  # noqa: F403
+from ._core import __version__ as __version__
+from .errors import Error as Error
+from .errors import FileError as FileError
+from .errors import NotFinite as NotFinite
+from .errors import OutOfMemoryError as OutOfMemoryError
+from .functions import SGD as SGD
+from .functions import Adam as Adam
+from .functions import AdamW as AdamW
+from .functions import custom_operation as custom_operation
+from .functions import grad as grad
+from .functions import load_tensors as load_tensors
+from .functions import save_tensors as save_tensors
+from .functions import show_config as show_config
+from .functions import value_and_grad as value_and_grad
+from .models import Experiment as Experiment
+from .models import Model as Model
+from .models import Trace as Trace
+from .models import bare_transformer as bare_transformer
+from .models import bert as bert
+from .models import candidate_chooser as candidate_chooser
+from .models import gpt2 as gpt2
+from .models import inspect as inspect
+from .models import language_model as language_model
+from .models import llama as llama
+from .models import load as load
+from .models import masked_language_model as masked_language_model
+from .models import train as train
+from .models import word_answerer as word_answerer
+from .page import Page as Page
+from .studies import Attention as Attention
+from .studies import Causes as Causes
+from .studies import Evaluation as Evaluation
+from .studies import Generated as Generated
+from .studies import Heads as Heads
+from .studies import History as History
+from .studies import Induction as Induction
+from .studies import Match as Match
+from .studies import Report as Report
+from .studies import Result as Result
+from .studies import Steps as Steps
+from .studies import Verification as Verification
+from .studies import Weights as Weights
+from .studies import Why as Why

@@ -1,0 +1,132 @@
+"""Gradients of functions, operations and optimisers of one's own, files of tensors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _core
+from ._core import Optimizer, Parameters, Tensor
+from .errors import Error
+
+
+def _leaves(tree: Any, into: list[Tensor]) -> Any:
+    """Returns `tree` with a variable for each tensor, and appends these."""
+    if isinstance(tree, dict):
+        return {key: _leaves(value, into) for key, value in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        parts = [_leaves(value, into) for value in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    if tree is None or isinstance(tree, (str, bool)):
+        return tree
+    value = tree if isinstance(tree, Tensor) else _core.tensor(tree)
+    if value.is_recorded:
+        raise Error("value_and_grad: an argument was computed in the open Recording, and is no variable; differentiate with "
+                    "respect to what it was computed from")
+    into.append(value if value.is_variable else _core.variable(value))
+    return into[-1]
+
+
+def _gradients(tree: Any, gradients: _core.Gradients) -> Any:
+    if isinstance(tree, dict):
+        return {key: _gradients(value, gradients) for key, value in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        parts = [_gradients(value, gradients) for value in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    if not isinstance(tree, Tensor):
+        return None
+    return gradients[tree] if tree in gradients else _core.zeros(tree.shape, tree.dtype)
+
+
+def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0,
+                   has_aux: bool = False) -> Callable[..., Any]:
+    """Returns a function that gives the value of `function`, a scalar (), and its gradients.
+
+    The arguments number `argnums` are tensors, or dicts, lists and tuples of them; the gradients have the same form. With
+    `has_aux`, `function` returns the scalar and something else, which is passed on.
+
+        loss, gradient = heedml.value_and_grad(lambda w: ((x @ w - y) ** 2).mean())(w)
+
+    Inside a Recording, and inside another such function, the gradients are recorded: grad(grad(f)) is the second derivative.
+    """
+    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    def result(*arguments: Any, **options: Any) -> Any:
+        for number in chosen:
+            if not 0 <= number < len(arguments):
+                raise Error(f"value_and_grad: argument {number} is missing; the function got {len(arguments)}")
+        given, variables = list(arguments), list[Tensor]()
+        for number in chosen:
+            given[number] = _leaves(given[number], variables)
+        is_inner = _core.is_recording(_core.variable(0.0))
+        with contextlib.nullcontext() if is_inner else _core.Recording():
+            value = function(*given, **options)
+            loss, aux = value if has_aux else (value, None)
+            if not isinstance(loss, Tensor):
+                raise Error(f"value_and_grad: expected a Tensor of shape () from the function, got {type(loss).__name__}")
+            gradients = _core.backward(loss, record=is_inner)
+            found = tuple(_gradients(given[number], gradients) for number in chosen)
+        gradient = found[0] if isinstance(argnums, int) else found
+        loss = loss if is_inner else loss.detach()
+        return ((loss, aux), gradient) if has_aux else (loss, gradient)
+
+    return result
+
+
+def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """Returns a function that gives the gradients of `function`, as value_and_grad() does, without the value."""
+    both = value_and_grad(function, argnums)
+    return lambda *arguments, **options: both(*arguments, **options)[1]
+
+
+def custom_operation(forward: Callable[..., Tensor], backward: Callable[..., Any],
+                     name: str | None = None, recordable: bool = False) -> Callable[..., Tensor]:
+    """Returns an operation of your own. Check it with check_gradients().
+
+    `forward` gets constants and returns the output y. `backward` gets (dy, y, *inputs) and returns a gradient per input, or
+    None for an input that needs none. With `recordable`, `backward` uses operations of heedml alone, and no numbers: the
+    operation then has second derivatives.
+
+        cube = heedml.custom_operation(lambda x: x * x * x, lambda dy, y, x: 3 * dy * x * x, name="cube")
+    """
+    called = str(name or getattr(forward, "__name__", "operation"))
+
+    def operation(*inputs: Tensor) -> Tensor:
+        result: Tensor = _core._apply(called, forward, backward, recordable, *inputs)
+        return result
+
+    operation.__name__ = called
+    return operation
+
+
+def SGD(parameters: Parameters, lr: float = 1e-2, **options: Any) -> Optimizer:
+    """Returns stochastic gradient descent with `momentum`, `nesterov` and `weight_decay` (Sutskever et al. 2013)."""
+    return Optimizer(parameters, "sgd", lr=lr, **options)
+
+
+def Adam(parameters: Parameters, lr: float = 1e-3, **options: Any) -> Optimizer:
+    """Returns Adam with `beta1`, `beta2`, `eps` and `weight_decay` (Kingma & Ba 2015)."""
+    return Optimizer(parameters, "adam", lr=lr, **options)
+
+
+def AdamW(parameters: Parameters, lr: float = 1e-3, weight_decay: float = 1e-2, **options: Any) -> Optimizer:
+    """Returns Adam with decoupled weight decay (Loshchilov & Hutter 2019)."""
+    return Optimizer(parameters, "adamw", lr=lr, weight_decay=weight_decay, **options)
+
+
+def save_tensors(path: str | os.PathLike[str], tensors: dict[str, Any]) -> None:
+    """Writes tensors or arrays by name to a safetensors file, which appears whole or not at all."""
+    _core._save(os.fspath(path), tensors)
+
+
+def load_tensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
+    """Returns the tensors of a safetensors file by name."""
+    tensors: dict[str, Tensor] = _core._load(os.fspath(path))
+    return tensors
+
+
+def show_config() -> None:
+    """Prints the version, the vector instructions, what computes large products, and the number of threads."""
+    print(f"heedml {_core.__version__}: {_core.vector_instructions()}, {_core.blas_description()}, {_core.threads()} threads")

@@ -1,0 +1,341 @@
+"""Models, runs and what the programs train and inspect do with them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+import numpy.typing
+
+from . import _core, studies
+from ._core import Batch, Optimizer, Tensor
+from .errors import Error
+from .page import Page
+
+Path = str | os.PathLike[str]
+Progress = Callable[[str, float, float], None]
+
+
+def inspect(*words: Path, width: int = 80, progress: Progress | None = None) -> str:
+    """Returns what the program inspect prints: inspect("causes", "runs/toy", "--limit", "40").
+
+    `progress` is called with the name of a long computation, the share that is done, and the seconds that it takes.
+    """
+    return str(_core._inspect([os.fspath(word) for word in words], width, progress))
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Everything that one forward pass computed: NumPy arrays by name, for a batch of one text.
+
+    Names: embedded, layers.0.weights (1, heads, T, T), layers.0.q, .k, .v, .scores, .head_output, .residual_in,
+    .residual_out, .mlp_output, ..., state (1, d_model), logits (1, answers).
+    """
+
+    tokens: list[str]
+    query: int
+    arrays: dict[str, numpy.typing.NDArray[Any]]
+
+    def __getitem__(self, name: str) -> numpy.typing.NDArray[Any]:
+        if name not in self.arrays:
+            raise Error(f"the trace has no '{name}'; it has {', '.join(self.arrays)}")
+        return self.arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+    def __repr__(self) -> str:
+        return f"heedml.Trace({' '.join(self.tokens)!r}, {len(self.arrays)} arrays)"
+
+
+def _options(**given: Any) -> list[str]:
+    """Returns options of a command line: --limit 40, and --words for True. None and False are left out."""
+    words: list[str] = []
+    for name, value in given.items():
+        if value is None or value is False:
+            continue
+        words += [f"--{name.replace('_', '-')}"] if value is True else [f"--{name.replace('_', '-')}={value}"]
+    return words
+
+
+class Model(_core._Model):
+    """A network and all that it takes to read texts with it.
+
+        model = heedml.load("runs/toy")
+        model.attention("The dog didn't cross the road because it was too tired")
+        model.causes(limit=40).plot()
+
+    Methods that need sentences use those of the run that load() opened, or the text that you give. Layers, heads and tokens
+    of results count from 0, as in `inspect --json`.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | _core._Model | None = None, vocabulary: int | Sequence[str] = (),
+                 seed: int = 1, *, split: str = "words", path: Path | None = None, mapped: bool = False) -> None:
+        """Makes a network from a configuration, such as language_model(gpt2(2, 4, 64, max_length=128)).
+
+        `vocabulary` is the tokens, or their number. `split` says how texts become tokens: words, characters or bytes. A
+        model in place of the configuration is shared, and `path` opens one.
+        """
+        if path is not None:
+            super().__init__(os.fspath(path), mapped)
+        elif isinstance(config, _core._Model):
+            super().__init__(config)
+        elif config is None:
+            raise Error("Model: expected a configuration, such as heedml.language_model(heedml.gpt2(...)), or path=")
+        else:
+            super().__init__(dict(config), vocabulary, seed, split)
+        self.path = None if path is None else os.fspath(path)
+        self._written: tempfile.TemporaryDirectory[str] | None = None
+        self._versions = self._count_writes()
+
+    def _count_writes(self) -> int:
+        return sum(parameter.version for parameter in self.parameters.values())
+
+    def _place(self) -> str:
+        """Returns the path of this model's numbers: what was opened, or a file of what they are now."""
+        writes = self._count_writes()
+        if self.path is not None and writes == self._versions and self._written is None:
+            return self.path
+        if self._written is None or writes != self._versions:
+            self._written = tempfile.TemporaryDirectory(prefix="heedml-")
+            self.save(os.path.join(self._written.name, "model.safetensors"))
+            self._versions = writes
+        return os.path.join(self._written.name, "model.safetensors")
+
+    def _ask(self, command: str, *words: str, progress: Progress | None = None, run: bool = False) -> str:
+        if run and self.path is None:
+            raise Error(f"{command}: needs the sentences of a run; this model was not loaded from one, so give it a text")
+        return inspect(*([command] if command else []), self.path if run and self.path else self._place(), *words,
+                       progress=progress)
+
+    def attention(self, sentence: str | None = None, query: str | None = None, *, words: bool = False,
+                  step: int | None = None) -> studies.Attention:
+        """Returns the attention weights and the answer for a sentence, or for the run's watched sentences."""
+        options = _options(sentence=sentence, query=query, words=words, step=step)
+        return studies.Attention(self._ask("", *options, "--json", run=sentence is None))
+
+    def trace(self, text: str, query: str = "") -> Trace:
+        """Returns everything that the model computes for a text."""
+        return Trace(**self._trace(text, query))
+
+    def causes(self, sentence: str | None = None, query: str | None = None, *, pair: str | None = None,
+               limit: int | None = None, by: str | None = None, step: int | None = None,
+               progress: Progress | None = None) -> studies.Causes:
+        """Measures what cutting and replacing attention does to the answers: of the run's held-out sentences, or of one."""
+        options = _options(sentence=sentence, query=query, pair=pair, limit=limit, by=by, step=step)
+        return studies.Causes(self._ask("causes", *options, "--json", progress=progress, run=sentence is None))
+
+    def why(self, sentence: str | None = None, query: str | None = None, *, step: int | None = None) -> studies.Why:
+        """Splits the score of the pointing head's edge into the parts of the model that wrote it."""
+        options = _options(sentence=sentence, query=query, step=step)
+        return studies.Why(self._ask("why", *options, "--json", run=sentence is None))
+
+    def head_choices(self, *files: Path, progress: Progress | None = None) -> studies.Heads:
+        """Counts how often each head points at the right candidate, in the held-out sentences or in files."""
+        return studies.Heads(self._ask("heads", *[os.fspath(file) for file in files], "--json", progress=progress, run=not files))
+
+    def report(self, *files: Path, progress: Progress | None = None) -> studies.Report:
+        """Compares the model with baselines on the held-out sentences, or on files."""
+        return studies.Report(self._ask("report", *[os.fspath(file) for file in files], "--json", progress=progress, run=not files))
+
+    def evaluate(self, *files: Path) -> studies.Evaluation:
+        """Measures loss and accuracy on files of text or sentences."""
+        return studies.Evaluation(self._ask("evaluate", *[os.fspath(file) for file in files], "--json"))
+
+    def history(self, *, limit: int | None = None, progress: Progress | None = None) -> studies.History:
+        """Measures at each saved step of the run whether the attention is the cause (dump.weights: true)."""
+        return studies.History(self._ask("history", *_options(limit=limit), "--json", progress=progress, run=True))
+
+    def match(self, *others: Path | Model, limit: int | None = None, progress: Progress | None = None) -> studies.Match:
+        """Matches the heads of this run and others."""
+        paths = [other.path or other._place() if isinstance(other, Model) else os.fspath(other) for other in others]
+        return studies.Match(inspect("match", self.path or self._place(), *paths, *_options(limit=limit), "--json",
+                                     progress=progress))
+
+    def steps(self, sentence: str, query: str | None = None, *, layer: int = 0, head: int = 0) -> studies.Steps:
+        """Returns the computation of one head step by step: X, Q, K, V, scores, weights, output."""
+        options = _options(sentence=sentence, query=query, layer=layer + 1, head=head + 1)
+        return studies.Steps(self._ask("steps", *options, "--json"))
+
+    def weights(self) -> studies.Weights:
+        """Returns the shapes and norms of W_Q, W_K, W_V and W_O of each layer."""
+        return studies.Weights(self._ask("weights", "--json"))
+
+    def induction(self) -> studies.Induction:
+        """Scores each head as an induction head on repeated random sequences."""
+        return studies.Induction(self._ask("induction", "--json"))
+
+    def verify(self, against: Path | None = None) -> studies.Verification | str:
+        """Checks the run's files for damage, or the model's numbers against golden values of `transformers`."""
+        if against is None:
+            return self._ask("verify", run=True)
+        return studies.Verification(self._ask("verify", *_options(against=os.fspath(against)), "--json"))
+
+    def generate(self, prompt: str, tokens: int = 500, *, temperature: float = 1, top_k: int = 0, top_p: float = 1,
+                 seed: int = 1, stop: str = "", on_text: Callable[[str], Any] | None = None) -> studies.Generated:
+        """Continues a text. `on_text` gets each piece as soon as it is sampled; returning False ends the text."""
+        found = self._generate(prompt, tokens, temperature, top_k, top_p, seed, stop, on_text)
+        return studies.Generated(prompt, found["text"][len(prompt):], found["tokens"], found["ended_by"], seed)
+
+    def encode(self, texts: str | Sequence[str], *, batch_size: int = 64,
+               normalize: bool = True) -> numpy.typing.NDArray[numpy.float32]:
+        """Returns the mean of each text's states as its embedding: (texts, d_model), or (d_model) for one text.
+
+        With `normalize` each has length 1, as in sentence-transformers; products of two are then their cosine.
+        """
+        if batch_size < 1:
+            raise Error(f"encode: batch_size must be at least 1, got {batch_size}")
+        given = [texts] if isinstance(texts, str) else list(texts)
+        order = sorted(range(len(given)), key=lambda i: len(given[i]))
+        width = self.config["transformer"]["block"]["attention"]["d_model"]
+        result = numpy.zeros((len(given), width), numpy.float32)
+        with _core.NoRecording():
+            for first in range(0, len(given), batch_size):
+                chosen = order[first:first + batch_size]
+                batch = self.batch([given[i] for i in chosen])
+                states = self.states(batch)
+                counts = numpy.asarray(batch.lengths or [states.shape[1]] * len(chosen))
+                shares = (numpy.arange(states.shape[1]) < counts[:, None]) / counts[:, None]
+                means = (_core.tensor(shares[:, None, :], states.dtype) @ states).reshape(len(chosen), -1)
+                if normalize:
+                    means = means / means.norm(axis=1, keepdim=True)
+                result[chosen] = means.numpy()
+        return result[0] if isinstance(texts, str) else result
+
+    def page(self, sentence: str | None = None, query: str | None = None, *, limit: int | None = None,
+             height: int = 720) -> Page:
+        """Returns the page of a text or of the run. A notebook shows it, and keeps it; save() writes it to a file."""
+        with tempfile.TemporaryDirectory(prefix="heedml-") as directory:
+            file = os.path.join(directory, "page.html")
+            options = _options(sentence=sentence, query=query, limit=limit, out=file)
+            self._ask("page", *options, run=sentence is None)
+            with open(file, encoding="utf-8") as opened:
+                return Page(opened.read(), height)
+
+
+def load(path: Path, *, mapped: bool = False) -> Model:
+    """Opens a run, a saved model, a Hugging Face directory or a GGUF file.
+
+    `mapped` leaves the matrices of a pretrained model in its files, which saves memory where they are only read.
+    """
+    return Model(path=path, mapped=mapped)
+
+
+def _source(config: Path | Mapping[str, Any] | None) -> tuple[str, str]:
+    """Returns the path of a configuration, or its text: JSON is YAML."""
+    return ("", json.dumps(dict(config))) if isinstance(config, Mapping) else (os.fspath(config or ""), "")
+
+
+def _settings(given: Mapping[str, Any] | None) -> list[str]:
+    return [f"{key}={json.dumps(value) if isinstance(value, bool) else value}" for key, value in (given or {}).items()]
+
+
+def train(config: Path | Mapping[str, Any] | None = None, *, set: Mapping[str, Any] | None = None,
+          out: Path | None = None, resume: Path | None = None, quiet: bool = False,
+          on_step: Callable[[int, float], Any] | None = None) -> Model:
+    """Trains what a configuration (a YAML file, or a dict) describes, and opens the run that it writes.
+
+        model = heedml.train("toy.yaml", set={"model.heads": 4, "train.steps": 200}, out="runs/four")
+
+    `on_step` gets each step and its loss. Ctrl-C ends the run after its step and saves it; `resume` continues such a run.
+    """
+    if (config is None) == (resume is None):
+        raise Error("train: expected either a configuration or resume=")
+    path, text = _source(config)
+    write = None if quiet else lambda line: (sys.stdout.write(line), sys.stdout.flush())
+    run = _core._train(path, text, _settings(set), os.fspath(out or ""), os.fspath(resume or ""), write, on_step)
+    return load(run)
+
+
+class Experiment(_core._Experiment):
+    """The task, the model and the batches that a configuration describes, for a training loop of your own.
+
+        experiment = heedml.Experiment("toy.yaml")
+        optimizer = experiment.optimizer()
+        for step in range(experiment.steps):
+            with heedml.Recording():
+                gradients = experiment.loss(step).backward()
+            factor = heedml.clip_factor(heedml.global_norm(gradients), experiment.clip)
+            optimizer.step(gradients, experiment.learning_rate(step), factor)
+
+    This loop gives the bits of train().
+    """
+
+    def __init__(self, config: Path | Mapping[str, Any], set: Mapping[str, Any] | None = None) -> None:
+        super().__init__(*_source(config), _settings(set))
+        self.model = Model(self._model())
+        self.steps: int = self._steps()
+        self.clip: float = self._clip()
+
+    def batch(self, step: int) -> Batch:
+        """Returns the examples of training step `step`, from 0."""
+        return self._batch(step)
+
+    def loss(self, step: int) -> Tensor:
+        """Returns the loss of the examples of a step, with the configuration's dropout: ()."""
+        return self._loss(step)
+
+    def optimizer(self) -> Optimizer:
+        """Returns a new optimiser with the configuration's options."""
+        return Optimizer(self.model.parameters, **self._options())
+
+    def learning_rate(self, step: int) -> float:
+        """Returns the learning rate of a step."""
+        return float(self._rate(step))
+
+    def evaluate(self) -> dict[str, Any]:
+        """Returns loss and accuracy on the held-out set."""
+        return dict(self._evaluate())
+
+
+def gpt2(layers: int, heads: int, d_model: int, **fields: Any) -> dict[str, Any]:
+    """Returns the architecture of GPT-2 in this size, with other values of `fields`, such as max_length=1024."""
+    return {**_core._gpt2(layers, heads, d_model), **fields}
+
+
+def bert(layers: int, heads: int, d_model: int, **fields: Any) -> dict[str, Any]:
+    """Returns the architecture of BERT in this size."""
+    return {**_core._bert(layers, heads, d_model), **fields}
+
+
+def llama(layers: int, heads: int, kv_heads: int, d_model: int, mlp_width: int, **fields: Any) -> dict[str, Any]:
+    """Returns the architecture of LLaMA in this size."""
+    return {**_core._llama(layers, heads, kv_heads, d_model, mlp_width), **fields}
+
+
+def _model_config(kind: str, transformer: Mapping[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": kind, "transformer": dict(transformer), **fields}
+
+
+def language_model(transformer: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
+    """Returns the configuration of a decoder that predicts the next token at each token."""
+    return _model_config("language_model", {"causal": True, **transformer}, fields)
+
+
+def masked_language_model(transformer: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
+    """Returns that of an encoder that predicts hidden tokens."""
+    return _model_config("masked_language_model", transformer, fields)
+
+
+def word_answerer(transformer: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
+    """Returns that of a model that answers a question about a text with a word."""
+    return _model_config("word_answerer", transformer, fields)
+
+
+def candidate_chooser(transformer: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
+    """Returns that of a model that answers with one of the text's candidates."""
+    return _model_config("candidate_chooser", transformer, fields)
+
+
+def bare_transformer(transformer: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
+    """Returns that of a transformer without a head."""
+    return _model_config("bare_transformer", transformer, fields)

@@ -1,0 +1,19 @@
+"""notebooks.py [--write]: runs each notebook of docs/notebooks, and fails at the first error. --write keeps their output in the tree."""
+
+import pathlib
+import sys
+import time
+
+import nbclient
+import nbformat
+
+DIRECTORY = pathlib.Path(__file__).resolve().parents[2] / "docs/notebooks"
+
+for path in sorted(DIRECTORY.glob("*.ipynb")):
+    begun, notebook = time.monotonic(), nbformat.read(path, as_version=4)
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(DIRECTORY)}}).execute()
+    print(f"{path.name}: {time.monotonic() - begun:.1f} s", flush=True)
+    if "--write" in sys.argv:
+        for cell in notebook.cells:
+            cell.metadata.pop("execution", None)
+        nbformat.write(notebook, path)

@@ -1,0 +1,114 @@
+"""Each public function gets absurd arguments: one exception or a value, never a crash, never a hang."""
+
+import inspect
+import subprocess
+import sys
+import warnings
+
+import heedml
+import numpy
+import pytest
+
+ABSURD = """
+import sys, heedml, numpy, warnings
+warnings.simplefilter("ignore")
+class Strange:
+    def __len__(self): return -1
+    def __getitem__(self, key): raise RecursionError("strange")
+    def __index__(self): raise OverflowError("strange")
+    def __array__(self, *_, **__): raise BufferError("strange")
+cyclic = []; cyclic.append(cyclic)
+negative = numpy.arange(6, dtype="float32").reshape(2, 3)[::-1, ::-2]
+values = [None, True, -1, 2**31, 2**63, 10**40, float("nan"), float("inf"), "", "\\x00\\ud800", b"\\xff", (), cyclic,
+          {}, {"a": cyclic}, Strange(), numpy.zeros((0, 3), "float32"), negative, numpy.array(["a", None], object),
+          numpy.zeros((1,) * 12, "float32"), heedml.zeros((2, 0)), heedml.ones((2, 3)), lambda *a, **k: 1 / 0,
+          heedml.Tensor, numpy.array(numpy.datetime64("now")), numpy.arange(3)]
+"""
+CALL = ABSURD + """
+for name in sys.argv[1:]:
+    function = eval(name, {"heedml": heedml})
+    outcomes = set()
+    print(name, end=" ", flush=True)
+    for value in values:
+        for arguments in ((value,), (value, value), (heedml.ones((2, 3)), value), (heedml.ones((2, 3)), value, value),
+                          (heedml.Scope(), value, value), (heedml.Scope(), 3, value), (value, value, value, value)):
+            try:
+                function(*arguments)
+                outcomes.add("value")
+            except Exception as error:
+                assert not isinstance(error, SystemError), error
+                assert "std::" not in str(error) and "Unknown exception" not in str(error), (arguments, error)
+                outcomes.add(type(error).__name__)
+    print("survived", *sorted(outcomes))
+"""
+SLOW = {"Experiment", "train", "inspect", "Page", "full", "zeros", "ones", "arange", "set_threads"}
+NAMES = [name for name in dir(heedml) if name[0] != "_" and callable(getattr(heedml, name)) and name not in SLOW
+         and not (inspect.isclass(getattr(heedml, name)) and issubclass(getattr(heedml, name), BaseException))]
+
+
+def survivors(names):
+    """Calls all in one process, which prints each name before the calls."""
+    return subprocess.run([sys.executable, "-c", CALL, *names], capture_output=True, text=True, timeout=120, errors="replace")
+
+
+def test_public_functions_survive_absurd_arguments():
+    names = [f"heedml.{name}" for name in NAMES]
+    done = survivors(names)
+    assert done.returncode == 0, (done.returncode, done.stdout[-300:], done.stderr[-3000:])
+    assert done.stdout.count("survived") == len(names) > 100
+
+
+def test_methods_of_tensors_survive_absurd_arguments():
+    skipped = {"__init__", "__new__", "__class__", "__init_subclass__", "__subclasshook__", "__getattribute__", "__setattr__", "__delattr__", "__dir__", "__reduce__", "__reduce_ex__", "__sizeof__", "__format__", "__setstate__"}
+    names = [f"heedml.Tensor.{name}" for name in dir(heedml.Tensor) if callable(getattr(heedml.Tensor, name)) and name not in skipped]
+    done = survivors(names)
+    assert done.returncode == 0, (done.returncode, done.stdout[-300:], done.stderr[-3000:])
+
+
+def test_sizes_beyond_memory_are_refused():
+    for shape in ((2**40, 2**20), (2**62, 4), 2**62):
+        for make in (heedml.zeros, heedml.ones, lambda s: heedml.full(s, 1.0)):
+            with pytest.raises(heedml.Error):
+                make(shape)
+    for shape in (-1, (2, -3), "ab", 1.5, None, [[1]], (1,) * 9):
+        with pytest.raises((heedml.Error, TypeError)):
+            heedml.zeros(shape)
+    with pytest.raises(heedml.Error):
+        heedml.arange(0, 1e30)
+    with pytest.raises(heedml.Error):
+        heedml.arange(0, 1, 0)
+    for count in (0, -1, 10**6):
+        with pytest.raises(heedml.Error, match="threads"):
+            heedml.set_threads(count)
+
+
+def test_objects_without_their_constructor_are_refused():
+    for kind in (heedml.Tensor, heedml.Scope, heedml.Linear, heedml.Parameters, heedml.Optimizer, heedml.Recording):
+        made = kind.__new__(kind)
+        warnings.simplefilter("ignore")
+        with pytest.raises((TypeError, heedml.Error, RuntimeError)):
+            made.shape if kind is heedml.Tensor else made()
+        with pytest.raises((TypeError, heedml.Error, RuntimeError)):
+            len(made)
+
+
+def test_wrong_ids_have_one_clear_message():
+    table = heedml.ones((4, 2))
+    for ids in ([4], [-1], [2**40], [1.0], ["a"], numpy.array([2**63], "uint64")):
+        with pytest.raises(heedml.Error, match="embedding"):
+            heedml.embedding(table, ids)
+    assert heedml.embedding(table, []).shape == (0, 2)
+    assert heedml.embedding(table, numpy.arange(4, dtype="uint8")[::-2]).shape == (2, 2)
+
+
+def test_errors_are_heeds_sentences():
+    with pytest.raises(heedml.Error) as caught:
+        heedml.ones((8, 12, 64)) @ heedml.ones((32, 64))
+    assert str(caught.value).startswith("matmul: inner dimensions must match: (8, 12, 64) x (32, 64): 64 != 32.")
+    assert issubclass(heedml.Error, RuntimeError) and issubclass(heedml.FileError, OSError)
+    with pytest.raises(heedml.NotFinite), heedml.FiniteCheck(), heedml.Recording():
+        heedml.log(heedml.variable([0.0]) * 0 - 1)
+    with pytest.raises(heedml.Error, match="no such run"):
+        heedml.inspect("no-such-run-anywhere")
+    with pytest.raises(heedml.FileError):
+        heedml.load_tensors("/no/such/file")

@@ -1,0 +1,234 @@
+"""train and inspect as functions: their numbers are those of the programs, byte for byte."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+
+import heedml
+import numpy
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SENTENCE = "The dog didn't cross the road because it was too tired"
+
+
+def program(name):
+    """Returns heed-train or heed-inspect: those of the wheel, or those that BUILD/python lies beside."""
+    package = pathlib.Path(heedml.__file__).parent
+    core = pathlib.Path(heedml._core.__file__).parent
+    for place in (package / "bin", core / "bin", core.parent.parent):
+        if (place / name).exists():
+            return str(place / name)
+    pytest.skip(f"{name} is not built")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "toy"
+    steps = []
+    model = heedml.train(ROOT / "toy.yaml", set={"train.steps": 60, "dump.weights": True, "dump.every": 30}, out=path, quiet=True,
+                         on_step=lambda step, loss: steps.append(step))
+    assert steps == list(range(1, 61)) and model.path == str(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(run):
+    return heedml.load(run)
+
+
+def printed(*words):
+    return subprocess.run([program("heed-inspect"), *map(str, words)], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("command, words, ask", [
+    ("", ["--sentence", SENTENCE], lambda m: m.attention(SENTENCE)),
+    ("", [], lambda m: m.attention()),
+    ("causes", ["--limit", "40"], lambda m: m.causes(limit=40)),
+    ("causes", ["--sentence", SENTENCE], lambda m: m.causes(SENTENCE)),
+    ("why", ["--sentence", SENTENCE], lambda m: m.why(SENTENCE)),
+    ("history", ["--limit", "40"], lambda m: m.history(limit=40)),
+    ("steps", ["--sentence", SENTENCE, "--layer", "2", "--head", "1"], lambda m: m.steps(SENTENCE, layer=1, head=0)),
+    ("weights", [], lambda m: m.weights()),
+    ("induction", [], lambda m: m.induction()),
+], ids=lambda value: value if isinstance(value, str) else "")
+def test_results_are_those_of_inspect_byte_for_byte(run, model, command, words, ask):
+    result = ask(model)
+    assert result.json == printed(*([command] if command else []), run, *words, "--json")
+    assert result.rows() and "<table>" in result._repr_html_() and repr(result).startswith("heedml.")
+
+
+def test_match_and_files(run, model, tmp_path):
+    assert model.match(run, limit=40).json == printed("match", run, run, "--limit", "40", "--json")
+    held_out = run / "held_out.jsonl"
+    assert model.evaluate(held_out).json == printed("evaluate", run, held_out, "--json")
+    assert "whole" in model.verify()
+    (damaged := tmp_path / "damaged").mkdir()
+    shutil.copytree(run, damaged, dirs_exist_ok=True)
+    (damaged / "model.safetensors").write_bytes(b"broken")
+    with pytest.raises(heedml.Error, match="DAMAGED"):
+        heedml.inspect("verify", damaged)
+
+
+def test_a_trace_has_everything_that_the_weights_show(model):
+    trace = model.trace(SENTENCE)
+    weights = model.attention(SENTENCE).weights()
+    assert trace["layers.1.weights"].shape == (1, 2, len(trace.tokens), len(trace.tokens)) and trace.tokens[trace.query] == "it"
+    assert numpy.allclose(trace["layers.1.weights"][0], weights[1], atol=1e-6)
+    assert numpy.allclose(trace["layers.0.residual_out"], trace["layers.1.residual_in"])
+    with pytest.raises(heedml.Error, match="it has embedded"):
+        trace["layers.7.q"]
+    with pytest.raises(heedml.Error, match="knows"):
+        model.trace("The xylophone didn't cross the road because it was too tired")
+
+
+def test_tables_and_pictures(model):
+    pandas = pytest.importorskip("pandas")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    for result in (model.attention(SENTENCE), model.causes(limit=40), model.causes(SENTENCE), model.why(SENTENCE), model.history(limit=40)):
+        frame = result.to_pandas()
+        assert isinstance(frame, pandas.DataFrame) and len(frame) == len(result.rows())
+        assert result.plot().figure is not None
+        pyplot.close("all")
+
+
+def test_a_model_that_changed_is_asked_as_it_is_now(run):
+    model = heedml.load(run)
+    before = model.attention(SENTENCE)
+    model.parameters["encoder.1.attention.W_Q.weight"].copy_from(numpy.zeros(model.parameters["encoder.1.attention.W_Q.weight"].shape))
+    after = model.attention(SENTENCE).weights()
+    assert not numpy.array_equal(before.weights(), after)
+    n = after.shape[-1]
+    assert numpy.allclose(after[1], 1 / n, atol=1e-6)
+    assert numpy.array_equal(heedml.load(run).attention(SENTENCE).weights(), before.weights())
+    with pytest.raises(heedml.Error, match="needs the sentences of a run"):
+        heedml.Model(heedml.word_answerer(heedml.bert(1, 1, 8, max_length=8)), ["a", "b"]).causes()
+
+
+def test_a_loop_in_python_gives_the_bits_of_train(run):
+    experiment = heedml.Experiment(ROOT / "toy.yaml", set={"train.steps": 60})
+    model, optimizer = experiment.model, experiment.optimizer()
+    for step in range(60):
+        with heedml.Recording():
+            gradients = experiment.loss(step).backward()
+        factor = heedml.clip_factor(heedml.global_norm(gradients), experiment.clip)
+        optimizer.step(gradients, experiment.learning_rate(step), factor)
+    trained = heedml.load(run).parameters
+    for name, value in model.parameters.items():
+        assert numpy.array_equal(value.numpy(), trained[name].numpy()), name
+    assert set(experiment.evaluate()) >= {"loss", "accuracy"}
+
+
+def test_train_takes_a_dict_and_lists_all_mistakes(tmp_path):
+    config = {"name": "mine", "data": {"task": "bank"}, "train": {"steps": 5}}
+    model = heedml.train(config, out=tmp_path / "mine", quiet=True)
+    assert model.config["kind"] == "word_answerer" and model.step == 5
+    with pytest.raises(heedml.Error) as caught:
+        heedml.train({"model": {"hedas": 2}, "optim": {"lr": -1}}, quiet=True)
+    assert "hedas" in str(caught.value) and "optim.lr" in str(caught.value)
+    for wrong in (None, "no-such.yaml", "", {"a": object()}):
+        with pytest.raises((heedml.Error, TypeError)):
+            heedml.train(wrong)
+    with pytest.raises(heedml.Error, match="either"):
+        heedml.train(ROOT / "toy.yaml", resume=tmp_path)
+
+
+def test_an_exception_ends_a_run_which_resumes_with_the_same_bits(run, tmp_path):
+    class Stop(Exception):
+        pass
+
+    def stops(step, _):
+        if step == 20:
+            raise Stop
+
+    out, settings = tmp_path / "stopped", {"train.steps": 60, "dump.weights": True, "dump.every": 30}
+    with pytest.raises(Stop):
+        heedml.train(ROOT / "toy.yaml", set=settings, out=out, quiet=True, on_step=stops)
+    assert heedml.load(out).step == 20
+    heedml.train(resume=out, quiet=True)
+    assert (out / "model.safetensors").read_bytes() == (run / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("call", ["heedml.train(config, set={'train.steps': 100000}, out=out, quiet=True)",
+                                  "heedml.load(run).causes(progress=lambda *_: None)"])
+def test_ctrl_c_stops_long_calls(run, tmp_path, call):
+    script = f"import heedml, sys\nconfig, run, out = sys.argv[1:]\nprint('begun', flush=True)\ntry:\n    [{call} for _ in range(1000)]\nexcept KeyboardInterrupt:\n    print('stopped')"
+    process = subprocess.Popen([sys.executable, "-c", script, str(ROOT / "toy.yaml"), str(run), str(tmp_path / "out")], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "begun\n"
+    timer = threading.Timer(0.7, process.send_signal, [signal.SIGINT])
+    timer.start()
+    assert process.communicate(timeout=30)[0] == "stopped\n" and process.returncode == 0
+
+
+def test_other_threads_run_during_a_long_call(run):
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.wait(0.001):
+            ticks.append(1)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    heedml.train(ROOT / "toy.yaml", set={"train.steps": 60}, out=run.parent / "ticks", quiet=True)
+    done.set()
+    thread.join()
+    assert len(ticks) > 5
+
+
+def test_a_language_model_of_ones_own_writes(tmp_path):
+    text = "the cat sat on the mat. the dog sat on the rug. " * 20
+    letters = sorted(set(text))
+    config = heedml.language_model(heedml.gpt2(1, 2, 32, max_length=16))
+    model = heedml.Model(config, letters, split="characters")
+    ids = numpy.array([letters.index(letter) for letter in text])
+    adam = heedml.Adam(model.parameters, lr=1e-2)
+    for step in range(60):
+        starts = numpy.random.default_rng(step).integers(0, len(ids) - 17, 16)
+        windows = ids[starts[:, None] + numpy.arange(17)]
+        with heedml.Recording():
+            loss = model.loss(heedml.Batch(windows[:, :-1], targets=windows[:, 1:]))
+            adam.step(loss.backward())
+    assert loss.item() < 1.0
+    pieces = []
+    made = model.generate("the ", 20, temperature=0, on_text=pieces.append)
+    assert "".join(pieces) == str(made) == "the " + made.text and len(made.tokens) == 20 and made.ended_by == "tokens"
+    model.save(str(tmp_path / "model.safetensors"))
+    assert heedml.load(tmp_path / "model.safetensors").generate("the ", 20, temperature=0).text == made.text
+    assert model.generate("the ", 20, on_text=lambda piece: False).ended_by == "stop"
+    with pytest.raises(ZeroDivisionError):
+        model.generate("the ", 20, on_text=lambda piece: 1 / 0)
+    assert model.encode("the cat").shape == (32,) and model.encode([]).shape == (0, 32)
+    vectors = model.encode(["the cat", "the dog sat", "on"], batch_size=2)
+    assert vectors.shape == (3, 32) and numpy.allclose((vectors**2).sum(1), 1, atol=1e-5)
+    assert numpy.allclose(vectors[0], model.encode("the cat"), atol=1e-5)
+
+
+def test_tensors_in_a_file(tmp_path):
+    file = tmp_path / "x.safetensors"
+    heedml.save_tensors(file, {"a": heedml.ones((2, 3)), "b": numpy.arange(3.0)})
+    loaded = heedml.load_tensors(file)
+    assert list(loaded) == ["a", "b"] and loaded["b"].dtype == "float64"
+
+
+def test_the_page_is_shown_and_saved(model, tmp_path):
+    page = model.page(SENTENCE)
+    assert "<iframe" in page._repr_html_() and "tired" in page.content
+    page.save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_size == len(page.content.encode())
+
+
+def test_the_import_is_quick_and_quiet():
+    script = "import time, numpy; t = time.perf_counter(); import heedml; print(time.perf_counter() - t)"
+    times = [float(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout) for _ in range(3)]
+    assert min(times) < 0.2
+
+
+def test_own_kernels_serve_without_openblas(run):
+    script = "import heedml; heedml.show_config(); print((heedml.ones((600, 600)) @ heedml.ones((600, 600)))[0, 0].item())"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env={**os.environ, "HEED_OPENBLAS": "none"})
+    assert "own kernels without OpenBLAS" in done.stdout and done.stdout.endswith("600.0\n")

@@ -1,0 +1,201 @@
+"""Tensors beside NumPy: the same numbers, shapes and memory."""
+
+import copy
+import gc
+import operator
+import pickle
+import threading
+import weakref
+
+import heedml
+import numpy
+import pytest
+
+KEYS = [0, -1, None, (1, 2), (slice(None), 1), slice(1, None), slice(None, None, 2), slice(None, None, -1), (..., 0), (None, 1),
+        (0, None, ..., slice(0, 2)), [1, 0], (slice(None), [2, 0, 2]), (slice(None), numpy.array([[0, 1], [1, 2]])),
+        numpy.array([True, False]), (slice(None), numpy.array([True, False, True])), (), slice(5, 9), numpy.int64(1),
+        numpy.arange(24).reshape(2, 3, 4) % 2 == 0, (slice(None), slice(None), slice(3, 0, -2)), [True, False], [-1, 0]]
+
+
+def numbers(*shape):
+    return numpy.random.default_rng(1).normal(size=shape).astype(numpy.float32)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+def test_index_selects_what_numpy_selects(key):
+    array = numbers(2, 3, 4)
+    assert numpy.array_equal(heedml.tensor(array)[key].numpy(), array[key])
+
+
+@pytest.mark.parametrize("key", [2, (0, 3), (0, 0, 0, 0), (..., ...), numpy.array([True]), [3], 1.5, "a", 10**30, {}],
+                         ids=repr)
+def test_a_wrong_index_raises(key):
+    with pytest.raises((IndexError, heedml.Error)):
+        heedml.tensor(numbers(2, 3, 4))[key]
+
+
+def test_a_loop_over_rows_ends():
+    assert [row.tolist() for row in heedml.tensor([[1, 2], [3, 4]])] == [[1, 2], [3, 4]]
+    assert len(heedml.tensor([[1, 2], [3, 4], [5, 6]])) == 3
+    with pytest.raises(TypeError):
+        len(heedml.tensor(1))
+
+
+@pytest.mark.parametrize("op", [operator.add, operator.sub, operator.mul, operator.truediv, operator.lt, operator.le,
+                                operator.gt, operator.ge, operator.eq, operator.ne])
+def test_operators_broadcast_as_in_numpy(op):
+    a, b = numbers(2, 3, 4), numbers(3, 1)
+    for left, right in ((a, b), (a, 2), (2.5, a), (b, a)):
+        expected = op(left, right)
+        x, y = (heedml.tensor(v) if isinstance(v, numpy.ndarray) else v for v in (left, right))
+        assert numpy.array_equal(numpy.asarray(op(x, y)), expected)
+        assert numpy.array_equal(numpy.asarray(op(x, right)), expected)  # an array on the right
+        if isinstance(left, numpy.ndarray):
+            assert numpy.array_equal(numpy.asarray(op(left, y)), expected)  # and on the left
+
+
+def test_operators_refuse_other_types():
+    for other in ("a", None, object(), {}):
+        with pytest.raises((TypeError, heedml.Error)):
+            heedml.ones(2) + other
+    with pytest.raises(heedml.Error, match="do not broadcast"):
+        heedml.ones(2) + heedml.ones(3)
+
+
+def test_memory_is_shared_with_numpy_and_lives_as_long_as_its_users():
+    x = heedml.tensor(numbers(2, 3))
+    view = x.numpy()
+    view[0, 0] = 7
+    assert x[0, 0].item() == 7
+    del x
+    gc.collect()
+    assert view[0, 0] == 7
+    array = numbers(4, 5)
+    y = heedml.from_numpy(array)
+    array[1, 1] = 9
+    assert y[1, 1].item() == 9
+    alive = weakref.ref(array)
+    del array, view
+    gc.collect()
+    assert y[1, 1].item() == 9
+    del y
+    gc.collect()
+    assert alive() is None
+
+
+@pytest.mark.parametrize("cut", [lambda a: a[::-1], lambda a: a[:, ::-2], lambda a: a.T, lambda a: a[1:3, 1:2],
+                                 lambda a: a[:0], lambda a: a[0], lambda a: a[2, 2], lambda a: numpy.broadcast_to(a[0], (3, 5)).copy()[::-1]])
+def test_strides_of_every_kind_are_shared(cut):
+    array = cut(numbers(4, 5))
+    assert numpy.array_equal(heedml.tensor(array).numpy(), array)
+    if isinstance(array, numpy.ndarray) and array.flags.writeable and array.ndim:
+        x = heedml.from_numpy(array)
+        assert numpy.array_equal((x * 2).numpy(), array * 2)
+        if array.size:
+            array[...] = 3
+            assert (x == 3).all()
+
+
+def test_from_numpy_refuses_what_it_cannot_share():
+    readonly = numbers(3)
+    readonly.flags.writeable = False
+    for given in (readonly, numpy.arange(3), numpy.array(["a"]), [1, 2], None, numbers(3).astype(">f4"), numbers(3).astype(complex)):
+        with pytest.raises((heedml.Error, TypeError)):
+            heedml.from_numpy(given)
+
+
+def test_tensor_copies_numbers_of_every_type():
+    for dtype in ("int8", "uint16", "int64", "float16", "float32", "bool", ">f4"):
+        array = numpy.array([[0, 1], [1, 0]], dtype)
+        x = heedml.tensor(array)
+        assert x.dtype == "float32" and numpy.array_equal(x.numpy(), array.astype("float32"))
+    assert heedml.tensor(numpy.ones(2)).dtype == "float64" and heedml.tensor([1.0]).dtype == "float32"
+    assert heedml.tensor([1], dtype=numpy.float64).dtype == "float64" and heedml.tensor(3).shape == ()
+    assert heedml.tensor([]).shape == (0,) and heedml.zeros((2, 0)).numpy().shape == (2, 0)
+    for given in ("a", [[1], [1, 2]], object(), {"a": 1}, numpy.array([1j])):
+        with pytest.raises(heedml.Error):
+            heedml.tensor(given)
+    with pytest.raises(heedml.Error, match="float32"):
+        heedml.tensor([1], dtype="int32")
+
+
+def test_a_recorded_tensor_is_read_only():
+    w = heedml.variable([1.0, 2.0])
+    with heedml.Recording():
+        y = w * 2
+        assert not y.numpy().flags.writeable and not w.numpy().flags.writeable
+        with pytest.raises(heedml.Error, match="record"):
+            y[0] = 1
+    assert w.numpy().flags.writeable
+
+
+def test_writes_are_seen_by_backward():
+    w = heedml.variable([1.0, 2.0])
+    with heedml.Recording():
+        c = heedml.ones(2)
+        loss = (w * c).sum()
+        c[0] = 5
+        with pytest.raises(heedml.Error, match="written|changed"):
+            loss.backward()
+
+
+def test_pickle_and_copies():
+    w = heedml.variable(numbers(2, 3))
+    for other in (pickle.loads(pickle.dumps(w)), copy.deepcopy(w)):
+        assert other.is_variable and numpy.array_equal(other.numpy(), w.numpy())
+        other[0, 0] = 99
+        assert w[0, 0].item() != 99
+    shared = copy.copy(w)
+    shared[0, 0] = 98
+    assert w[0, 0].item() == 98
+    for other in (heedml.Parameters(), heedml.Recording(), heedml.Mask()):
+        with pytest.raises(TypeError):
+            pickle.dumps(other)
+
+
+def test_values_and_texts():
+    assert float(heedml.tensor(2.5)) == 2.5 and int(heedml.tensor(3)) == 3 and bool(heedml.tensor(0)) is False
+    for convert in (float, int, bool):
+        with pytest.raises(heedml.Error):
+            convert(heedml.ones(2))
+    assert repr(heedml.tensor([1, 2])) == "heedml.Tensor([1. 2.], shape=(2))"
+    assert "undefined" not in repr(heedml.zeros(0))
+
+
+def test_threads_compute_at_the_same_time():
+    x, results, errors = heedml.Random(1).normal((200, 200)), [None] * 4, []
+    expected = (x @ x).numpy()
+
+    def work(i):
+        try:
+            for _ in range(20):
+                with heedml.Recording():
+                    w = heedml.variable(x.clone())
+                    y = w @ x
+                    y.sum().backward()
+                results[i] = y.numpy()
+        except Exception as error:  # noqa: BLE001
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert not errors and all(numpy.array_equal(result, expected) for result in results)
+
+
+def test_dlpack_with_torch():
+    torch = pytest.importorskip("torch")
+    x = heedml.tensor(numbers(2, 3))
+    shared = torch.from_dlpack(x)
+    shared[0, 0] = 5
+    assert x[0, 0].item() == 5
+    back = heedml.from_dlpack(shared.T)
+    assert back.shape == (3, 2) and back[0, 0].item() == 5
+    shared[1, 2] = 6
+    assert back[2, 1].item() == 6
+    del x, shared
+    gc.collect()
+    assert back[2, 1].item() == 6
+    assert numpy.allclose((torch.ones(300, 300) @ torch.ones(300, 300)).numpy(), (heedml.ones((300, 300)) @ heedml.ones((300, 300))).numpy())
+    with pytest.raises(heedml.Error):
+        heedml.from_dlpack(torch.ones(2, dtype=torch.int64))
