@@ -47,11 +47,12 @@ template <class Columns>
 Tensor by_columns(const Tensor& x, const Around& around, Columns columns) {
   const Tensor dense = contiguous(x.detach());
   Tensor y(x.shape(), x.dtype());
+  if (x.numel() == 0) return y;
   dispatch(x.dtype(), [&]<class T>() {
     const T* from = dense.data<T>();
     T* to = y.mutable_data<T>();
     constexpr std::int64_t width = cpu::columns_together<T>;
-    const std::int64_t blocks = x.numel() ? (around.inner + width - 1) / width : 0, tasks = around.outer * blocks;
+    const std::int64_t blocks = (around.inner + width - 1) / width, tasks = around.outer * blocks;
     cpu::parallel_for(tasks, cpu::row_grain(tasks, width * around.n), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t column = task % blocks * width;
