@@ -40,7 +40,7 @@ Tensor masked_token_loss(const OutputHead& head, const Tensor& states, const Ids
 void Model::build(Scope scope, const ModelConfig& config) {
   Transformer transformer(scope, config.transformer, embedding_init(config));
   OutputHead head(scope, transformer, config);
-  network_ = std::make_shared<const Network>(std::move(transformer), std::move(head));
+  network_ = std::make_shared<const Network>(Network{std::move(transformer), std::move(head)});
   parameters = scope.parameters();
 }
 

@@ -27,6 +27,7 @@ void copy_transposed(const T* from, std::int64_t from_step, T* to, std::int64_t 
 // Computes y = from over `shape`, row-major into y.
 template <class T>
 void copy(const Shape& shape, T* y, const Operand<T>& from) {
+  if (shape.numel() == 0) return;  // the products of other sizes may overflow
   const Walk<1> walk(shape, {&from.strides});
   constexpr std::int64_t least = 8;
   std::size_t across = 1;  // the axis along which x is contiguous

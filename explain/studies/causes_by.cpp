@@ -85,7 +85,8 @@ void compare_kinds(CausesBy& result, const Cause& row) {
 std::vector<std::string> fields_of(const std::vector<Example>& sentences) {
   std::vector<std::string> found;
   for (const auto& [name, value] : fields) {
-    if (std::ranges::any_of(sentences, [&](const Example& e) { return !value(e).empty(); })) found.emplace_back(name);
+    const auto has_value = [&of = value](const Example& e) { return !of(e).empty(); };
+    if (std::ranges::any_of(sentences, has_value)) found.emplace_back(name);
   }
   return found;
 }
