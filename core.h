@@ -1,5 +1,7 @@
 #pragma once
 
+#include <heed/autograd/checkpoint.h>
+#include <heed/autograd/derivatives.h>
 #include <heed/autograd/format.h>
 #include <heed/autograd/gradcheck/check.h>
 #include <heed/autograd/gradcheck/samples.h>

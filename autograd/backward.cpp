@@ -293,8 +293,11 @@ struct Forget {
 
   ~Forget() {
     for (std::int64_t n = first; n < tape.size(); ++n) {
-      tape[n] = {};
-      tape[n].layer = tape::Node::forgotten;
+      tape::Node& node = tape[n];
+      node.operation = nullptr;
+      node.backward.reset();
+      node.edges = node.saved = 0;
+      node.layer = tape::Node::forgotten;
     }
     std::erase_if(tape.leaves, [&](const auto& leaf) { return leaf.second.node >= first; });
     tape.edges.resize(edges);

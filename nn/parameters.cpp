@@ -103,6 +103,27 @@ Init Init::xavier(std::int64_t fan_in, std::int64_t fan_out) {
   return {Kind::uniform, std::sqrt(6.0 / static_cast<double>(fan_in + fan_out))};
 }
 
+Scope::Scope(NamedTensors values)
+    : parameters_(nullptr),
+      random_(0),
+      dtype_(values.empty() ? DType::float32 : values[0].second.dtype()),
+      given_(std::make_shared<const NamedTensors>(std::move(values))) {}
+
+const Parameters& Scope::parameters() const {
+  if (!parameters_) fail("Scope: a scope of given tensors has no store of parameters");
+  return *parameters_;
+}
+
+Parameter Scope::given(const std::string& full_name, const Shape& shape) const {
+  const auto found = std::ranges::find(*given_, full_name, [](const auto& pair) { return pair.first; });
+  if (found == given_->end())
+    fail("parameter '{}': not among the given tensors{}", full_name, did_you_mean(full_name, names(*given_)));
+  if (found->second.shape() != shape) {
+    fail("parameter '{}': expected shape {}, got {}", full_name, to_string(shape), to_string(found->second.shape()));
+  }
+  return Parameter(found->second);
+}
+
 Scope Scope::operator/(const std::string& name) const {
   Scope inner = *this;
   inner.prefix_ += name + '.';
@@ -132,6 +153,7 @@ Tensor Scope::drawn(const std::string& full_name, const Shape& shape, Init init)
 
 Parameter Scope::parameter(const std::string& name, const Shape& shape, Init init) const {
   const std::string full_name = prefix_ + name;
+  if (given_) return given(shared_.empty() ? full_name : shared_ + name, shape);
   if (!shared_.empty()) return Parameter((*parameters_)[shared_ + name]);
   if (std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 1; })) {
     fail("parameter '{}': every size must be positive, got {}", full_name, to_string(shape));

@@ -126,6 +126,15 @@ class Scope {
         dtype_(dtype),
         source_(std::make_shared<const ParameterSource>(std::move(source))) {}
 
+  /// Gives layers these tensors, by full name, instead of new parameters. They may be recorded: a model with the weights after a
+  /// step of gradient descent, through which backward() differentiates (MAML, Finn et al. 2017, arXiv:1703.03400).
+  ///
+  ///     const Gradients g = backward(loss(model), {.record = true});
+  ///     NamedTensors fast;
+  ///     for (const auto& [name, p] : parameters) fast.emplace_back(name, p - 0.1 * g[p]);
+  ///     const Model adapted{Scope(fast)};   // the same constructor as for the first model
+  explicit Scope(NamedTensors values);
+
   /// Returns a nested scope.
   Scope operator/(const std::string& name) const;
   /// Returns a nested scope with a number as its name.
@@ -133,10 +142,10 @@ class Scope {
   /// Returns a scope for layers with the names of this one and the parameters that were made in `other`.
   Scope sharing(const Scope& other) const;
 
-  /// Makes a parameter. Throws Error for a size that is not positive, and for an existing name.
+  /// Makes a parameter. Throws Error for a size that is not positive, for an existing name, and for one that given tensors lack.
   Parameter parameter(const std::string& name, const Shape& shape, Init init) const;
-  /// Returns the store of the parameters made here.
-  const Parameters& parameters() const { return *parameters_; }
+  /// Returns the store of the parameters made here. Throws Error for a scope of given tensors.
+  const Parameters& parameters() const;
   /// Returns the dtype of the parameters made here.
   DType dtype() const { return dtype_; }
   /// Returns the name without the trailing dot: "encoder.0".
@@ -144,6 +153,7 @@ class Scope {
 
  private:
   Tensor drawn(const std::string& full_name, const Shape& shape, Init init) const;
+  Parameter given(const std::string& full_name, const Shape& shape) const;
 
   Parameters* parameters_;
   std::string prefix_;
@@ -152,6 +162,7 @@ class Scope {
   DType dtype_;
   Values values_ = Values::drawn;
   std::shared_ptr<const ParameterSource> source_;
+  std::shared_ptr<const NamedTensors> given_{};  // null: makes parameters
 };
 
 }  // namespace heed

@@ -36,7 +36,14 @@ double clip_by_global_norm(Gradients& gradients, double max_norm) {
     fail("clip_by_global_norm: the squares of the gradients overflow: their norm is {}", norm);
   }
   if (factor == 1) return norm;
-  for (auto& [variable, gradient] : gradients) scale_in_place(gradient, factor);
+  for (auto& [variable, gradient] : gradients) {
+    if (Recorder::follows(gradient)) {
+      gradient = gradient * factor;
+      continue;
+    }
+    if (gradient.tape_node().recording != 0) gradient = gradient.detach();  // its recording has ended
+    scale_in_place(gradient, factor);
+  }
   return norm;
 }
 

@@ -19,7 +19,7 @@ double global_norm(const Gradients& gradients);
 ///     optimizer.step(gradients, 3e-4, clip_factor(global_norm(gradients), 1));
 double clip_factor(double norm, double max_norm);
 
-/// Multiplies all gradients by their clip_factor(). Returns the norm before clipping. Throws NotFinite that names the
+/// Multiplies all gradients by their clip_factor(), which counts as a constant for recorded gradients. Returns the norm before clipping. Throws NotFinite that names the
 /// first gradient with infinity or NaN, before changing any.
 double clip_by_global_norm(Gradients& gradients, double max_norm);
 

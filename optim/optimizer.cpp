@@ -110,7 +110,7 @@ void Optimizer::step(const Gradients& all, double lr, double gradient_factor) {
   for (Slot* const next : updated) {
     Slot& slot = *next;
     const std::int64_t t = leaves_unused() ? ++slot.steps : steps_ + 1;
-    updates.push_back(slot.rule->update(slot.parameter, gradients[slot.parameter],
+    updates.push_back(slot.rule->update(slot.parameter, gradients[slot.parameter].detach(),
                                         {t, lr * slot.rate, slot.weight_decay, gradient_factor}));
     ends.push_back(count += slot.parameter.numel());
   }

@@ -45,6 +45,30 @@ TEST_CASE("A chain of 1,000,000 operations is built, differentiated and freed on
   CHECK(memory_use().bytes_in_use == before);
 }
 
+TEST_CASE("A recorded backward through a chain of 1,000,000 operations needs a stack of only 256 KiB") {
+  const std::int64_t before = memory_use().bytes_in_use;
+  double dx = 0, ddx = 0, ddy = 0;
+  std::int64_t size = 0;
+  on_small_stack([&] {
+    const Tensor x = variable(full({}, 2, DType::float64)), dy = variable(full({}, 3, DType::float64));
+    const Recording recording;
+    Tensor chain = square(x);
+    for (int i = 0; i < million; ++i) chain = chain * (1 + 1e-6);
+    const Tensor slope = backward(chain, dy, {.record = true})[x];
+    size = recording.size();
+    dx = slope.item();
+    const Gradients second = backward(slope);
+    ddx = second[x].item();
+    ddy = second[dy].item();
+  });
+  const double factor = std::pow(1 + 1e-6, million);
+  CHECK(size >= 2 * million);
+  CHECK(dx == Approx(12 * factor).epsilon(1e-9));
+  CHECK(ddx == Approx(6 * factor).epsilon(1e-9));
+  CHECK(ddy == Approx(4 * factor).epsilon(1e-9));
+  CHECK(memory_use().bytes_in_use == before);
+}
+
 TEST_CASE("A graph of 1,000,000 operations, each on the two before, needs a stack of only 256 KiB") {
   const std::int64_t before = memory_use().bytes_in_use;
   double y = 0, da = 0, db = 0;

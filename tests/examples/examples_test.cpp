@@ -6,6 +6,7 @@
 #include <heed/formats/saved_model.h>
 #include <heed/run/run_writer.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -219,6 +220,15 @@ TEST_CASE("coreference: the model learns what the pronoun refers to, and studies
   const heed::Cause* without = found.find(heed::Cause::What::edge_everywhere, -1, -1, "antecedent");
   REQUIRE(without);
   CHECK(without->lost.is_above(0));  // the answer depends on the attention to the antecedent
+}
+
+TEST_CASE("second_derivatives: losses that contain gradients are minimised") {
+  const Numbers found = Output::numbers(Output("second_derivatives").text);
+  REQUIRE(found.size() == 6);
+  CHECK(std::abs(found[0] - 2) < 0.3);  // the distance of the distributions
+  CHECK(found[1] < 0.02);               // of u and sin(x)
+  CHECK(found[3] < found[2] / 2);       // MAML, after and before a step
+  CHECK(found[5] < 1e-5 * found[4]);    // Newton's method, after and before
 }
 
 TEST_CASE("causes: knockout of one edge lowers the logit; knockout in every head, the accuracy") {
