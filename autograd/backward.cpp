@@ -162,9 +162,10 @@ class Pass {
     tape.for_each_saved(node, [&](const SavedTensor& saved) {
       if (static_cast<std::uint32_t>(saved.tensor->version()) != saved.version) fail_written(node, saved);
     });
-    const std::int64_t* inputs = tape.edges.data() + node.first_edge;
-    const std::size_t count = node.edges;
-    if (records || !leads.empty()) {  // recording moves the tape's edges
+    const std::size_t first_edge = node.first_edge, count = node.edges;
+    const std::int64_t* inputs = tape.edges.data() + first_edge;
+    const bool has_own = records || !leads.empty();
+    if (has_own) {  // recording moves the tape's edges
       own.assign(inputs, inputs + count);
       bool is_needed = false;
       for (std::int64_t& input : own) {
@@ -182,6 +183,7 @@ class Pass {
     const Backward& backward = *node.backward;
     std::vector<Tensor> dx =
         records && backward.record() == Backward::Record::other ? backward.recorded(dy, needs) : backward(dy, needs);
+    if (!has_own) inputs = tape.edges.data() + first_edge;  // checkpoint() may have moved them, and the node
     if (dx.size() != count) {
       fail("backward of {}: expected one gradient per input ({}), got {}", operation.name(), count, dx.size());
     }
@@ -291,6 +293,8 @@ struct Forget {
   const std::int64_t first = tape.size();
   const std::size_t edges = tape.edges.size(), saved = tape.saved.size();
 
+  explicit Forget(Tape& all) : tape(all) {}
+  Forget(const Forget&) = delete;
   ~Forget() {
     for (std::int64_t n = first; n < tape.size(); ++n) {
       tape::Node& node = tape[n];

@@ -47,9 +47,10 @@ Tensor checkpoint(const std::function<Tensor()>& first, std::function<Tensor()> 
 ///     for (const TransformerBlock& block : blocks) x = checkpoint(block, x, mask, Weights::no, dropout);
 ///     x = checkpoint([&](const Tensor& h, Random& r) { return dropout(layer(h), 0.1, r); }, x, random);
 ///
-/// f returns a tensor, or a result with an `output`, such as that of attention. Arguments and f are copied, so f must not refer to what ends before backward(). Parameters and other recorded tensors that f
-/// reads get their gradients, too. Pass a Random, or a Dropout that points to one, as an argument: the second call then draws the same
-/// numbers. backward() throws Error if f gives another output the second time. Hooks see both calls.
+/// f returns a tensor, or a result with an `output`, such as a block's. Arguments and f are copied, so f must not refer to what ends
+/// before backward(). Parameters and other recorded tensors that f reads get their gradients, too. Pass a Random, or a Dropout that
+/// points to one, as an argument: the second call then draws the same numbers. backward() throws Error if f gives another output the
+/// second time. Hooks see both calls.
 template <class F, class... Arguments>
 Tensor checkpoint(F f, Arguments&&... arguments) {
   const auto kept = std::make_tuple(detail::Kept<std::decay_t<Arguments>>(arguments)...);

@@ -1,5 +1,6 @@
 #include <heed/autograd/gradcheck/check.h>
 #include <heed/autograd/gradcheck/samples.h>
+#include <heed/autograd/ops.h>
 #include <heed/autograd/random.h>
 #include <heed/autograd/record.h>
 
@@ -193,7 +194,7 @@ CheckReport check(const Operation& operation, const CheckOptions& options) {
   CheckReport all;
   CheckOptions scaled = options;
   scaled.scale_gradient *= 1.01;
-  const auto add = [&](const GradientSample& sample, const std::vector<Tensor>& inputs, auto check_with) {
+  const auto include = [&](const GradientSample& sample, const std::vector<Tensor>& inputs, auto check_with) {
     const CheckReport report = check_with(sample.function, inputs, options);
     const bool is_blind = report.passed && check_with(sample.function, inputs, scaled).passed;
     const bool may_be_blind = sample.gradient_is_zero || report.entries == 0 || sample.function(inputs).numel() == 0;
@@ -211,8 +212,8 @@ CheckReport check(const Operation& operation, const CheckOptions& options) {
   for (const GradientSample& sample : samples) {
     std::vector<Tensor> inputs;
     for (const Argument& argument : sample.arguments) inputs.push_back(draw(argument, random));
-    add(sample, inputs, check_gradients);
-    if (can_record_backward(operation, sample.function, inputs)) add(sample, inputs, check_second_derivatives);
+    include(sample, inputs, check_gradients);
+    if (can_record_backward(operation, sample.function, inputs)) include(sample, inputs, check_second_derivatives);
   }
   return all;
 }
