@@ -1,5 +1,7 @@
 #pragma once
 #include <cstddef>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,15 +25,24 @@ struct Array {
   /// Return the number of rows and of columns of a matrix.
   int rows() const { return shape[0]; }
   int columns() const { return shape[1]; }
-  /// Return the element in row `i`, column `j` of a matrix.
-  double& operator()(int i, int j) { return values.at(static_cast<std::size_t>(i * shape[1] + j)); }
-  double operator()(int i, int j) const { return values.at(static_cast<std::size_t>(i * shape[1] + j)); }
+  /// Return the element in row `i`, column `j` of a matrix. Throw std::out_of_range outside the matrix.
+  double& operator()(int i, int j) { return values[position(i, j)]; }
+  double operator()(int i, int j) const { return values[position(i, j)]; }
 
   /// Returns the product of the sizes.
   static std::size_t count(const std::vector<int>& sizes) {
     std::size_t n = 1;
     for (const int size : sizes) n *= static_cast<std::size_t>(size);
     return n;
+  }
+
+ private:
+  std::size_t position(int i, int j) const {
+    if (i < 0 || i >= rows() || j < 0 || j >= columns()) {
+      const auto pair = [](int a, int b) { return "(" + std::to_string(a) + ", " + std::to_string(b) + ")"; };
+      throw std::out_of_range("there is no element " + pair(i, j) + " in a matrix of shape " + pair(rows(), columns()));
+    }
+    return static_cast<std::size_t>(i * columns() + j);
   }
 };
 

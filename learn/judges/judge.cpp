@@ -119,11 +119,13 @@ std::string page(const Step& step, Language language) {
   return "learn/" + name + (language == Language::zh ? ".zh-CN.md" : ".md");
 }
 
-// What a crash prints; a handler of signals may only read it.
-char crash_text[1024] = "";
+// What a crash, and a function that does not end, print; a handler of signals may only read it.
+char crash_text[1024] = "", endless_text[1024] = "";
+constexpr unsigned seconds = 60;
 extern "C" void on_crash(int signal) {
-  [[maybe_unused]] const auto written = write(STDOUT_FILENO, crash_text, std::strlen(crash_text));
-  _exit(128 + signal);
+  const char* const text = signal == SIGALRM ? endless_text : crash_text;
+  [[maybe_unused]] const auto written = write(STDOUT_FILENO, text, std::strlen(text));
+  _exit(1);
 }
 
 using Print = std::function<void(const std::string&)>;
@@ -139,6 +141,11 @@ Verdict judged(const Step& step, Language language, const Print& print) {
         zh ? fmt::format("  ✗ {}\n      {}() 崩溃了：很可能读写了数组之外的元素。\n", what, check.function)
            : fmt::format("  ✗ {}\n      {}() crashed. It probably reads or writes outside an array.\n", what,
                          check.function);
+    const std::string endless =
+        zh ? fmt::format("  ✗ {}\n      {}() 在 {} 秒内没有结束：有没有不会停的循环？\n", what, check.function, seconds)
+           : fmt::format("  ✗ {}\n      {}() does not end within {} seconds. Is there a loop that never stops?\n", what,
+                         check.function, seconds);
+    std::snprintf(endless_text, sizeof endless_text, "%s", endless.c_str());
     std::snprintf(crash_text, sizeof crash_text, "%s", crashed.c_str());
     const std::string input = check.input.en.empty() ? ""
                               : zh                   ? fmt::format("      输入    {}\n", check.input.zh)
@@ -231,7 +238,8 @@ int run(const Step& step, int argc, char** argv) {
     }
     language = value == "zh" ? Language::zh : Language::en;
   }
-  for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS}) std::signal(signal, on_crash);
+  for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGALRM}) std::signal(signal, on_crash);
+  alarm(seconds);
   const Verdict verdict = judged(step, language, [](const std::string& part) {
     std::fputs(part.c_str(), stdout);
     std::fflush(stdout);

@@ -1,4 +1,10 @@
-// The solution of step 10: a language model of characters. It reads a text and predicts each next character.
+// The solution of step 10: a language model of characters. It reads a text and predicts each next character. What you need:
+//
+//     Ids({2, 3}, numbers)                       an array of integers: its shape, and a std::vector<std::int32_t>, row by row
+//     const heed::Recording recording;           opens the tape, until the end of the block
+//     cross_entropy(logits, targets)             as in step 5
+//     optimizer.step(backward(loss), lr)         as in steps 1 and 9
+//     loss.item()                                the number in a tensor
 #pragma once
 #include "given/array.h"
 #include "given/models.h"

@@ -1,7 +1,10 @@
 // Step 6: self-attention. From here on you compute with heed's tensors, which differentiate themselves: you have
-// written their kind in steps 1 to 5. The functions you need, all in <heed/autograd/ops.h>:
+// written their like in steps 1 to 5. What you need, all in <heed/autograd/ops.h>:
 //
-//     matmul(a, b)   transpose(x)   softmax(x)   x / 2.0   masked_fill(x, booleans, value)   !booleans
+//     matmul(a, b)   transpose(x)   softmax(x)   x / 2.0          of tensors, as in the formulas
+//     x.size(-1)                                                  the number of columns
+//     masked_fill(x, booleans, value)   !booleans                 `value` where the booleans are true, else x
+//     Booleans({2, 2}, {1, 0, 1, 1})                              an array of booleans: its shape, its elements row by row
 #pragma once
 #include "given/array.h"
 

@@ -50,6 +50,8 @@ sed -i 's/(dy(i, j) - sum)/dy(i, j)/' $file
 expect 1 "The sum is missing: raising one score also lowers the shares of the others." 4
 sed -i 's/double sum = 0;$/double sum = 0; int* nowhere = nullptr; *nowhere = 1;/' $file
 expect 1 "softmax_backward() crashed." 4
-sed -i 's/double sum = 0; int.*$/double sum = nothing;/' $file
+sed -i 's/double sum = 0; int.*$/double sum = dy(5, 7);/' $file
+expect 1 "there is no element (5, 7) in a matrix of shape (2, 3)" 4
+sed -i 's/double sum = dy(5, 7);/double sum = nothing;/' $file
 expect 1 "learn/steps/04_softmax.h does not compile." 4
 grep -q "error: .nothing. was not declared\|error: use of undeclared identifier" printed || { cat printed; exit 1; }
