@@ -224,7 +224,10 @@ Step step_12(const CausesSolution& yours) {
          {"right / n divides integers: the result is 0 or 1. Convert one of them to double.",
           "right / n 是整数除法，结果是 0 或 1。要先把其中一个转换成 double。"},
          "p = [[right / n]]",
-         width([](int right, int n) { return 1.96 * std::sqrt(1.0 * (right / n) * (1 - right / n) / n); })}}},
+         width([](int right, int n) {
+           const int p = right / n;
+           return 1.96 * std::sqrt(p * (1.0 - p) / n);
+         })}}},
       {{"a trained model: the edge to the antecedent is the cause, the edge to the other noun is not",
         "训练好的模型：通向先行词的边是原因，通向另一个名词的边不是"},
        "without_edge",

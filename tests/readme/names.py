@@ -148,7 +148,8 @@ for example in CONFIGURATIONS + sorted(p.relative_to(ROOT).as_posix() for p in (
     if f"`{example}`" not in table:
         wrong("docs/tutorial/index.md", f"its table lacks {example}")
 listed = {"docs/index.md", "README.md", "README.zh-CN.md"}
-for page in [p for p in DOCUMENTS if p.endswith("index.md") or p == "learn/README.md"]:
+listed |= {page for page in DOCUMENTS if page.startswith("learn/") and ":glob:" in read("learn/README.md")}
+for page in [p for p in DOCUMENTS if p.endswith("index.md")]:
     for name in re.findall(r"^(/?[\w./-]+)$", "\n".join(line for _, line in blocks(page, "{toctree}")), re.M):
         listed.add((f"{name[1:]}" if name[0] == "/" else f"{pathlib.PurePath(page).parent}/{name}") + ".md")
 for page in sorted({*DOCUMENTS, *GENERATED} ^ listed):
