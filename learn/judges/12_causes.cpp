@@ -37,7 +37,7 @@ Study study(const CausesSolution& yours) {
   constexpr int heads = 2, steps = 400;
   const heed::Task task = heed::coreference_task(2000, 400, heed::Random(1));
   const heed::NumberedExamples train(task.train, task.vocabulary), held_out(task.held_out, task.vocabulary);
-  const AnswerModel model(task.vocabulary.size(), task.max_length, 64, heads, 11);
+  const AnswerModel model(task.vocabulary.size(), task.max_length, 64, heads, 3);
   heed::Optimizer optimizer(model.parameters, {});
   const auto texts = [](const heed::Batch& batch) {
     return batch.lengths.empty() ? heed::Mask()
