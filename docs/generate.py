@@ -4,6 +4,8 @@ Copies the pages, the files that they link to, and the documents of the tree's r
 configuration from their help texts, and the table of derivatives from the library, so that these pages cannot differ from the programs.
 """
 
+import base64
+import json
 import pathlib
 import re
 import shutil
@@ -14,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/NOTES.md"]
 GENERATED = ["docs/reference/train.md", "docs/reference/inspect.md", "docs/reference/configuration.md", "docs/reference/derivatives.md"]
 PARTS = ["docs/*.md", "docs/*.png", "docs/*.svg", "docs/conf.py", "docs/_static/*", "docs/tutorial/*", "docs/how-to/*",
-         "docs/reference/**/*", "docs/explanation/*", "learn/*.md"]
+         "docs/reference/**/*", "docs/notebooks/*", "docs/explanation/*", "learn/*.md"]
 ANSWERS = {"train": """## Exit codes
 
 | code | meaning |
@@ -142,6 +144,29 @@ def copy_linked(source):
                 copy(file.resolve().relative_to(ROOT), source)
 
 
+def output_of_cell(output, picture):
+    """Returns an output of a notebook as Markdown. Writes a picture to the file `picture`."""
+    data = output.get("data", {})
+    if "image/png" in data:
+        picture.write_bytes(base64.b64decode(data["image/png"]))
+        return f"![output]({picture.name})"
+    html = "".join(data.get("text/html", []))
+    if "<iframe" in html:
+        return f"````{{raw}} html\n{html}\n````"
+    text = "".join(output.get("text", data.get("text/plain", []))).rstrip()
+    return f"```text\n{text}\n```" if text else ""
+
+
+def write_notebook(path):
+    """Writes the page of a notebook beside its copy."""
+    parts = []
+    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
+        text = "".join(cell["source"])
+        parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+        parts += [output_of_cell(output, path.with_name(f"{path.stem}-{number}.png")) for output in cell.get("outputs", [])]
+    path.with_suffix(".md").write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
+
+
 def main():
     build, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
     shutil.rmtree(source, ignore_errors=True)
@@ -151,7 +176,12 @@ def main():
         for file in sorted(ROOT.glob(part)):
             if file.is_file():
                 copy(file.relative_to(ROOT), source)
+    for notebook in sorted((source / "docs/notebooks").glob("*.ipynb")):
+        write_notebook(notebook)
     copy_linked(source)
+    for page in source.glob("docs/**/*.md"):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(re.sub(r"(\]\([\w/.-]+)\.ipynb\)", r"\1.md)", text), encoding="utf-8")
     texts = [program_page("train", build / "train"), program_page("inspect", build / "inspect"), configuration_page(build / "train"),
              help_of(build / "derivatives")]
     for path, text in zip(GENERATED, texts):

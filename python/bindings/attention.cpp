@@ -27,8 +27,10 @@ void bind_attention(nb::module_& m) {
       .def("__and__", &Mask::operator&, nb::is_operator())
       .def(
           "hidden",
-          [](const Mask& mask, std::int64_t T_q, std::int64_t T_k) { return array_of(mask.hidden(T_q, T_k)); }, "T_q"_a,
-          "T_k"_a, "Returns the hidden keys as booleans.")
+          [](const Mask& mask, std::int64_t T_q, std::int64_t T_k) {
+            return BoolArray{array_of(mask.hidden(T_q, T_k))};
+          },
+          "T_q"_a, "T_k"_a, "Returns the hidden keys as booleans.")
       .def("__repr__", [](const Mask& mask) {
         return fmt::format(
             "heedml.Mask({}{})",

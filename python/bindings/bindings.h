@@ -42,6 +42,14 @@ struct HEED_HIDDEN TypeName {  ///< "float32" or "float64", or NumPy's name of i
   nb::object given;
 };
 
+/// Arrays of NumPy as results.
+struct HEED_HIDDEN Int32Array {
+  nb::object given;
+};
+struct HEED_HIDDEN BoolArray {
+  nb::object given;
+};
+
 /// Convert arguments. Throw Error that begins with `where`.
 Ids ids_of(const char* where, const IntegerArray& array);
 Booleans booleans_of(const char* where, const BooleanArray& array);
@@ -103,6 +111,8 @@ HEED_LATER_CASTER(BooleanArray, "ArrayLike")
 HEED_LATER_CASTER(Sizes, "int | collections.abc.Sequence[int]")
 HEED_LATER_CASTER(Axes, "int | collections.abc.Sequence[int] | None")
 HEED_LATER_CASTER(TypeName, "DTypeLike | None")
+HEED_LATER_CASTER(Int32Array, "NDArray[int32]")
+HEED_LATER_CASTER(BoolArray, "NDArray[bool_]")
 #undef HEED_LATER_CASTER
 
 // Shapes are tuples.

@@ -46,7 +46,7 @@ void reduction(nb::module_& m, nb::class_<Tensor>& c, const char* name, const ch
       "axis"_a = nb::none(), "keepdim"_a = false);
 }
 
-nb::object ordered(const Ordered& result) { return nb::make_tuple(result.values, array_of(result.indices)); }
+std::pair<Tensor, Int32Array> ordered(const Ordered& result) { return {result.values, {array_of(result.indices)}}; }
 
 void bind_elementwise(nb::module_& m, nb::class_<Tensor>& c) {
   using Unary = Tensor (*)(const Tensor&);
@@ -112,12 +112,12 @@ void bind_reductions(nb::module_& m, nb::class_<Tensor>& c) {
       "axis"_a = -1, "exclusive"_a = false, "reversed"_a = false);
   both_locked(
       m, c, "argmax", "Returns the positions of the largest elements, an array of int32.",
-      [](const Tensor& x, int axis, bool keepdim) { return array_of(argmax(x, axis, keepdim)); }, "axis"_a = -1,
-      "keepdim"_a = false);
+      [](const Tensor& x, int axis, bool keepdim) { return Int32Array{array_of(argmax(x, axis, keepdim))}; },
+      "axis"_a = -1, "keepdim"_a = false);
   both_locked(
       m, c, "argmin", "Returns the positions of the smallest elements, an array of int32.",
-      [](const Tensor& x, int axis, bool keepdim) { return array_of(argmin(x, axis, keepdim)); }, "axis"_a = -1,
-      "keepdim"_a = false);
+      [](const Tensor& x, int axis, bool keepdim) { return Int32Array{array_of(argmin(x, axis, keepdim))}; },
+      "axis"_a = -1, "keepdim"_a = false);
   both_locked(
       m, c, "topk", "Returns the k largest (or smallest) elements in order, and their positions.",
       [](const Tensor& x, std::int64_t k, int axis, bool largest) { return ordered(topk(x, k, axis, largest)); }, "k"_a,
@@ -248,12 +248,12 @@ void bind_constants(nb::module_& m) {
       .def(
           "integers",
           [](Random& r, std::int32_t end, const Sizes& shape) {
-            return array_of(random_ids(shape_of("integers", shape), r, end));
+            return Int32Array{array_of(random_ids(shape_of("integers", shape), r, end))};
           },
           "end"_a, "shape"_a = nb::make_tuple(), "Returns whole numbers in [0, end), an array of int32.")
       .def(
-          "permutation", [](Random& r, std::int32_t n) { return array_of(random_permutation(n, r)); }, "n"_a,
-          "Returns 0, ..., n - 1 in random order.")
+          "permutation", [](Random& r, std::int32_t n) { return Int32Array{array_of(random_permutation(n, r))}; },
+          "n"_a, "Returns 0, ..., n - 1 in random order.")
       .def("__repr__", [](const Random&) { return "heedml.Random()"; });
   m.def("dropout", &dropout, "x"_a, "p"_a, "random"_a,
         "Sets elements to 0 with probability p and divides the others by 1 - p.");
