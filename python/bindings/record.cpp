@@ -291,7 +291,7 @@ void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
           "__enter__",
           [](nb::handle self) {
             PythonHook& hook = nb::cast<PythonHook&>(self);
-            hook.open.enter([&hook](const std::string& name, Tensor& value) { show(hook.function, name, value); });
+            hook.open.enter([f = hook.function](const std::string& name, Tensor& value) { show(f, name, value); });
             return nb::borrow(self);
           },
           nb::sig("def __enter__(self) -> Hook"))

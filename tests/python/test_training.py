@@ -250,3 +250,28 @@ def test_a_fork_computes():
         signal.alarm(20)
         os._exit(0 if numpy.array_equal((x @ x).numpy(), expected) else 3)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_torch_lives_in_the_same_process():
+    torch = pytest.importorskip("torch")
+    results, errors = [], []
+
+    def ours():
+        try:
+            for _ in range(5):
+                with heedml.Recording():
+                    w = heedml.variable(heedml.ones((200, 200)))
+                    results.append((w @ w).sum().backward()[w][0, 0].item())
+        except Exception as error:  # noqa: BLE001
+            errors.append(error)
+
+    def theirs():
+        for _ in range(5):
+            w = torch.ones(200, 200, requires_grad=True)
+            (w @ w).sum().backward()
+            results.append(w.grad[0, 0].item())
+
+    threads = [threading.Thread(target=work) for work in (ours, theirs, ours, theirs)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert not errors and results == [400.0] * 20
