@@ -15,6 +15,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/NOTES.md"]
 GENERATED = ["docs/reference/train.md", "docs/reference/inspect.md", "docs/reference/configuration.md", "docs/reference/derivatives.md"]
+NOTEBOOKS = [p.relative_to(ROOT).with_suffix(".md").as_posix() for p in sorted((ROOT / "docs/notebooks").glob("*.ipynb"))]
 PARTS = ["docs/*.md", "docs/*.png", "docs/*.svg", "docs/conf.py", "docs/_static/*", "docs/tutorial/*", "docs/how-to/*",
          "docs/reference/**/*", "docs/notebooks/*", "docs/explanation/*", "learn/*.md"]
 ANSWERS = {"train": """## Exit codes

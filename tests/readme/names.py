@@ -9,7 +9,7 @@ from documents import (CONFIGURATIONS, DOCUMENTS, ROOT, SOURCES, blocks, code, c
                        plain, read, wrong)
 
 sys.path.append(str(ROOT / "docs"))
-from generate import GENERATED  # noqa: E402  pages that exist in the built site alone
+from generate import GENERATED, NOTEBOOKS  # noqa: E402  pages that exist in the built site alone
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 OF_A_USER = re.compile(r"(\.venv|sentence-transformers|OWNER|runs|RUN|DIR|(?:\./)?build[a-z0-9-]*|mine|heed|attention|models|en)/|[/~$<]|\./heed_")  # not files of the tree
@@ -43,7 +43,7 @@ OPTIONS |= {"--" + name for name in re.findall(r'^ *\("([a-z-]+)"', read("bench/
 PRESETS = set(re.findall(r'"name": "([a-z0-9]+)"', read("CMakePresets.json")))
 OF_SETUP = set(re.findall(r"[a-z]+", " ".join(re.findall(r"^  ([a-z| ]+)\)", read("setup.sh"), re.M))))
 ALL = {p.relative_to(ROOT).as_posix() for folder in SOURCES + ["cmake", "docs"] for p in (ROOT / folder).rglob("*")}
-ALL |= {p.name for p in ROOT.iterdir()} | {".ci/run", *GENERATED}
+ALL |= {p.name for p in ROOT.iterdir()} | {".ci/run", *GENERATED, *NOTEBOOKS}
 STRINGS = re.sub(r'"\s*\n\s*"', "", "".join(read(p) for p in ALL if re.search(r"^(setup\.sh|(?!tests|bench).*\.cpp)$", p)))
 OF_GLIBC = "CPU ISA level is lower than required"
 WORDS = set(re.findall(r"\w+", " ".join(read(p) for p in ALL if re.search(r"\.(h|cpp|py|sh)$", p))))
@@ -152,7 +152,7 @@ listed |= {page for page in DOCUMENTS if page.startswith("learn/") and ":glob:" 
 for page in [p for p in DOCUMENTS if p.endswith("index.md")]:
     for name in re.findall(r"^(/?[\w./-]+)$", "\n".join(line for _, line in blocks(page, "{toctree}")), re.M):
         listed.add((f"{name[1:]}" if name[0] == "/" else f"{pathlib.PurePath(page).parent}/{name}") + ".md")
-for page in sorted({*DOCUMENTS, *GENERATED} ^ listed):
+for page in sorted({*DOCUMENTS, *GENERATED, *NOTEBOOKS} ^ listed):
     wrong(page, "this page is missing in all toctrees" if page in DOCUMENTS else "a toctree lists this page, which does not exist")
 shown = {header for page in DOCUMENTS for header in re.findall(r"^```\{doxygenfile\} (\S+)$", read(page), re.M)}
 installed = {p for p in ALL if re.fullmatch(r"(autograd(/gradcheck)?|files|nn|optim|data(/tasks)?|tokenizers|models|formats(/datasets)?|distributed|explain(/studies)?|run)/\w+\.h", p)}
