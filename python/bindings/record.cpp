@@ -1,5 +1,7 @@
 #include "bindings/bindings.h"
 
+#include <heed/autograd/checkpoint.h>
+#include <heed/autograd/derivatives.h>
 #include <heed/autograd/gradcheck/check.h>
 #include <heed/autograd/machine.h>
 #include <heed/autograd/operation.h>
@@ -168,6 +170,65 @@ CheckReport check(const nb::object& function, const std::vector<Tensor>& inputs,
       inputs, options);
 }
 
+// Returns a function of Python that takes one tensor. It is called with Python's lock.
+TensorFunction of_python(const char* where, const nb::object& function) {
+  return [=](const Tensor& x) {
+    const std::vector<Tensor> y = tensors_of(where, function(x));
+    if (y.size() != 1 || !y[0].defined()) fail("{}: expected one Tensor from the function, got {}", where, y.size());
+    return y[0];
+  };
+}
+
+// Calls the function again in backward(), which runs without Python's lock.
+Tensor checkpointed(const nb::object& function, const nb::args& arguments) {
+  struct Call {
+    nb::object function, arguments;
+  };
+  const std::shared_ptr<Call> call(new Call{function, arguments}, [](Call* held) {
+    if (!nb::is_alive()) return;
+    const nb::gil_scoped_acquire lock;
+    delete held;
+  });
+  return checkpoint([call] {
+    const nb::gil_scoped_acquire lock;
+    return tensors_of("checkpoint", call->function(*call->arguments)).at(0);
+  });
+}
+
+void bind_derivatives(nb::module_& m) {
+  using Along = Tensor (*)(const TensorFunction&, const Tensor&, const Tensor&);
+  const auto along = [&](const char* name, Along f, const char* doc) {
+    const std::string sig = fmt::format(
+        "def {}(function: collections.abc.Callable[[Tensor], Tensor], x: Tensor, v: Tensor) -> Tensor", name);
+    m.def(
+        name,
+        [=](const nb::object& function, const Tensor& x, const Tensor& v) {
+          return f(of_python(name, function), x, v);
+        },
+        "function"_a, "x"_a, "v"_a, nb::sig(sig.c_str()), doc);
+  };
+  along("jvp", &jvp, "Returns J v, the derivative of the function at x along v: v has the shape of x.");
+  along("vjp", &vjp, "Returns v^T J: v has the shape of function(x), the result that of x.");
+  along(
+      "hvp", [](const TensorFunction& f, const Tensor& x, const Tensor& v) { return hvp(f, x, v); },
+      "Returns H v, with H the second derivatives of a scalar function at x. It costs about four times the function.");
+  const auto all = [&](const char* name, Tensor (*f)(const TensorFunction&, const Tensor&), const char* doc) {
+    const std::string sig =
+        fmt::format("def {}(function: collections.abc.Callable[[Tensor], Tensor], x: Tensor) -> Tensor", name);
+    m.def(
+        name, [=](const nb::object& function, const Tensor& x) { return f(of_python(name, function), x); },
+        "function"_a, "x"_a, nb::sig(sig.c_str()), doc);
+  };
+  all("jacobian", &jacobian, "Returns all derivatives of a function at x: (shape of function(x)..., shape of x...).");
+  all("hessian", &hessian, "Returns the second derivatives of a scalar function at x: (shape of x..., shape of x...).");
+  m.def("checkpoint", &checkpointed, "function"_a, "arguments"_a,
+        nb::sig("def checkpoint(function: collections.abc.Callable[..., Tensor], *arguments: typing.Any) -> Tensor"),
+        "Returns function(*arguments), of which the recording keeps only the inputs: backward() calls it again.\n\n"
+        "It trades a second call for memory. The function must give the same output twice: make a Random inside it.");
+  m.def(
+      "_grad", [](const Tensor& output, const std::vector<Tensor>& x) { return grad(output, x); }, Unlocked());
+}
+
 Tensor variable_named(const Gradients& gradients, const std::string& name) {
   for (const auto& [variable, gradient] : gradients) {
     if (variable.name() == name) return variable;
@@ -299,6 +360,7 @@ void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
           "__exit__", [](PythonHook& self, nb::args) { self.open.exit(); },
           nb::sig("def __exit__(self, *error: object) -> None"));
   bind_gradients(m);
+  bind_derivatives(m);
   const auto of = [](const Tensor& loss, const std::optional<Tensor>& cotangent, bool record) {
     return cotangent ? backward(loss, *cotangent, {.record = record}) : backward(loss, {.record = record});
   };

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, overload
 
 from . import _core
 from ._core import Optimizer, Parameters, Tensor
@@ -22,22 +22,18 @@ def _leaves(tree: Any, into: list[Tensor]) -> Any:
     if tree is None or isinstance(tree, (str, bool)):
         return tree
     value = tree if isinstance(tree, Tensor) else _core.tensor(tree)
-    if value.is_recorded:
-        raise Error("value_and_grad: an argument was computed in the open Recording, and is no variable; differentiate with "
-                    "respect to what it was computed from")
-    into.append(value if value.is_variable else _core.variable(value))
+    into.append(value if value.is_variable or value.is_recorded else _core.variable(value))
     return into[-1]
 
 
-def _gradients(tree: Any, gradients: _core.Gradients) -> Any:
+def _like(tree: Any, gradients: Iterator[Tensor]) -> Any:
+    """Returns `tree` with the next gradient for each tensor."""
     if isinstance(tree, dict):
-        return {key: _gradients(value, gradients) for key, value in tree.items()}
+        return {key: _like(value, gradients) for key, value in tree.items()}
     if isinstance(tree, (list, tuple)):
-        parts = [_gradients(value, gradients) for value in tree]
+        parts = [_like(value, gradients) for value in tree]
         return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
-    if not isinstance(tree, Tensor):
-        return None
-    return gradients[tree] if tree in gradients else _core.zeros(tree.shape, tree.dtype)
+    return next(gradients) if isinstance(tree, Tensor) else None
 
 
 def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0,
@@ -66,8 +62,13 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
             loss, aux = value if has_aux else (value, None)
             if not isinstance(loss, Tensor):
                 raise Error(f"value_and_grad: expected a Tensor of shape () from the function, got {type(loss).__name__}")
-            gradients = _core.backward(loss, record=is_inner)
-            found = tuple(_gradients(given[number], gradients) for number in chosen)
+            if is_inner:
+                gradients = _core._grad(loss, variables)
+            else:
+                held = _core.backward(loss)
+                gradients = [held[v] if v in held else _core.zeros(v.shape, v.dtype) for v in variables]
+            ordered = iter(gradients)
+            found = tuple(_like(given[number], ordered) for number in chosen)
         gradient = found[0] if isinstance(argnums, int) else found
         loss = loss if is_inner else loss.detach()
         return ((loss, aux), gradient) if has_aux else (loss, gradient)
@@ -75,8 +76,17 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
     return result
 
 
-def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """Returns a function that gives the gradients of `function`, as value_and_grad() does, without the value."""
+@overload
+def grad(function: Tensor, argnums: Tensor) -> Tensor: ...
+@overload
+def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]: ...
+def grad(function: Any, argnums: Any = 0) -> Any:
+    """Returns a function that gives the gradients of `function`, as value_and_grad() does, without the value.
+
+    grad(output, x) of two tensors of the open Recording returns d(sum(output)) / dx, recorded: u'' is grad(grad(u, x), x).
+    """
+    if isinstance(function, Tensor):
+        return _core._grad(function, [argnums])[0]
     both = value_and_grad(function, argnums)
     return lambda *arguments, **options: both(*arguments, **options)[1]
 

@@ -121,6 +121,19 @@ def test_second_derivatives():
         second = heedml.grad(lambda v: heedml.grad(f)(v).sum())
         assert numpy.allclose(second(x).numpy(), [6, -12])
         assert numpy.allclose(heedml.grad(lambda v: second(v).sum())(x).numpy(), [6, 6])
+    inner = heedml.grad(lambda v: heedml.grad(lambda u: (u * u * u).sum())(v * v).sum())  # sum of 3 v^4
+    assert numpy.allclose(inner(x).numpy(), 12 * x.numpy() ** 3)
+    v = heedml.tensor([1.0, 0.0], "float64")
+    assert heedml.hvp(lambda u: (u * u * u).sum(), x, v).tolist() == [6, 0]
+    assert heedml.jacobian(lambda u: u * u, x).tolist() == [[2, 0], [0, -4]]
+    assert heedml.hessian(lambda u: (u * u * u).sum(), x).tolist() == [[6, 0], [0, -12]]
+    assert heedml.jvp(lambda u: u * u, x, v).tolist() == heedml.vjp(lambda u: u * u, x, v).tolist() == [2, 0]
+    with pytest.raises(ZeroDivisionError):
+        heedml.hessian(lambda u: 1 / 0, x)
+    with heedml.Recording():
+        u = heedml.variable(x)
+        y = u * u * u
+        assert heedml.grad(heedml.grad(y, u), u).tolist() == [6, -12]
     w = heedml.variable(x)
     with heedml.Recording():
         slopes = (w ** 3.0).sum().backward(record=True)
@@ -128,6 +141,22 @@ def test_second_derivatives():
     plain = heedml.custom_operation(lambda x: x * 2, lambda dy, y, x: dy * 2, name="twice")
     with pytest.raises(heedml.Error, match="twice"), heedml.Recording():
         plain(w).sum().backward(record=True)
+
+
+def test_a_checkpoint_calls_again():
+    layer, calls = heedml.Linear(heedml.Scope(seed=1) / "a", 3, 3), []
+
+    def part(x):
+        calls.append(1)
+        return heedml.tanh(layer(x))
+
+    def gradient(f):
+        with heedml.Recording():
+            return f(heedml.ones((2, 3))).sum().backward()[layer.weight].numpy()
+
+    assert numpy.array_equal(gradient(lambda x: heedml.checkpoint(part, x)), gradient(part)) and len(calls) == 3
+    with pytest.raises(ZeroDivisionError):
+        gradient(lambda x: heedml.checkpoint(lambda x: part(x) / (1 / (0 if len(calls) > 4 else 1)), x))
 
 
 def test_exceptions_in_callbacks_pass_through():
