@@ -5,6 +5,7 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/internal/tape.h"
 
+#include <heed/autograd/autocast.h>
 #include <heed/autograd/ops.h>
 #include <heed/autograd/profile.h>
 
@@ -180,6 +181,7 @@ class Pass {
     if (records) check_recordable(tape, node);
     std::unique_ptr<Tensor>* so_far = !records && count == 1 && inputs[0] >= 0 ? &at(inputs[0]) : nullptr;
     const NeedsInputGrad needs(inputs, so_far);
+    const Autocast as_recorded(node.precision);
     const Backward& backward = *node.backward;
     std::vector<Tensor> dx =
         records && backward.record() == Backward::Record::other ? backward.recorded(dy, needs) : backward(dy, needs);

@@ -1,8 +1,10 @@
+#include "autograd/cpu/bfloat16_gemm.h"
 #include "autograd/cpu/blas.h"
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/row_product.h"
 #include "autograd/cpu/widen.h"
 
+#include <heed/autograd/autocast.h>
 #include <heed/autograd/gradcheck/samples.h>
 #include <heed/autograd/machine.h>
 #include <heed/autograd/operation.h>
@@ -40,8 +42,10 @@ struct Tiling {
   std::int64_t m, n, k;
   std::int64_t tile_m, tile_n, tile_k;
   std::int64_t rows, columns, parts;  // number of tiles along m, n, k
+  bool rounds;                        // the operands, to bfloat16
 
-  Tiling(std::int64_t m_, std::int64_t n_, std::int64_t k_, std::int64_t batches) : m(m_), n(n_), k(k_) {
+  Tiling(std::int64_t m_, std::int64_t n_, std::int64_t k_, std::int64_t batches, bool rounds_)
+      : m(m_), n(n_), k(k_), rounds(rounds_) {
     // Halves the product into up to 8 equal tiles of at least a million operations, so that two, four or eight threads
     // are balanced. Tiles have twice as many rows as columns, because each packs b again. Below 128 rows or columns
     // this costs more than it gains.
@@ -68,6 +72,20 @@ struct Tiling {
   }
 };
 
+// Computes C = A B + beta C for a part of the product.
+template <class T, class S>
+void multiply_block(const Tiling& t, std::int64_t m, std::int64_t n, std::int64_t k, const cpu::Matrix<T>& A,
+                    const cpu::Matrix<S>& B, T beta, T* C) {
+  if constexpr (std::is_same_v<T, float> && std::is_same_v<S, BFloat16>) {
+    if (t.rounds) return cpu::bfloat16_gemm(m, n, k, 1.0F, A, B, beta, C, t.n);
+  }
+  const cpu::Matrix<T> wide = cpu::widened<T>(k, n, B);
+  if constexpr (std::is_same_v<T, float>) {
+    if (t.rounds) return cpu::bfloat16_gemm(m, n, k, 1.0F, A, wide, beta, C, t.n);
+  }
+  cpu::gemm(m, n, k, T{1}, A, wide, beta, C, t.n);
+}
+
 template <class T, class S>
 void multiply_tile(const Tiling& t, std::int64_t tile, cpu::Matrix<T> A, cpu::Matrix<S> B, T* C, const T* bias) {
   const std::int64_t i = tile / t.columns * t.tile_m, j = tile % t.columns * t.tile_n;
@@ -78,7 +96,7 @@ void multiply_tile(const Tiling& t, std::int64_t tile, cpu::Matrix<T> A, cpu::Ma
   }
   A.data += i * A.row_stride;
   B.data += j * B.column_stride;
-  cpu::gemm(rows, columns, t.k, T{1}, A, cpu::widened<T>(t.k, columns, B), bias ? T{1} : T{0}, c, t.n);
+  multiply_block(t, rows, columns, t.k, A, B, bias ? T{1} : T{0}, c);
 }
 
 // Computes long sums over k in parts of fixed length, then adds the parts in order.
@@ -89,9 +107,9 @@ void multiply_parts(const Tiling& t, cpu::Matrix<T> A, cpu::Matrix<S> B, T* C, c
   cpu::parallel_for(t.parts, 1, [&](std::int64_t part, std::int64_t) {
     const DenormalsAreZero all_normal;
     const std::int64_t p = part * t.tile_k, length = std::min(t.tile_k, t.k - p);
+    const cpu::Matrix<T> a{A.data + p * A.column_stride, A.row_stride, A.column_stride};
     const cpu::Matrix<S> b{B.data + p * B.row_stride, B.row_stride, B.column_stride};
-    cpu::gemm(t.m, t.n, length, T{1}, cpu::Matrix<T>{A.data + p * A.column_stride, A.row_stride, A.column_stride},
-              cpu::widened<T>(length, t.n, b), T{0}, parts + part * t.m * t.n, t.n);
+    multiply_block(t, t.m, t.n, length, a, b, T{0}, parts + part * t.m * t.n);
   });
   cpu::parallel_for(t.m * t.n, cpu::row_grain(t.m * t.n), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) C[i] = parts[i] + (bias ? bias[i % t.n] : T{0});
@@ -122,7 +140,8 @@ void multiply(const Tiling& tiling, const Shape& batch, const Tensor& a, const T
   const cpu::Matrix<S> B{cpu::first_number<S>(b), b.strides()[-2], b.strides()[-1]};
   const T* bias_data = bias.defined() ? bias.data<T>() : nullptr;
   T* C = y.mutable_data<T>();
-  if (tiling.m == 1 && batch.numel() == 1 && cpu::is_row_product(tiling.k, tiling.n, B.row_stride, B.column_stride)) {
+  if (!tiling.rounds && tiling.m == 1 && batch.numel() == 1 &&
+      cpu::is_row_product(tiling.k, tiling.n, B.row_stride, B.column_stride)) {
     return cpu::row_product(tiling.k, tiling.n, T{1}, A.data, A.column_stride, B, bias_data, C);
   }
   if (tiling.parts > 1) return multiply_parts(tiling, A, B, C, bias_data);
@@ -151,7 +170,8 @@ Tensor product(const char* operation, const Tensor& a_any, const Tensor& b_any, 
   blas_description();  // loads the library before any thread needs it
   const Tensor a = blas_layout(operation, a_any), b = blas_layout(operation, b_any);
   const Shape batch = broadcast_shapes(operation, leading(a.shape()), leading(b.shape()));
-  const Tiling tiling(a.size(-2), b.size(-1), a.size(-1), batch.numel(operation));
+  const bool rounds = a.dtype() == DType::float32 && Autocast::precision() == Precision::bfloat16;
+  const Tiling tiling(a.size(-2), b.size(-1), a.size(-1), batch.numel(operation), rounds);
   Shape shape = batch;
   shape.append(tiling.m);
   shape.append(tiling.n);

@@ -15,6 +15,7 @@
 
 #include "autograd/internal/tape.h"
 
+#include <heed/autograd/autocast.h>
 #include <heed/autograd/ops.h>
 #include <heed/autograd/profile.h>
 
@@ -159,6 +160,7 @@ Tensor Recorder::record(const Operation& operation, std::span<const Tensor* cons
   node.first_edge = tape.edges.size();
   node.edges = static_cast<std::uint32_t>(inputs.size());
   node.layer = layer_number(tape);
+  node.precision = Autocast::precision();
   node.shape = output.shape();
   node.dtype = output.dtype();
   for (const Tensor* input : inputs) tape.edges.push_back(tape::node_of(*input));

@@ -133,7 +133,7 @@ Json measure(const Row& row, const std::vector<std::unique_ptr<Peer>>& all, cons
     for (Peer* const peer : peers) {
       const Json answer = peer->ask({{"losses", row.counterpart}, {"steps", steps}});
       const double apart = difference(ours, answer.at("losses").get<std::vector<double>>());
-      if (!(apart <= 1e-4)) {
+      if (!(apart <= row.tolerance)) {
         fail("{}: the losses of the first {} steps differ from {}'s by {:.1e}, so the work is not the same", row.name,
              steps, peer->name(), apart);
       }

@@ -1,6 +1,7 @@
 #include "bench/rows.h"
 #include "bench/toy_data.h"
 
+#include <heed/autograd/autocast.h>
 #include <heed/heed.h>
 #include <heed/models/model.h>
 
@@ -17,9 +18,11 @@ struct Trained {
   std::function<Tensor(int batch)> loss;
   std::unique_ptr<Optimizer> optimizer;
   std::shared_ptr<void> model;
+  Precision precision = Precision::float32;
 
   double step(int number) const {
     const Recording recording;
+    const Autocast autocast(precision);
     const Tensor value = loss(number % steps_with_data);
     const Gradients gradients = backward(value);
     optimizer->step(gradients, 1e-3, clip_factor(global_norm(gradients), 1));
@@ -61,10 +64,11 @@ Row row_of(const std::string& name, const Json& counterpart, double flops, doubl
 
 // nanoGPT's models (github.com/karpathy/nanoGPT): GELU with erf, MLP four times as wide, biases throughout.
 Row language_row(const std::string& name, int layers, int heads, int d_model, int T, int B, int vocabulary,
-                 const std::filesystem::path& scratch) {
+                 const std::filesystem::path& scratch, Precision precision = Precision::float32) {
   const std::filesystem::path file = scratch / (name + ".safetensors");
   const auto make = [=] {
     auto trained = std::make_unique<Trained>();
+    trained->precision = precision;
     ModelConfig config = language_model(gpt2(layers, heads, d_model));
     config.transformer.vocabulary = vocabulary, config.transformer.max_length = T;
     config.transformer.block.mlp.activation = Activation::gelu;
@@ -94,8 +98,14 @@ Row language_row(const std::string& name, int layers, int heads, int d_model, in
   // Products of a token with each weight, once forward and twice backward; seven products for attention.
   const double matrices = 12.0 * layers * d_model * d_model + static_cast<double>(vocabulary) * d_model;
   const double flops = 6 * matrices * B * T + 7.0 * layers * B * T * T * d_model;
-  return row_of(name, {{"row", "language model"}, {"file", file.string()}, {"layers", layers}, {"heads", heads}}, flops,
-                28.0 * (matrices + static_cast<double>(T) * d_model), make);
+  const bool rounds = precision == Precision::bfloat16;
+  Row row = row_of(name, {{"row", "language model"}, {"file", file.string()}, {"layers", layers}, {"heads", heads}},
+                   rounds ? 0 : flops, 28.0 * (matrices + static_cast<double>(T) * d_model), make);
+  if (rounds) {
+    row.counterpart["autocast"] = true;
+    row.tolerance = 5e-3;
+  }
+  return row;
 }
 
 Row toy_row(const std::filesystem::path& scratch) {
@@ -143,6 +153,12 @@ Row toy_row(const std::filesystem::path& scratch) {
 std::vector<Row> model_rows(const std::filesystem::path& scratch, bool quick) {
   std::vector<Row> rows{toy_row(scratch), language_row("char", 4, 4, 128, 64, 12, 65, scratch)};
   if (!quick) rows.push_back(language_row("gpt2", 12, 12, 768, 64, 4, 50257, scratch));
+  constexpr Precision bfloat16 = Precision::bfloat16;
+  rows.push_back(language_row("char in bfloat16", 4, 4, 128, 64, 12, 65, scratch, bfloat16));
+  if (!quick) {
+    rows.push_back(language_row("gpt2 in bfloat16", 12, 12, 768, 64, 4, 50257, scratch, bfloat16));
+    rows.push_back(language_row("gpt2 in bfloat16, T 256", 12, 12, 768, 256, 4, 50257, scratch, bfloat16));
+  }
   return rows;
 }
 

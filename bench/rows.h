@@ -20,6 +20,7 @@ struct Row {
 
   // For a model: the losses of the first steps from the peer's initial weights.
   std::function<std::vector<double>(int steps)> losses = {};
+  double tolerance = 1e-4;  // of the losses, relative
 };
 
 /// Returns operations on 1 KB to 256 MB, texts of 512 to 8,192 tokens, and 1,000,000 scalars (`quick`: up to 1 MB, 512
@@ -29,8 +30,8 @@ std::vector<Row> operation_rows(bool quick);
 /// Returns each public function of ops.h that computes, forward and backward, on 1 KB, 32 KB and 16 MB (`quick`: on 1 KB).
 std::vector<Row> function_rows(bool quick);
 
-/// Returns training steps of toy.yaml's model, nanoGPT's character model, and GPT-2 124M (not with `quick`). `scratch`
-/// is a directory for the initial weights and data of both sides.
+/// Returns training steps of toy.yaml's model, nanoGPT's character model, and GPT-2 124M (not with `quick`), the latter two also
+/// with products of bfloat16, beside PyTorch's autocast. `scratch` is a directory for the initial weights and data of both sides.
 std::vector<Row> model_rows(const std::filesystem::path& scratch, bool quick);
 
 /// Returns text generation by nanoGPT's character model and GPT-2 124M (`quick`: without GPT-2) with a cache of keys

@@ -9,6 +9,7 @@
 #include "views/view.h"
 #include "views/written_tokens.h"
 
+#include <heed/autograd/autocast.h>
 #include <heed/autograd/machine.h>
 #include <heed/data/overlap.h>
 #include <heed/data/unknown_words.h>
@@ -197,6 +198,12 @@ std::string opening(const Experiment& e, const std::filesystem::path& run, const
                                      ? fmt::format("The loss is the {} token's cross-entropy, in nats.",
                                                    e.task.corpus->mask < 0 ? "next" : "masked")
                                      : "The loss is the cross-entropy of the answer. It contains no attention weight."};
+  if (e.config.train.precision == Precision::bfloat16) {
+    lines.emplace_back(has_bfloat16_products()
+                           ? "The products of a step multiply numbers rounded to bfloat16."
+                           : "The products of a step multiply numbers rounded to bfloat16. This processor has no unit "
+                             "for them (AMX), so a step takes longer than in float32.");
+  }
   if (e.begun_from && e.config.pretrained) {
     const std::vector<std::string>& added = e.begun_from->new_parameters;
     lines.insert(lines.begin() + 3, fmt::format("from   {}, with its tokenizer{}", e.begun_from->file.string(),

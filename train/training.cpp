@@ -3,6 +3,7 @@
 #include "train/diagnosis.h"
 #include "train/run_files.h"
 
+#include <heed/autograd/autocast.h>
 #include <heed/autograd/profile.h>
 #include <heed/autograd/record.h>
 #include <heed/optim/clip.h>
@@ -160,6 +161,7 @@ class Training {
   Tensor loss_of(const std::vector<Batch>& parts, int part) const {
     Random random = Random(config_.seed).stream("dropout").stream(static_cast<std::uint64_t>(progress().step));
     if (part > 0) random = random.stream(static_cast<std::uint64_t>(part));
+    const Autocast autocast(config_.train.precision);
     return experiment_.model.loss(parts[static_cast<std::size_t>(part)],
                                   {config_.dropout, &random, config_.embedding_dropout, config_.attention_dropout});
   }

@@ -1,10 +1,12 @@
 #pragma once
 #include "autograd/cpu/attention.h"
+#include "autograd/cpu/bfloat16_gemm.h"
 #include "autograd/cpu/blas.h"
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/micro_kernel.h"
 #include "autograd/cpu/vector_math.h"
 
+#include <heed/autograd/autocast.h>
 #include <heed/autograd/ops.h>
 
 #include <algorithm>
@@ -39,6 +41,7 @@ struct Sizes {
   Shape batch;
   std::int64_t batches, T_q, T_k, d_k, d_v;
   double scale, soft_cap;
+  bool rounds;  // the operands of products, to bfloat16
   Mask::Band band;
   const std::uint8_t* visible = nullptr;
   std::vector<std::int64_t> visible_offset;
@@ -55,6 +58,7 @@ struct Sizes {
         d_v(V.size(-1)),
         scale(terms.scale),
         soft_cap(terms.soft_cap),
+        rounds(Q.dtype() == DType::float32 && Autocast::precision() == Precision::bfloat16),
         band(terms.mask.band()),
         bias(terms.bias),
         block_rows(std::max<std::int64_t>(1, equal_parts(T_q, terms.mask.has_band() ? max_band_rows : max_rows, MR))) {
@@ -76,6 +80,16 @@ struct Sizes {
     return shape;
   }
 };
+
+// Computes C = alpha A B + beta C with the precision of this call.
+template <class T>
+void multiply(const Sizes& s, std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const Matrix<T>& A,
+              const Matrix<T>& B, T beta, T* C, std::int64_t ldc) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (s.rounds) return bfloat16_gemm(m, n, k, alpha, A, B, beta, C, ldc);
+  }
+  gemm(m, n, k, alpha, A, B, beta, C, ldc);
+}
 
 // An input as gemm takes it: one (rows x columns) matrix per batch.
 template <class T>

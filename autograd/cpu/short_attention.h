@@ -38,21 +38,21 @@ struct QueryVector {
 
 // S = A B^T for one head: A (keys, d), B (rows, d). Padding queries get 0.
 template <class T>
-void multiply_by_queries(const ShortTile& t, std::int64_t d, T scale, const Matrix<T>& A, const Matrix<T>& B_transposed,
-                         T* S) {
+void multiply_by_queries(const Sizes& s, const ShortTile& t, std::int64_t d, T scale, const Matrix<T>& A,
+                         const Matrix<T>& B_transposed, T* S) {
   using Vector = QueryVector<T>;
   using Lanes = typename Vector::Lanes;
   for (std::int64_t j = 0; j < t.keys; ++j) {
     Vector::store(Lanes{}, S + (j + 1) * t.stride - vector_queries);
   }
-  gemm(t.keys, t.rows, d, scale, A, B_transposed, T{0}, S, t.stride);
+  multiply(s, t.keys, t.rows, d, scale, A, B_transposed, T{0}, S, t.stride);
 }
 
 // Like compute_scores().
 template <class T>
 void compute_short_scores(const Sizes& s, const Block& block, const ShortTile& t, const Matrices<T>& Q,
                           const Matrices<T>& K, T* S, T* slope = nullptr) {
-  multiply_by_queries(t, s.d_k, static_cast<T>(s.scale), K.rows(block.b, 0), Q.transposed(block.b, 0), S);
+  multiply_by_queries(s, t, s.d_k, static_cast<T>(s.scale), K.rows(block.b, 0), Q.transposed(block.b, 0), S);
   const bool has_band = std::min(s.band.before, s.band.after) < s.T_q + s.T_k;
   if (s.soft_cap == 0 && !s.bias.defined() && !block.visible && !has_band) return;
   constexpr T hidden = -std::numeric_limits<T>::infinity();

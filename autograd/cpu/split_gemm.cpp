@@ -2,8 +2,7 @@
 
 #if defined(__AMX_BF16__) && defined(__AMX_TILE__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
 #include "autograd/cpu/blocked_gemm.h"
-#include "autograd/cpu/micro_kernel.h"
-#include "autograd/cpu/pack.h"
+#include "autograd/cpu/matrix_unit.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -15,27 +14,14 @@
 namespace heed::cpu {
 namespace {
 
-// Terms:
-//   line   a row of A or a column of B: the numbers of one sum over k
+// Terms beside those of matrix_unit.h:
 //   pair   two numbers of a line, 16 apart along k, as bfloat16
-//   tile   16 x 16 pairs, in one register of the unit: 16 lines of 32 numbers. A's lie by lines, B's by pairs.
 //   part   the first, second or third bfloat16 of each number
 //   step   two tiles, 32 lines, in each of their parts
-//   panel  32 lines in steps, along k
-constexpr std::int64_t side = 16, depth = 2 * side, panel_lines = 2 * side, parts = 3;
-constexpr std::int64_t tile_pairs = side * side, step_pairs = parts * 2 * tile_pairs;
+constexpr std::int64_t parts = 3, step_pairs = parts * 2 * tile_pairs;
 constexpr std::int64_t KC = 16 * depth, MC = 8 * panel_lines;  // of a block of A, which stays in the second cache
 // The unit takes some 10 microseconds to start (measured on one Xeon), so that smaller products lose.
 constexpr std::int64_t min_products = 1 << 23, min_lines = 128, min_depth = 96;
-
-typedef std::uint32_t Pairs __attribute__((vector_size(64)));
-
-struct Lines {
-  const float* data;
-  std::int64_t stride, along;  // from line to line, and along k; one of them is 1
-
-  Lines at(std::int64_t line, std::int64_t p) const { return {data + line * stride + p * along, stride, along}; }
-};
 
 // Describes the numbers of a packed block or panel.
 struct Found {
@@ -61,20 +47,6 @@ struct Found {
   return check;
 }
 
-void transpose(Pairs* x) {  // 16 x 16
-  constexpr std::make_integer_sequence<int, 16> lanes;
-  const auto exchange_all = [&](auto d) {
-#pragma GCC unroll 16
-    for (int i = 0; i < side; ++i) {
-      if ((i & d) == 0) exchange<d>(x[i], x[i + d], lanes);
-    }
-  };
-  exchange_all(std::integral_constant<int, 1>{});
-  exchange_all(std::integral_constant<int, 2>{});
-  exchange_all(std::integral_constant<int, 4>{});
-  exchange_all(std::integral_constant<int, 8>{});
-}
-
 // Returns the first `count` numbers, of up to 16, and zeros.
 __m512 some(const float* from, std::int64_t count) {
   __m512 numbers;
@@ -84,7 +56,7 @@ __m512 some(const float* from, std::int64_t count) {
 
 // Packs up to 16 lines of up to 32 numbers as one tile in each part. `from` has dense numbers, or else dense lines.
 template <bool dense_numbers, bool by_lines>
-void pack_tile(Lines from, std::int64_t lines, std::int64_t numbers, std::uint32_t* to, Found& found) {
+void pack_tile(Lines<float> from, std::int64_t lines, std::int64_t numbers, std::uint32_t* to, Found& found) {
   Pairs part[parts][side];
   const __m512 none = _mm512_setzero_ps();
   __m512 zeros = none;  // NaN after an infinity or NaN
@@ -123,10 +95,10 @@ void pack_tile(Lines from, std::int64_t lines, std::int64_t numbers, std::uint32
 
 // Packs up to 32 lines of `numbers` numbers.
 template <bool by_lines>
-void pack_panel(Lines from, std::int64_t lines, std::int64_t numbers, std::uint32_t* to, Found& found) {
+void pack_panel(Lines<float> from, std::int64_t lines, std::int64_t numbers, std::uint32_t* to, Found& found) {
   for (std::int64_t p = 0; p < numbers; p += depth, to += step_pairs) {
     for (std::int64_t half = 0; half < 2; ++half) {
-      const Lines tile = from.at(half * side, p);
+      const Lines<float> tile = from.at(half * side, p);
       const std::int64_t count = std::clamp<std::int64_t>(lines - half * side, 0, side),
                          rest = std::min(depth, numbers - p);
       std::uint32_t* const place = to + half * tile_pairs;
@@ -213,21 +185,6 @@ struct alignas(64) Workspace {
   float C[panel_lines * panel_lines];
 };
 
-// Lets the unit's eight registers hold 16 rows of 64 bytes within its scope.
-class TileScope {
- public:
-  TileScope() {
-    struct alignas(64) {
-      std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
-      std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-      std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-    } configuration;
-    _tile_loadconfig(&configuration);
-  }
-  ~TileScope() { _tile_release(); }
-  TileScope(const TileScope&) = delete;
-};
-
 }  // namespace
 
 bool has_matrix_unit() {
@@ -239,8 +196,8 @@ bool has_matrix_unit() {
 bool split_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<float>& A, const Matrix<float>& B,
                 float beta, float* C, std::int64_t ldc) {
   if (std::min(m, n) < min_lines || k < min_depth || m * n * k < min_products || (beta != 0 && beta != 1)) return false;
-  const Lines a{A.data, A.row_stride, A.column_stride}, b{B.data, B.column_stride, B.row_stride};
-  for (const Lines& x : {a, b}) {
+  const Lines<float> a{A.data, A.row_stride, A.column_stride}, b{B.data, B.column_stride, B.row_stride};
+  for (const Lines<float>& x : {a, b}) {
     if (x.stride != 1 && x.along != 1) return false;
   }
   if (!has_matrix_unit()) return false;

@@ -1,4 +1,5 @@
 #pragma once
+#include <heed/autograd/autocast.h>
 #include <heed/autograd/operation.h>
 #include <heed/autograd/record.h>
 
@@ -20,6 +21,7 @@ struct Node {
   std::size_t first_edge = 0, first_saved = 0;
   Shape shape;
   DType dtype = DType::float32;
+  Precision precision = Precision::float32;       // of the products of its backward
   std::uint32_t edges = 0, saved = 0, layer = 0;  // layer: index in Tape::layers
 };
 

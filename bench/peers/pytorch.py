@@ -232,6 +232,7 @@ class Training:
     def __init__(self, request, compiled):
         arrays = read_safetensors(request["file"])
         self.reader = request["row"] == "reader"
+        self.autocast = request.get("autocast", False)
         self.model = Model(arrays, request["layers"], request["heads"], self.reader)
         self.forward = torch.compile(self.model) if compiled else self.model
         self.adamw = torch.optim.AdamW(self.model.parameters(), lr=1e-3, weight_decay=0.1, fused=True)
@@ -250,7 +251,8 @@ class Training:
     def __call__(self):
         inputs, answer = self.batches[self.steps % len(self.batches)]
         self.steps += 1
-        loss = F.cross_entropy(self.forward(*inputs).flatten(0, -2), answer)
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
+            loss = F.cross_entropy(self.forward(*inputs).flatten(0, -2), answer)
         self.adamw.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1)

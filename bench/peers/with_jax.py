@@ -183,7 +183,7 @@ def has(request):
     if request["row"] == "attention":
         *heads, T, _ = request["shape"]
         return request["kv_heads"] == heads[-1] and 4 * T * T * math.prod(heads) <= 1 << 30
-    return request["row"] in ("reader", "language model", *OPERATIONS)
+    return request["row"] in ("reader", "language model", *OPERATIONS) and not request.get("autocast")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ using namespace heed::bench;
 TEST_CASE("A model row trains reproducibly, and writes a file that its counterpart reads") {
   const Scratch scratch;
   const std::vector<Row> rows = model_rows(scratch.path, true);
-  REQUIRE(rows.size() == 2);
+  REQUIRE(rows.size() == 3);
   const Row& toy = rows[0];
   CHECK(toy.name == "toy");
   CHECK(toy.flops > 0);
@@ -27,6 +27,6 @@ TEST_CASE("A model row trains reproducibly, and writes a file that its counterpa
 
 TEST_CASE("GPT-2 is left out of the quick rows") {
   const Scratch scratch;
-  CHECK(model_rows(scratch.path, true).back().name == "char");
-  CHECK(model_rows(scratch.path, false).back().name == "gpt2");
+  CHECK(model_rows(scratch.path, true).back().name == "char in bfloat16");
+  CHECK(model_rows(scratch.path, false).back().name == "gpt2 in bfloat16, T 256");
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include <heed/autograd/autocast.h>
 #include <heed/formats/datasets/tasks.h>
 #include <heed/formats/saved_model.h>
 #include <heed/optim/optimizer.h>
@@ -55,10 +56,11 @@ struct Config {
 
   struct Train {
     int batch_size = 64;
-    int accumulate = 1;            // micro-batches per batch, computed one after the other
-    bool shard_optimizer = false;  // each of several processes keeps a part of the moments
-    int average = 0;               // last steps whose weights are averaged for the model; 0: no average
-    int patience = 0;              // stop after this many evaluations without a smaller held-out loss; 0: never
+    int accumulate = 1;                        // micro-batches per batch, computed one after the other
+    Precision precision = Precision::float32;  // of the products of a step
+    bool shard_optimizer = false;              // each of several processes keeps a part of the moments
+    int average = 0;                           // last steps whose weights are averaged for the model; 0: no average
+    int patience = 0;  // stop after this many evaluations without a smaller held-out loss; 0: never
     int evaluate_every = 100, checkpoint_every = 100;
   } train;
 

@@ -80,6 +80,7 @@ train:
   steps: 999999
   batch_size: 2
   accumulate: 2
+  precision: bfloat16
   shard_optimizer: true
   average: 5
   patience: 3

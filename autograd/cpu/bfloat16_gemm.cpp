@@ -1,0 +1,240 @@
+#include "autograd/cpu/bfloat16_gemm.h"
+
+#include "autograd/cpu/matrix_unit.h"
+#include "autograd/cpu/split_gemm.h"
+
+#include <heed/autograd/profile.h>
+
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace heed::cpu {
+namespace {
+
+// Returns rows x columns of X, rounded, as a dense copy with rows or columns dense as in X. It is valid until the thread's next call
+// with the same `place`.
+template <int place, class S>
+Matrix<float> rounded(std::int64_t rows, std::int64_t columns, const Matrix<S>& X) {
+  static thread_local std::vector<float> copy;
+  copy.resize(std::max(copy.size(), static_cast<std::size_t>(rows * columns)));
+  const bool by_rows = X.column_stride == 1 || (columns == 1 && X.row_stride != 1);
+  const std::int64_t lines = by_rows ? rows : columns, length = by_rows ? columns : rows;
+  const std::int64_t stride = by_rows ? X.row_stride : X.column_stride,
+                     along = by_rows ? X.column_stride : X.row_stride;
+  for (std::int64_t line = 0; line < lines; ++line) {
+    const S* const from = X.data + line * stride;
+    float* const to = copy.data() + line * length;
+    for (std::int64_t i = 0; i < length; ++i) to[i] = from_bf16(to_bf16(from[i * along]));
+  }
+  return by_rows ? Matrix<float>{copy.data(), length, 1} : Matrix<float>{copy.data(), 1, length};
+}
+
+#if defined(__AMX_BF16__) && defined(__AMX_TILE__) && defined(__AVX512BF16__) && defined(__AVX512BW__)
+
+constexpr std::int64_t KC = 16 * depth, MC = 16 * panel_lines;  // of a block of A, which stays in the second cache
+constexpr std::int64_t step_pairs = 2 * tile_pairs;             // of two tiles: 32 lines of 32 numbers
+constexpr std::int64_t min_products = 1 << 17, min_depth = 16;
+
+constexpr __mmask32 first_words(std::int64_t count) {
+  return static_cast<__mmask32>((std::uint64_t{1} << std::clamp<std::int64_t>(count, 0, 32)) - 1);
+}
+constexpr __mmask16 first_floats(std::int64_t count) {
+  return static_cast<__mmask16>((std::uint32_t{1} << std::clamp<std::int64_t>(count, 0, 16)) - 1);
+}
+
+// Returns up to 32 adjacent numbers, rounded, and zeros: 16 pairs of one line.
+inline Pairs pairs_of_line(const float* from, std::int64_t count) {
+  const __m512 x = _mm512_maskz_loadu_ps(first_floats(count), from);
+  const __m512 y = _mm512_maskz_loadu_ps(first_floats(count - side), from + side);
+  return reinterpret_cast<Pairs>(_mm512_cvtne2ps_pbh(y, x));
+}
+inline Pairs pairs_of_line(const BFloat16* from, std::int64_t count) {
+  return reinterpret_cast<Pairs>(_mm512_maskz_loadu_epi16(first_words(count), from));
+}
+
+// Returns the pairs (x[i], y[i]) of up to 16 lines; `has_second` false means y = 0.
+inline Pairs pairs_of_lines(const float* x, const float* y, std::int64_t lines, bool has_second) {
+  const __mmask16 used = first_floats(lines);
+  const __m512i both = reinterpret_cast<__m512i>(
+      _mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(has_second ? used : __mmask16{0}, y), _mm512_maskz_loadu_ps(used, x)));
+  const __m512i low = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(both));
+  return reinterpret_cast<Pairs>(
+      _mm512_or_si512(low, _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(both, 1)), 16)));
+}
+inline Pairs pairs_of_lines(const BFloat16* x, const BFloat16* y, std::int64_t lines, bool has_second) {
+  const __mmask32 used = first_words(std::min(lines, side));
+  const auto words = [](__mmask32 mask, const BFloat16* from) {
+    return _mm512_cvtepu16_epi32(_mm512_castsi512_si256(_mm512_maskz_loadu_epi16(mask, from)));
+  };
+  return reinterpret_cast<Pairs>(
+      _mm512_or_si512(words(used, x), _mm512_slli_epi32(words(has_second ? used : 0, y), 16)));
+}
+
+// Packs up to 16 lines of up to 32 numbers as one tile, as pack_tile() of split_gemm.cpp does.
+template <bool by_lines, class S>
+void pack_tile(const Lines<S>& from, std::int64_t lines, std::int64_t numbers, std::uint32_t* to) {
+  Pairs tile[side];
+  const bool dense_numbers = from.along == 1;
+  if (dense_numbers) {
+    for (std::int64_t i = 0; i < side; ++i) {
+      tile[i] = i < lines ? pairs_of_line(from.data + i * from.stride, numbers) : Pairs{};
+    }
+  } else {
+    for (std::int64_t i = 0; i < side; ++i) {
+      const S* const x = from.data + 2 * i * from.along;
+      tile[i] = 2 * i < numbers ? pairs_of_lines(x, x + from.along, lines, 2 * i + 1 < numbers) : Pairs{};
+    }
+  }
+  if (dense_numbers != by_lines) transpose(tile);
+  std::memcpy(to, tile, sizeof tile);
+}
+
+// Packs up to 32 lines of `numbers` numbers.
+template <bool by_lines, class S>
+void pack_panel(const Lines<S>& from, std::int64_t lines, std::int64_t numbers, std::uint32_t* to) {
+  for (std::int64_t p = 0; p < numbers; p += depth, to += step_pairs) {
+    const std::int64_t count = std::min(depth, numbers - p);
+    pack_tile<by_lines>(from.at(0, p), std::min(lines, side), count, to);
+    pack_tile<by_lines>(from.at(side, p), lines - side, count, to + tile_pairs);
+  }
+}
+
+// Computes C = A B, or adds A B to C: up to 32 rows of up to 32 columns, in whole tiles.
+void multiply(std::int64_t steps, const std::uint32_t* a, const std::uint32_t* b, bool adds, bool tall, bool wide,
+              float* C, std::int64_t ldc) {
+  const std::int64_t bytes = ldc * 4;
+  float* const lower = C + side * ldc;
+  if (adds) {
+    _tile_loadd(0, C, bytes);
+    if (wide) _tile_loadd(1, C + side, bytes);
+    if (tall) _tile_loadd(2, lower, bytes);
+    if (tall && wide) _tile_loadd(3, lower + side, bytes);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  if (tall && wide) {
+    for (std::int64_t step = 0; step < steps; ++step, a += step_pairs, b += step_pairs) {
+      _tile_loadd(4, a, 64);
+      _tile_loadd(6, b, 64);
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_loadd(7, b + tile_pairs, 64);
+      _tile_dpbf16ps(1, 4, 7);
+      _tile_loadd(5, a + tile_pairs, 64);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
+  } else {
+    for (std::int64_t step = 0; step < steps; ++step, a += step_pairs, b += step_pairs) {
+      _tile_loadd(4, a, 64);
+      _tile_loadd(6, b, 64);
+      _tile_dpbf16ps(0, 4, 6);
+      if (wide) {
+        _tile_loadd(7, b + tile_pairs, 64);
+        _tile_dpbf16ps(1, 4, 7);
+      }
+      if (tall) {
+        _tile_loadd(5, a + tile_pairs, 64);
+        _tile_dpbf16ps(2, 5, 6);
+      }
+    }
+  }
+  _tile_stored(0, C, bytes);
+  if (wide) _tile_stored(1, C + side, bytes);
+  if (tall) _tile_stored(2, lower, bytes);
+  if (tall && wide) _tile_stored(3, lower + side, bytes);
+}
+
+struct alignas(64) Workspace {
+  std::uint32_t A[MC / panel_lines * (KC / depth) * step_pairs];
+  std::uint32_t B[KC / depth * step_pairs];
+  float C[panel_lines * panel_lines];
+};
+
+// Returns false, and computes nothing, if the product is too small to gain or the system refuses the unit.
+template <class S>
+bool on_unit(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<float>& A, const Matrix<S>& B, float beta,
+             float* C, std::int64_t ldc) {
+  if (k < min_depth || m * n * k < min_products) return false;
+  const Lines<float> a{A.data, A.row_stride, A.column_stride};
+  const Lines<S> b{B.data, B.column_stride, B.row_stride};
+  if ((a.stride != 1 && a.along != 1) || (b.stride != 1 && b.along != 1) || !has_matrix_unit()) return false;
+  static thread_local const auto workspace = std::make_unique<Workspace>();
+  const TileScope tiles;
+  const std::int64_t step_k = equal_parts(k, KC, depth), step_m = equal_parts(m, MC, panel_lines);
+  for (std::int64_t p = 0; p < k; p += step_k) {
+    const std::int64_t kc = std::min(step_k, k - p), steps = (kc + depth - 1) / depth;
+    const bool adds = p > 0 || beta != 0;
+    for (std::int64_t i = 0; i < m; i += step_m) {
+      const std::int64_t mc = std::min(step_m, m - i);
+      const auto panel_of = [&](std::int64_t r) { return workspace->A + r / panel_lines * steps * step_pairs; };
+      for (std::int64_t r = 0; r < mc; r += panel_lines) {
+        pack_panel<true>(a.at(i + r, p), std::min(panel_lines, mc - r), kc, panel_of(r));
+      }
+      for (std::int64_t j = 0; j < n; j += panel_lines) {
+        const std::int64_t columns = std::min(panel_lines, n - j);
+        pack_panel<false>(b.at(j, p), columns, kc, workspace->B);
+        for (std::int64_t r = 0; r < mc; r += panel_lines) {
+          const std::int64_t rows = std::min(panel_lines, mc - r);
+          const bool tall = rows > side, wide = columns > side;
+          float* const at = C + (i + r) * ldc + j;
+          if (rows % side == 0 && columns % side == 0) {
+            multiply(steps, panel_of(r), workspace->B, adds, tall, wide, at, ldc);
+            continue;
+          }
+          float* const edge = workspace->C;
+          for (std::int64_t row = 0; adds && row < rows; ++row) {
+            std::copy_n(at + row * ldc, columns, edge + row * panel_lines);
+          }
+          multiply(steps, panel_of(r), workspace->B, adds, tall, wide, edge, panel_lines);
+          for (std::int64_t row = 0; row < rows; ++row) std::copy_n(edge + row * panel_lines, columns, at + row * ldc);
+        }
+      }
+    }
+  }
+  return true;
+}
+
+#else
+
+template <class S>
+bool on_unit(std::int64_t, std::int64_t, std::int64_t, const Matrix<float>&, const Matrix<S>&, float, float*,
+             std::int64_t) {
+  return false;
+}
+
+#endif
+
+}  // namespace
+
+bool has_bfloat16_unit() {
+#if defined(__AMX_BF16__) && defined(__AMX_TILE__) && defined(__AVX512BF16__) && defined(__AVX512BW__)
+  return has_matrix_unit();
+#else
+  return false;
+#endif
+}
+
+template <class S>
+void bfloat16_gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const Matrix<float>& A,
+                   const Matrix<S>& B, float beta, float* C, std::int64_t ldc) {
+  if (m == 0 || n == 0) return;
+  if (!on_unit(m, n, k, A, B, beta, C, ldc)) {
+    return gemm(m, n, k, alpha, rounded<0>(m, k, A), rounded<1>(k, n, B), beta, C, ldc);
+  }
+  count_flops(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
+  for (std::int64_t i = 0; i < m && alpha != 1; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) C[i * ldc + j] *= alpha;
+  }
+}
+
+template void bfloat16_gemm(std::int64_t, std::int64_t, std::int64_t, float, const Matrix<float>&, const Matrix<float>&,
+                            float, float*, std::int64_t);
+template void bfloat16_gemm(std::int64_t, std::int64_t, std::int64_t, float, const Matrix<float>&,
+                            const Matrix<BFloat16>&, float, float*, std::int64_t);
+
+}  // namespace heed::cpu

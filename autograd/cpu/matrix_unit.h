@@ -1,0 +1,60 @@
+#pragma once
+#if defined(__AMX_BF16__) && defined(__AMX_TILE__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
+#include "autograd/cpu/micro_kernel.h"
+#include "autograd/cpu/pack.h"
+
+#include <cstdint>
+#include <immintrin.h>
+#include <type_traits>
+
+// What split_gemm() and bfloat16_gemm() share. Both have these terms:
+//   line   a row of A or a column of B: the numbers of one sum over k
+//   pair   two numbers of a line, as bfloat16
+//   tile   16 x 16 pairs, in one register of the unit: 16 lines of 32 numbers. A's lie by lines, B's by pairs.
+//   panel  32 lines, along k
+namespace heed::cpu {
+
+constexpr std::int64_t side = 16, depth = 2 * side, panel_lines = 2 * side, tile_pairs = side * side;
+
+typedef std::uint32_t Pairs __attribute__((vector_size(64)));
+
+// The lines of a matrix of numbers S.
+template <class S>
+struct Lines {
+  const S* data;
+  std::int64_t stride, along;  // from line to line, and along k; one of them is 1
+
+  Lines at(std::int64_t line, std::int64_t p) const { return {data + line * stride + p * along, stride, along}; }
+};
+
+inline void transpose(Pairs* x) {  // 16 x 16
+  constexpr std::make_integer_sequence<int, 16> lanes;
+  const auto exchange_all = [&](auto d) {
+#pragma GCC unroll 16
+    for (int i = 0; i < side; ++i) {
+      if ((i & d) == 0) exchange<d>(x[i], x[i + d], lanes);
+    }
+  };
+  exchange_all(std::integral_constant<int, 1>{});
+  exchange_all(std::integral_constant<int, 2>{});
+  exchange_all(std::integral_constant<int, 4>{});
+  exchange_all(std::integral_constant<int, 8>{});
+}
+
+// Lets the unit's eight registers hold 16 rows of 64 bytes within its scope.
+class TileScope {
+ public:
+  TileScope() {
+    struct alignas(64) {
+      std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+      std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+      std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+    } configuration;
+    _tile_loadconfig(&configuration);
+  }
+  ~TileScope() { _tile_release(); }
+  TileScope(const TileScope&) = delete;
+};
+
+}  // namespace heed::cpu
+#endif
