@@ -48,8 +48,8 @@ struct Tiling {
       : m(m_), n(n_), k(k_), rounds(rounds_) {
     // Halves the product into up to 8 equal tiles of at least a million operations, so that two, four or eight threads
     // are balanced. Tiles have twice as many rows as columns, because each packs b again. Below 128 rows or columns
-    // this costs more than it gains.
-    const std::int64_t wanted = std::clamp<std::int64_t>(2 * m * n * k / 1'000'000, 1, 8);
+    // this costs more than it gains. Products of bfloat16 take so little time that packing counts: up to 4 tiles.
+    const std::int64_t wanted = std::clamp<std::int64_t>(2 * m * n * k / 1'000'000, 1, rounds ? 4 : 8);
     rows = columns = 1;
     while (rows * columns < wanted) {
       const std::int64_t height = m / rows, width = n / columns;
