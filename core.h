@@ -1,5 +1,6 @@
 #pragma once
 
+#include <heed/autograd/autocast.h>
 #include <heed/autograd/checkpoint.h>
 #include <heed/autograd/derivatives.h>
 #include <heed/autograd/format.h>
