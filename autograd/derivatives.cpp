@@ -56,6 +56,8 @@ Tensor scalar(const char* name, const Tensor& y) {
 // The gradients of sum(output * cotangent); 0 where the output does not depend on an input.
 std::vector<Tensor> gradients(const char* name, const Tensor& output, const Tensor& cotangent,
                               const std::vector<Tensor>& inputs) {
+  if (!thread.tape || thread.silent)
+    fail("{}: {}", name, thread.tape ? "a NoRecording is open" : "no Recording is open");
   std::vector<std::int64_t> nodes;
   for (const Tensor& x : inputs) {
     check_defined(name, {&x});

@@ -29,13 +29,13 @@ Tensor grad(const Tensor& output, const Tensor& x);
 /// Returns the gradients with respect to several tensors.
 std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& x);
 
-/// Returns J v, the derivative of f at x along v: v has the shape of x, the result that of f(x). It costs about four times f.
+/// Returns J v, the derivative of f at x along v: v has the shape of x, the result that of f(x). It takes two backward passes.
 Tensor jvp(const TensorFunction& f, const Tensor& x, const Tensor& v);
 
 /// Returns v^T J, the gradient of sum(f(x) * v): v has the shape of f(x), the result that of x.
 Tensor vjp(const TensorFunction& f, const Tensor& x, const Tensor& v);
 
-/// Returns H v, with H the second derivatives of the scalar f at x. It costs about four times f, whatever the size of x.
+/// Returns H v, with H the second derivatives of the scalar f at x. It takes two backward passes, whatever the size of x.
 Tensor hvp(const TensorFunction& f, const Tensor& x, const Tensor& v);
 /// Does the same for the variables `parameters` of a loss, such as those of a model. v and the result have their shapes.
 ///

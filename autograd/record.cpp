@@ -4,6 +4,9 @@
 // 256 KiB, and a graph of 1,000,000 scalars takes a twentieth of PyTorch's time. The price: a node, and what it saved, stays until the
 // recording ends, even if its output is no longer used.
 //
+// Second derivatives need no other tape: a recorded backward appends to this one (backward.cpp). A saved output gets its place on the
+// tape when it is saved, so that the backward differentiates through it; a saved input has it.
+//
 // The tape keeps handles to saved tensors with the versions of their memory; backward() refuses a tensor that was written since. Copies
 // of the numbers would be safe as well, but take the memory of a step's activations again. Before, backward functions captured tensors, and
 // the recorder found these by copying each function while a hook in Tensor's copy constructor listed the copies: every copy of a

@@ -132,6 +132,7 @@ TEST_CASE("backward with record needs a Recording that records") {
 
 TEST_CASE("grad differentiates only what lies between, and gives 0 where there is no dependence") {
   const Tensor x = variable(tensor({2}, {1, 2}, DType::float64)), w = variable(full({}, 3, DType::float64));
+  CHECK(message([&] { grad(square(x), x); }) == "grad: no Recording is open");
   const Recording recording;
   const Tensor h = square(x), unrelated = cube_by(kernel_operation, w, [](const Tensor&dy, const Tensor&X) {
                                 return std::vector{cube_gradient(dy, X)};
