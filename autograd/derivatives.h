@@ -17,6 +17,13 @@ namespace heed {
 ///     hvp(f, x, v);        // (6, 0)
 ///     hessian(f, x);       // ((6, 0), (0, 12))
 
+namespace detail {
+template <class T>
+inline constexpr bool has_names = requires(const T& all) {
+  all.begin()->second;
+};
+}  // namespace detail
+
 /// A function of a tensor.
 using TensorFunction = std::function<Tensor(const Tensor&)>;
 
@@ -45,8 +52,8 @@ std::vector<Tensor> hvp(const std::function<Tensor()>& loss, const std::vector<T
                         const std::vector<Tensor>& v);
 /// Takes the parameters from pairs of a name and a variable, as a store of parameters has them.
 template <class Named>
-requires requires(const Named& all) { all.begin()->second; }
-std::vector<Tensor> hvp(const std::function<Tensor()>& loss, const Named& parameters, const std::vector<Tensor>& v) {
+requires detail::has_names<Named> std::vector<Tensor> hvp(const std::function<Tensor()>& loss, const Named& parameters,
+                                                          const std::vector<Tensor>& v) {
   std::vector<Tensor> variables;
   for (const auto& [name, variable] : parameters) variables.push_back(variable);
   return hvp(loss, variables, v);

@@ -1,4 +1,5 @@
-// An operation of a program outside the tree, with the check of its gradient, and objects made before main() begins.
+// Operations of a program outside the tree, with the check of their gradients, one of them with second derivatives, and objects made
+// before main() begins.
 #include <heed/data/tasks/coreference.h>
 #include <heed/formats/saved_model.h>
 #include <heed/heed.h>
@@ -14,8 +15,8 @@ static const Operation cube_operation("cube", "y = x^3", "dx = 3 dy x^2", [] { r
 Tensor cube(const Tensor& x) {
   check_defined("cube", {&x});
   const Tensor X = x.detach();
-  return record(cube_operation, {&x}, X * X * X, Saved(X),
-                [](const Tensor& dy, const Tensor& saved) { return std::vector{3 * dy * square(saved)}; });
+  return record(cube_operation, {&x}, X * X * X, Saved(x),
+                Recordable([](const Tensor& dy, const Tensor& saved) { return std::vector{3 * dy * square(saved)}; }));
 }
 
 static const Operation product_operation(
