@@ -140,9 +140,11 @@ void multiply(const Tiling& tiling, const Shape& batch, const Tensor& a, const T
   const cpu::Matrix<S> B{cpu::first_number<S>(b), b.strides()[-2], b.strides()[-1]};
   const T* bias_data = bias.defined() ? bias.data<T>() : nullptr;
   T* C = y.mutable_data<T>();
-  if (!tiling.rounds && tiling.m == 1 && batch.numel() == 1 &&
+  constexpr bool is_exact = std::is_same_v<T, float> && std::is_same_v<S, BFloat16>;  // W, when it is rounded
+  if ((is_exact || !tiling.rounds) && tiling.m == 1 && batch.numel() == 1 &&
       cpu::is_row_product(tiling.k, tiling.n, B.row_stride, B.column_stride)) {
-    return cpu::row_product(tiling.k, tiling.n, T{1}, A.data, A.column_stride, B, bias_data, C);
+    const Tensor x = tiling.rounds ? a.detach().to(DType::bfloat16).to(a.dtype()) : a;
+    return cpu::row_product(tiling.k, tiling.n, T{1}, x.data<T>(), x.strides()[-1], B, bias_data, C);
   }
   if (tiling.parts > 1) return multiply_parts(tiling, A, B, C, bias_data);
   const cpu::Walk<2> walk(batch, {&strides_a, &strides_b});

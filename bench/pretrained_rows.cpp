@@ -1,5 +1,6 @@
 #include "bench/rows.h"
 
+#include <heed/autograd/autocast.h>
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 #include <heed/formats/saved_model.h>
@@ -101,12 +102,13 @@ Ids tokens_of(std::int64_t B, std::int64_t T, std::int64_t vocabulary) {
 // A model that reads a batch of texts at once, or generates the most probable token after those before it.
 class Pretrained {
  public:
-  Pretrained(const fs::path& directory, Ids tokens)
-      : model_(load_model(directory, {.mapped = true})), tokens_(std::move(tokens)) {}
+  Pretrained(const fs::path& directory, Ids tokens, Precision precision)
+      : model_(load_model(directory, {.mapped = true})), tokens_(std::move(tokens)), precision_(precision) {}
 
   // Returns the largest logit or state.
   double step() {
     const NoRecording unrecorded;
+    const Autocast autocast(precision_);
     constexpr std::int64_t context = 60;  // before it starts anew
     if (!model_.head().generates()) return max(model_.transformer()({.tokens = tokens_}).output).item();
     if (tokens_.numel() > 1 || length(cache_) >= context) cache_.clear();
@@ -118,6 +120,7 @@ class Pretrained {
  private:
   Model model_;
   Ids tokens_;
+  Precision precision_;
   Cache cache_;
 };
 
@@ -126,6 +129,7 @@ struct Work {
   bool is_llama;
   StoredAs stored;
   std::int64_t B, T;
+  Precision precision = Precision::float32;
 };
 
 Row pretrained_row(const Work& work, const Size& size, const fs::path& scratch) {
@@ -133,7 +137,7 @@ Row pretrained_row(const Work& work, const Size& size, const fs::path& scratch) 
   const fs::path directory = scratch / fmt::format("{}-{}", work.is_llama ? "llama" : "bert", halves ? "bf16" : "f32");
   const auto make = [=] {
     write_model(directory, size, work.is_llama, work.stored);
-    return std::make_shared<Pretrained>(directory, tokens_of(work.B, work.T, size.vocabulary));
+    return std::make_shared<Pretrained>(directory, tokens_of(work.B, work.T, size.vocabulary), work.precision);
   };
   double weights = 0;  // of the products with each token; the logits are computed once per text
   for (const auto& [name, shape] : work.is_llama ? llama_shapes(size) : bert_shapes(size)) {
@@ -146,7 +150,9 @@ Row pretrained_row(const Work& work, const Size& size, const fs::path& scratch) 
                           {"directory", directory.string()},
                           {"tokens", {work.B, work.T}},
                           {"dtype", halves ? "bfloat16" : "float32"}},
-          .flops = is_token ? 0 : 2 * B * (weights * T + head) + 4.0 * size.layers * B * T * T * size.d_model,
+          .flops = is_token || work.precision == Precision::bfloat16
+                       ? 0
+                       : 2 * B * (weights * T + head) + 4.0 * size.layers * B * T * T * size.d_model,
           .bytes = is_token ? (halves ? 2 : 4) * (weights + head) : 0,
           .prepare = [=] { return [model = make()] { model->step(); }; }};
   if (!halves) {  // the peer computes in bfloat16, which rounds more
@@ -174,6 +180,8 @@ std::vector<Row> pretrained_rows(const fs::path& scratch, bool quick) {
     rows.push_back(
         pretrained_row({fmt::format("llama 135M reads 512, {}", type), true, stored, 1, prompt}, smol, scratch));
   }
+  rows.push_back(pretrained_row(
+      {"llama 135M reads 512 in bfloat16, BF16", true, StoredAs::BF16, 1, prompt, Precision::bfloat16}, smol, scratch));
   rows.push_back(
       pretrained_row({"bert 22M reads 64 x 32, F32", false, StoredAs::as_it_is, quick ? 2 : 64, 32}, mini, scratch));
   return rows;

@@ -1,5 +1,6 @@
 #include "inspect/commands/shared.h"
 
+#include <heed/autograd/autocast.h>
 #include <heed/files/utf8.h>
 #include <heed/models/generate.h>
 
@@ -38,6 +39,13 @@ Generation generation_of(const Request& request) {
   return asked;
 }
 
+Precision precision_of(const Request& request) {
+  const std::string name = request.given<std::string>("precision").value_or(name_of(Precision::float32));
+  const auto precision = value_named<Precision>(name);
+  if (!precision) misused("--precision must be one of {}, got '{}'", fmt::join(names_of<Precision>(), ", "), name);
+  return *precision;
+}
+
 // Continues a text; messages name the prompt by its option.
 Generated continued(const Model& model, const Generation& asked, const OnText& write) {
   try {
@@ -69,6 +77,11 @@ const Command generate_command{
                "P")  //
               ("seed", "Seed for sampling (default: 1); the same seed gives the same text",
                cxxopts::value<std::uint64_t>(), "N")  //
+              ("precision",
+               "Numbers that products multiply: float32 (default), or bfloat16, which rounds both operands and reads "
+               "long "
+               "prompts faster on a processor with AMX",
+               cxxopts::value<std::string>(), "NAME")  //
               ("stop", "Stop before this text; \\n, \\r and \\t stand for their characters",
                cxxopts::value<std::string>(), "TEXT");
         },
@@ -77,6 +90,7 @@ const Command generate_command{
           const Generation asked = generation_of(request);
           const Model model = model_of(request.runs[0], step_of(request), request.progress);
           const bool as_json = request.has("json");
+          const Autocast autocast(precision_of(request));
           std::string text;
           const Generated generated = continued(model, asked, [&](std::string_view piece) {
             if (request.write && !as_json) return request.write(piece);

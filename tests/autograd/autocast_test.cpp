@@ -67,3 +67,12 @@ TEST_CASE("products of bfloat16 have the same bits for any number of threads") {
   set_threads(before);
   CHECK(one == three);
 }
+
+TEST_CASE("Autocast multiplies one row by bfloat16 weights as they are stored") {
+  Random random(6);
+  const Tensor x = random_normal({1, 300}, random), W = random_normal({300, 500}, random).to(DType::bfloat16);
+  const Tensor expected = matmul(rounded_to_bfloat16(x), W);
+  const Autocast autocast(Precision::bfloat16);
+  CHECK(largest_difference_of(matmul(x, W), expected) < 2e-5);
+  CHECK(largest_difference_of(matmul(x, W.to(DType::float32)), expected) < 2e-5);
+}
