@@ -70,6 +70,8 @@ Tensor tensor_of(const char* where, nb::handle data, const TypeName& dtype = {})
 nb::object dlpack_of(const Tensor& x);
 /// Returns a tensor in the memory of a writable array that has __dlpack__ or is one of NumPy.
 Tensor shared_tensor(nb::handle array);
+/// Returns the tensors that a function of Python gave: one, or a sequence of them and of None.
+std::vector<Tensor> tensors_of(const char* where, nb::handle given);
 /// Returns x[key].
 Tensor element_of(const Tensor& x, nb::handle key);
 
@@ -85,6 +87,7 @@ nb::class_<Tensor> bind_tensor(nb::module_& m);
 void bind_operations(nb::module_& m, nb::class_<Tensor>& tensor);
 void bind_attention(nb::module_& m);
 void bind_record(nb::module_& m, nb::class_<Tensor>& tensor);
+void bind_derivatives(nb::module_& m);
 void bind_layers(nb::module_& m);
 void bind_optimisers(nb::module_& m);
 void bind_models(nb::module_& m);

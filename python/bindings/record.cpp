@@ -1,8 +1,6 @@
 #include "bindings/bindings.h"
 
-#include <heed/autograd/checkpoint.h>
-#include <heed/autograd/derivatives.h>
-#include <heed/autograd/gradcheck/check.h>
+#include <heed/autograd/autocast.h>
 #include <heed/autograd/machine.h>
 #include <heed/autograd/operation.h>
 #include <heed/nn/hook.h>
@@ -59,6 +57,10 @@ nb::class_<Managed<Guard>> bind_guard(nb::module_& m, const char* name, const ch
       .def("__repr__", [name](const Object&) { return fmt::format("heedml.{}()", name); });
 }
 
+struct Cast {
+  Managed<Autocast> open;
+};
+
 struct PythonHook {
   nb::object function;
   Managed<Hook> open;
@@ -69,24 +71,6 @@ void show(const nb::object& function, const std::string& name, Tensor& value) {
   const nb::object replacement = function(name, value);
   if (!replacement.is_none())
     value = nb::isinstance<Tensor>(replacement) ? nb::cast<Tensor>(replacement) : tensor_of(name.c_str(), replacement);
-}
-
-// The tensors that a Python function returned: one, or a sequence of them.
-std::vector<Tensor> tensors_of(const char* where, nb::handle given) {
-  if (nb::isinstance<Tensor>(given)) return {nb::cast<Tensor>(given)};
-  if (!nb::isinstance<nb::tuple>(given) && !nb::isinstance<nb::list>(given)) {
-    fail("{}: expected a Tensor or a tuple of them, got {}", where,
-         nb::cast<std::string>(given.type().attr("__name__")));
-  }
-  std::vector<Tensor> all;
-  for (nb::handle one : given) {
-    if (!one.is_none() && !nb::isinstance<Tensor>(one)) {
-      fail("{}: expected a tuple of Tensors, which holds a {}", where,
-           nb::cast<std::string>(one.type().attr("__name__")));
-    }
-    all.push_back(one.is_none() ? Tensor() : nb::cast<Tensor>(one));
-  }
-  return all;
 }
 
 // Returns the operation of this name. Operations live as long as the process.
@@ -160,75 +144,6 @@ Tensor apply(const std::string& name, const nb::object& forward, const nb::objec
                           std::make_unique<PythonBackward>(backward, name, outputs[0], inputs, is_recordable));
 }
 
-CheckReport check(const nb::object& function, const std::vector<Tensor>& inputs, const CheckOptions& options) {
-  return check_gradients(
-      [&](const std::vector<Tensor>& values) {
-        nb::list arguments;
-        for (const Tensor& value : values) arguments.append(value);
-        return tensors_of("check_gradients", function(*arguments)).at(0);
-      },
-      inputs, options);
-}
-
-// Returns a function of Python that takes one tensor. It is called with Python's lock.
-TensorFunction of_python(const char* where, const nb::object& function) {
-  return [=](const Tensor& x) {
-    const std::vector<Tensor> y = tensors_of(where, function(x));
-    if (y.size() != 1 || !y[0].defined()) fail("{}: expected one Tensor from the function, got {}", where, y.size());
-    return y[0];
-  };
-}
-
-// Calls the function again in backward(), which runs without Python's lock.
-Tensor checkpointed(const nb::object& function, const nb::args& arguments) {
-  struct Call {
-    nb::object function, arguments;
-  };
-  const std::shared_ptr<Call> call(new Call{function, arguments}, [](Call* held) {
-    if (!nb::is_alive()) return;
-    const nb::gil_scoped_acquire lock;
-    delete held;
-  });
-  return checkpoint([call] {
-    const nb::gil_scoped_acquire lock;
-    return tensors_of("checkpoint", call->function(*call->arguments)).at(0);
-  });
-}
-
-void bind_derivatives(nb::module_& m) {
-  using Along = Tensor (*)(const TensorFunction&, const Tensor&, const Tensor&);
-  const auto along = [&](const char* name, Along f, const char* doc) {
-    const std::string sig = fmt::format(
-        "def {}(function: collections.abc.Callable[[Tensor], Tensor], x: Tensor, v: Tensor) -> Tensor", name);
-    m.def(
-        name,
-        [=](const nb::object& function, const Tensor& x, const Tensor& v) {
-          return f(of_python(name, function), x, v);
-        },
-        "function"_a, "x"_a, "v"_a, nb::sig(sig.c_str()), doc);
-  };
-  along("jvp", &jvp, "Returns J v, the derivative of the function at x along v: v has the shape of x.");
-  along("vjp", &vjp, "Returns v^T J: v has the shape of function(x), the result that of x.");
-  along(
-      "hvp", [](const TensorFunction& f, const Tensor& x, const Tensor& v) { return hvp(f, x, v); },
-      "Returns H v, with H the second derivatives of a scalar function at x. It costs about four times the function.");
-  const auto all = [&](const char* name, Tensor (*f)(const TensorFunction&, const Tensor&), const char* doc) {
-    const std::string sig =
-        fmt::format("def {}(function: collections.abc.Callable[[Tensor], Tensor], x: Tensor) -> Tensor", name);
-    m.def(
-        name, [=](const nb::object& function, const Tensor& x) { return f(of_python(name, function), x); },
-        "function"_a, "x"_a, nb::sig(sig.c_str()), doc);
-  };
-  all("jacobian", &jacobian, "Returns all derivatives of a function at x: (shape of function(x)..., shape of x...).");
-  all("hessian", &hessian, "Returns the second derivatives of a scalar function at x: (shape of x..., shape of x...).");
-  m.def("checkpoint", &checkpointed, "function"_a, "arguments"_a,
-        nb::sig("def checkpoint(function: collections.abc.Callable[..., Tensor], *arguments: typing.Any) -> Tensor"),
-        "Returns function(*arguments), of which the recording keeps only the inputs: backward() calls it again.\n\n"
-        "It trades a second call for memory. The function must give the same output twice: make a Random inside it.");
-  m.def(
-      "_grad", [](const Tensor& output, const std::vector<Tensor>& x) { return grad(output, x); }, Unlocked());
-}
-
 Tensor variable_named(const Gradients& gradients, const std::string& name) {
   for (const auto& [variable, gradient] : gradients) {
     if (variable.name() == name) return variable;
@@ -296,34 +211,6 @@ void bind_gradients(nb::module_& m) {
       });
 }
 
-void bind_checks(nb::module_& m) {
-  nb::class_<GradientError>(m, "GradientError",
-                            "The entry of a Jacobian with the largest error relative to its tolerance.")
-      .def_ro("where", &GradientError::where)
-      .def_ro("computed", &GradientError::computed)
-      .def_ro("expected", &GradientError::expected)
-      .def_ro("excess", &GradientError::excess);
-  nb::class_<CheckReport>(m, "CheckReport", "The result of a gradient check.")
-      .def_ro("passed", &CheckReport::passed)
-      .def_ro("entries", &CheckReport::entries, "Jacobian entries compared.")
-      .def_ro("worst", &CheckReport::worst)
-      .def("__bool__", [](const CheckReport& r) { return r.passed; })
-      .def("__repr__", [](const CheckReport& r) {
-        return fmt::format("heedml.CheckReport(passed={}, entries={}, worst='{}': computed {}, expected {})",
-                           r.passed ? "True" : "False", r.entries, r.worst.where, r.worst.computed, r.worst.expected);
-      });
-  m.def(
-      "check_gradients",
-      [](const nb::object& function, nb::handle inputs, double rtol, double atol, double step, double scale_gradient) {
-        return check(function, tensors_of("check_gradients", inputs), {rtol, atol, step, scale_gradient, 0});
-      },
-      "function"_a, "inputs"_a, "rtol"_a = 1e-7, "atol"_a = 1e-9, "step"_a = 4e-3, "scale_gradient"_a = 1.0,
-      nb::sig("def check_gradients(function: collections.abc.Callable[..., Tensor], inputs: Tensor | "
-              "collections.abc.Sequence[Tensor], rtol: float = 1e-7, atol: float = 1e-9, step: float = 4e-3, "
-              "scale_gradient: float = 1.0) -> CheckReport"),
-      "Compares the Jacobian of a function at float64 inputs with 8th-order central differences.");
-}
-
 }  // namespace
 
 void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
@@ -337,6 +224,21 @@ void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
   bind_guard<NoRecording>(m, "NoRecording", "While one is open, this thread records nothing.");
   bind_guard<FiniteCheck>(
       m, "FiniteCheck", "While one is open, the first infinite or NaN value of a recorded operation raises NotFinite.");
+  nb::class_<Cast>(
+      m, "Autocast",
+      "While one is open, matrix products of this thread read float32 numbers rounded to bfloat16. They take less "
+      "time\non a processor with AMX; backward() rounds the products that were recorded so.")
+      .def(nb::init<>())
+      .def(
+          "__enter__",
+          [](nb::handle self) {
+            nb::cast<Cast&>(self).open.enter(Precision::bfloat16);
+            return nb::borrow(self);
+          },
+          nb::sig("def __enter__(self) -> Autocast"))
+      .def(
+          "__exit__", [](Cast& self, nb::args) { self.open.exit(); },
+          nb::sig("def __exit__(self, *error: object) -> None"));
   nb::class_<PythonHook>(m, "Hook",
                          "Shows values of the layers by name while it is open. The function may return a "
                          "replacement.\n\n    with heedml.Hook(lambda name, value: value * 0 if name == "
@@ -375,7 +277,6 @@ void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
   m.def("_apply", &apply,
         nb::sig("def _apply(name: str, forward: typing.Any, backward: typing.Any, is_recordable: bool, *inputs: "
                 "typing.Any) -> Tensor"));
-  bind_checks(m);
 }
 
 }  // namespace heed::python

@@ -304,3 +304,11 @@ def test_torch_lives_in_the_same_process():
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     assert not errors and results == [400.0] * 20
+
+
+def test_autocast_rounds_products():
+    x = heedml.full((64, 64), 1 / 3)
+    exact = (x @ x).numpy()
+    with heedml.Autocast():
+        assert not numpy.array_equal((x @ x).numpy(), exact)
+    assert numpy.array_equal((x @ x).numpy(), exact)
