@@ -31,7 +31,8 @@ Matrix<float> rounded(std::int64_t rows, std::int64_t columns, const Matrix<S>& 
   return by_rows ? Matrix<float>{copy.data(), length, 1} : Matrix<float>{copy.data(), 1, length};
 }
 
-#if defined(__AMX_BF16__) && defined(__AMX_TILE__) && defined(__AVX512BF16__) && defined(__AVX512BW__)
+#if defined(__AMX_BF16__) && defined(__AMX_TILE__) && defined(__AVX512BF16__) && defined(__AVX512BW__) && \
+    defined(__AVX512VL__)
 
 constexpr std::int64_t KC = 16 * depth, MC = 16 * panel_lines;  // of a block of A, which stays in the second cache
 constexpr std::int64_t step_pairs = 2 * tile_pairs;             // of two tiles: 32 lines of 32 numbers
@@ -54,22 +55,22 @@ inline Pairs pairs_of_line(const BFloat16* from, std::int64_t count) {
   return reinterpret_cast<Pairs>(_mm512_maskz_loadu_epi16(first_words(count), from));
 }
 
+// Widens the words to pairs, as their first or second numbers. (Without a mask, g++ warns of the intrinsics' own variables.)
+inline __m512i as_first(__m256i words) { return _mm512_maskz_cvtepu16_epi32(0xffff, words); }
+inline __m512i as_second(__m256i words) { return _mm512_maskz_slli_epi32(0xffff, as_first(words), 16); }
+
 // Returns the pairs (x[i], y[i]) of up to 16 lines; `has_second` false means y = 0.
 inline Pairs pairs_of_lines(const float* x, const float* y, std::int64_t lines, bool has_second) {
   const __mmask16 used = first_floats(lines);
   const __m512i both = reinterpret_cast<__m512i>(
       _mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(has_second ? used : __mmask16{0}, y), _mm512_maskz_loadu_ps(used, x)));
-  const __m512i low = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(both));
-  return reinterpret_cast<Pairs>(
-      _mm512_or_si512(low, _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(both, 1)), 16)));
+  return reinterpret_cast<Pairs>(as_first(_mm512_maskz_extracti64x4_epi64(0xff, both, 0)) |
+                                 as_second(_mm512_maskz_extracti64x4_epi64(0xff, both, 1)));
 }
 inline Pairs pairs_of_lines(const BFloat16* x, const BFloat16* y, std::int64_t lines, bool has_second) {
-  const __mmask32 used = first_words(std::min(lines, side));
-  const auto words = [](__mmask32 mask, const BFloat16* from) {
-    return _mm512_cvtepu16_epi32(_mm512_castsi512_si256(_mm512_maskz_loadu_epi16(mask, from)));
-  };
-  return reinterpret_cast<Pairs>(
-      _mm512_or_si512(words(used, x), _mm512_slli_epi32(words(has_second ? used : 0, y), 16)));
+  const __mmask16 used = first_floats(lines);
+  return reinterpret_cast<Pairs>(as_first(_mm256_maskz_loadu_epi16(used, x)) |
+                                 as_second(_mm256_maskz_loadu_epi16(has_second ? used : __mmask16{0}, y)));
 }
 
 // Packs up to 16 lines of up to 32 numbers as one tile, as pack_tile() of split_gemm.cpp does.
@@ -212,7 +213,8 @@ bool on_unit(std::int64_t, std::int64_t, std::int64_t, const Matrix<float>&, con
 }  // namespace
 
 bool has_bfloat16_unit() {
-#if defined(__AMX_BF16__) && defined(__AMX_TILE__) && defined(__AVX512BF16__) && defined(__AVX512BW__)
+#if defined(__AMX_BF16__) && defined(__AMX_TILE__) && defined(__AVX512BF16__) && defined(__AVX512BW__) && \
+    defined(__AVX512VL__)
   return has_matrix_unit();
 #else
   return false;
