@@ -57,9 +57,11 @@ function(heed_component name)
   endif()
 endfunction()
 
-# Precompiles the headers of `other` for `target`.
+# Precompiles the headers of `other` for `target`. Those of a library with position-independent code do not serve a program.
 function(heed_reuse_headers target other)
-  if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+  get_target_property(type ${target} TYPE)
+  get_target_property(other_is_independent ${other} POSITION_INDEPENDENT_CODE)
+  if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS AND NOT (type STREQUAL EXECUTABLE AND other_is_independent))
     target_precompile_headers(${target} REUSE_FROM ${other})
   endif()
 endfunction()
