@@ -11,12 +11,15 @@
 #include <heed/autograd/ops.h>
 #include <heed/autograd/profile.h>
 #include <heed/autograd/record.h>
+#include <heed/data/loader.h>
+#include <heed/data/splits.h>
 #include <heed/nn/block.h>
 #include <heed/nn/hook.h>
 #include <heed/nn/sampling.h>
 #include <heed/optim/clip.h>
 #include <heed/optim/gradient_reducer.h>
 #include <heed/optim/gradient_sum.h>
+#include <heed/optim/lbfgs.h>
 #include <heed/optim/optimizer.h>
 #include <heed/optim/schedule.h>
 #include <heed/optim/weight_average.h>

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -102,6 +103,24 @@ Random Random::stream(std::string_view name) const { return Random(seed_, mix(st
 
 Random Random::stream(std::uint64_t number) const {
   return Random(seed_, mix(stream_ ^ mix(number + 0x9e3779b97f4a7c15U)) + 1);
+}
+
+std::string Random::state() const { return fmt::format("{}:{}:{}", seed_, stream_, position_); }
+
+Random Random::restored(std::string_view state) {
+  std::uint64_t numbers[3]{};
+  const char *at = state.data(), *const end = at + state.size();
+  for (std::uint64_t& number : numbers) {
+    const auto [next, error] = std::from_chars(at, end, number);
+    const bool is_last = &number == &numbers[2];
+    if (error != std::errc() || (is_last ? next != end : next == end || *next != ':')) {
+      fail("Random: expected a state such as '1:0:57', got '{}'", state.substr(0, 80));
+    }
+    at = is_last ? next : next + 1;
+  }
+  Random random(numbers[0], numbers[1]);
+  random.position_ = numbers[2];
+  return random;
 }
 
 void Random::bits_at(std::uint64_t first, std::span<std::uint32_t> bits) const {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,6 +22,12 @@ std::uint64_t fnv1a(std::string_view text, std::uint64_t hash = 0xcbf29ce4842223
 class Random {
  public:
   explicit Random(std::uint64_t seed, std::uint64_t stream = 0) : seed_(seed), stream_(stream) {}  ///< starts a stream
+
+  /// Returns the place in the stream, "seed:stream:position", to save in a file.
+  std::string state() const;
+  /// Returns the generator whose state() it was: `random = Random::restored(text)` continues with the same numbers. Throws `Error`
+  /// for any other text.
+  static Random restored(std::string_view state);
 
   /// Return an independent generator, the same for the same seed and path of names.
   Random stream(std::string_view name) const;

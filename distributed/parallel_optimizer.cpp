@@ -54,6 +54,9 @@ ParallelOptimizer::Work ParallelOptimizer::work_of(const Parameters& parameters,
         "ParallelOptimizer: Moments::part treats all parameters alike, without groups, decay_matrices_only and "
         "missing_gradient");
   }
+  if (options.method == OptimizerOptions::Method::muon) {
+    fail("ParallelOptimizer: muon updates whole matrices, and Moments::part cuts them; use Moments::all");
+  }
   if (work.numel < processes.size()) {
     fail("ParallelOptimizer: {} processes are more than the {} numbers to share", processes.size(), work.numel);
   }

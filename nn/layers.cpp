@@ -15,8 +15,8 @@ Tensor shown(const std::string& layer, Tensor output) {
 
 Linear::Linear(Scope scope, int in, int out, LinearOptions options)
     : name(scope.name()),
-      weight(scope.parameter("weight", {in, out}, Init::xavier(in, out))),
-      bias(options.bias ? scope.parameter("bias", {out}, Init::zeros()) : Tensor()) {}
+      weight(scope.parameter("weight", {in, out}, options.init)),
+      bias(options.bias ? scope.parameter("bias", {out}, options.bias_init) : Tensor()) {}
 
 Tensor Linear::operator()(const Tensor& x) const {
   const LayerScope scope(name);

@@ -13,6 +13,8 @@ namespace heed {
 /// Options of Linear.
 struct LinearOptions {
   bool bias = true;
+  Init init = Init::xavier_uniform();  ///< of the weight
+  Init bias_init = Init::zeros();
 };
 
 /// Returns y = x W + b: (..., in) -> (..., out). torch.nn.Linear stores its weight as (out, in): transpose it before

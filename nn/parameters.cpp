@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <unordered_map>
 
 namespace heed {
@@ -102,6 +103,95 @@ std::int64_t Parameters::numel() const {
 Init Init::xavier(std::int64_t fan_in, std::int64_t fan_out) {
   return {Kind::uniform, std::sqrt(6.0 / static_cast<double>(fan_in + fan_out))};
 }
+Init Init::xavier_uniform(double gain) { return {Kind::uniform, 6 * gain * gain, Fan::both}; }
+Init Init::xavier_normal(double gain) { return {Kind::normal, 2 * gain * gain, Fan::both}; }
+Init Init::kaiming_uniform(double gain) { return {Kind::uniform, 3 * gain * gain, Fan::in}; }
+Init Init::kaiming_normal(double gain) { return {Kind::normal, gain * gain, Fan::in}; }
+
+namespace {
+
+// Makes the rows (n, m), n <= m, orthonormal: Gram-Schmidt, twice for each row, since once leaves errors of nearly dependent rows.
+void make_orthonormal(std::vector<double>& rows, std::size_t n, std::size_t m) {
+  for (std::size_t i = 0; i < n; ++i) {
+    double* const row = &rows[i * m];
+    for (std::size_t k = 0; k < 2 * i; ++k) {
+      const double* const other = &rows[k % i * m];
+      const double along = std::inner_product(row, row + m, other, 0.0);
+      for (std::size_t j = 0; j < m; ++j) row[j] -= along * other[j];
+    }
+    const double length = std::sqrt(std::inner_product(row, row + m, row, 0.0));
+    for (std::size_t j = 0; j < m; ++j) row[j] /= length;
+  }
+}
+
+// Writes initial values to a contiguous tensor. `what` names it in messages.
+void draw(Tensor values, Init init, Random& random, const std::string& what) {
+  const Shape& shape = values.shape();
+  const int rank = values.rank();
+  if (init.kind == Init::Kind::normal && !(init.scale >= 0 && std::isfinite(init.scale))) {
+    fail("{}: its deviation must be finite and at least 0, got {}", what, init.scale);
+  }
+  if (rank < 2 && (init.fan != Init::Fan::none || init.kind == Init::Kind::orthogonal)) {
+    fail("{}: this Init needs at least two axes, got shape {}; use Init::zeros() or Init::uniform(bound)", what,
+         to_string(shape));
+  }
+  double scale = init.scale;
+  if (init.fan != Init::Fan::none) {
+    const double field = static_cast<double>(values.numel()) / static_cast<double>(shape[0] * shape[1]);
+    const double in = static_cast<double>(shape[rank == 2 ? 0 : 1]) * field;
+    const double out = static_cast<double>(shape[rank == 2 ? 1 : 0]) * field;
+    scale = std::sqrt(scale / (init.fan == Init::Fan::in ? in : init.fan == Init::Fan::out ? out : in + out));
+  }
+  dispatch(values.dtype(), [&]<class T>() {
+    T* const to = values.mutable_data<T>();
+    const std::int64_t count = values.numel();
+    if (init.kind == Init::Kind::orthogonal) {
+      const std::size_t n = static_cast<std::size_t>(shape[0]), m = static_cast<std::size_t>(count) / n;
+      const std::size_t rows = std::min(n, m), columns = std::max(n, m);
+      std::vector<double> matrix(rows * columns);
+      for (double& value : matrix) value = random.normal();
+      make_orthonormal(matrix, rows, columns);
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < m; ++j) {
+          to[i * m + j] = static_cast<T>(scale * (n <= m ? matrix[i * columns + j] : matrix[j * columns + i]));
+        }
+      }
+      return;
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      to[i] = static_cast<T>(init.kind == Init::Kind::uniform  ? random.uniform(-scale, scale)
+                             : init.kind == Init::Kind::normal ? scale * random.normal()
+                                                               : scale);
+    }
+  });
+}
+
+std::string described_parameter(const Tensor& parameter) {
+  return parameter.name().empty() ? "assign" : fmt::format("assign: parameter '{}'", parameter.name());
+}
+
+}  // namespace
+
+void assign(const Tensor& parameter, const Tensor& value) {
+  check_defined("assign", {&parameter, &value});
+  if (parameter.shape() != value.shape()) {
+    fail("{}: expected a value of shape {}, got {}", described_parameter(parameter), to_string(parameter.shape()),
+         to_string(value.shape()));
+  }
+  parameter.copy_from(value);
+}
+
+void assign(const Tensor& parameter, double value) {
+  check_defined("assign", {&parameter});
+  parameter.copy_from(full(parameter.shape(), value, parameter.dtype()));
+}
+
+void assign(const Tensor& parameter, Init init, Random& random) {
+  check_defined("assign", {&parameter});
+  Tensor values(parameter.shape(), parameter.dtype());
+  draw(values, init, random, described_parameter(parameter));
+  parameter.copy_from(values);
+}
 
 Scope::Scope(NamedTensors values)
     : parameters_(nullptr),
@@ -139,15 +229,9 @@ Scope Scope::sharing(const Scope& other) const {
 
 Tensor Scope::drawn(const std::string& full_name, const Shape& shape, Init init) const {
   Random random = random_.stream(full_name);
-  Tensor values(shape, dtype_, fmt::format("parameter '{}'", full_name).c_str());
-  dispatch(dtype_, [&]<class T>() {
-    T* const to = values.mutable_data<T>();
-    for (std::int64_t i = 0, n = values.numel(); i < n; ++i) {
-      to[i] = static_cast<T>(init.kind == Init::Kind::uniform  ? random.uniform(-init.scale, init.scale)
-                             : init.kind == Init::Kind::normal ? init.scale * random.normal()
-                                                               : init.scale);
-    }
-  });
+  const std::string what = fmt::format("parameter '{}'", full_name);
+  const Tensor values(shape, dtype_, what.c_str());
+  draw(values, init, random, what);
   return values;
 }
 
@@ -157,9 +241,6 @@ Parameter Scope::parameter(const std::string& name, const Shape& shape, Init ini
   if (!shared_.empty()) return Parameter((*parameters_)[shared_ + name]);
   if (std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 1; })) {
     fail("parameter '{}': every size must be positive, got {}", full_name, to_string(shape));
-  }
-  if (init.kind == Init::Kind::normal && !(init.scale >= 0 && std::isfinite(init.scale))) {
-    fail("parameter '{}': its deviation must be finite and at least 0, got {}", full_name, init.scale);
   }
   const Tensor made = variable(source_                    ? (*source_)(full_name, shape)
                                : values_ == Values::none  ? broadcast_to(zeros({}, dtype_), shape)

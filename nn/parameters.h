@@ -83,21 +83,57 @@ class Parameter : public Tensor {
   void operator=(const Tensor&) = delete;  // Parameters would keep the first tensor: write its values with copy_from()
 };
 
-/// The distribution of a parameter's initial values.
+/// The distribution of a parameter's initial values. Functions whose names have no fan take it from the shape: (in, out) for a
+/// matrix, as in Linear; (out, in, ...) for more axes, where the product of the others multiplies both, as in a convolution.
+///
+///     const Linear layer(scope / "in", 64, 10, {.init = Init::kaiming_normal()});
 struct Init {
-  /// The distribution's family.
-  enum class Kind { constant, uniform, normal } kind;
-  double scale;  ///< the constant, the bound of uniform [-scale, scale), or the standard deviation
+  /// The distribution's family. `orthogonal` is uniform among the matrices with orthonormal rows or columns.
+  enum class Kind { constant, uniform, normal, orthogonal } kind;
+  double
+      scale;  ///< the constant, the bound of uniform [-scale, scale), the standard deviation, or the gain of orthogonal
+  /// Where it is not none, the bound or deviation is sqrt(scale / fan) for this fan of the shape; both: in + out.
+  enum class Fan { none, in, out, both } fan = Fan::none;
 
   /// Returns 0 for every element.
   static Init zeros() { return {Kind::constant, 0}; }
   /// Returns 1 for every element.
   static Init ones() { return {Kind::constant, 1}; }
-  /// Returns uniform with bound sqrt(6 / (fan_in + fan_out)) (Glorot & Bengio 2010, equation 16).
-  static Init xavier(std::int64_t fan_in, std::int64_t fan_out);
+  /// Returns `value` for every element.
+  static Init constant(double value) { return {Kind::constant, value}; }
+  /// Returns uniform in [-bound, bound).
+  static Init uniform(double bound) { return {Kind::uniform, bound}; }
   /// Returns normal with mean 0.
   static Init gaussian(double deviation) { return {Kind::normal, deviation}; }
+  /// As gaussian().
+  static Init normal(double deviation) { return {Kind::normal, deviation}; }
+  /// Returns uniform with bound sqrt(6 / (fan_in + fan_out)) (Glorot & Bengio 2010, equation 16).
+  static Init xavier(std::int64_t fan_in, std::int64_t fan_out);
+  /// Returns the same for the fans of the shape, times `gain`.
+  static Init xavier_uniform(double gain = 1);
+  /// Returns normal with deviation gain sqrt(2 / (in + out)).
+  static Init xavier_normal(double gain = 1);
+  /// Returns uniform with bound gain sqrt(3 / in) (He et al. 2015, arXiv:1502.01852). The default gain sqrt(2) is for relu();
+  /// PyTorch draws the weights of nn.Linear with gain sqrt(1/3).
+  static Init kaiming_uniform(double gain = 1.4142135623730951);
+  /// Returns normal with deviation gain / sqrt(in).
+  static Init kaiming_normal(double gain = 1.4142135623730951);
+  /// Returns `gain` times a matrix with orthonormal rows, or columns if it has more rows (Saxe et al. 2014, arXiv:1312.6120). Axes
+  /// after the first count as one.
+  static Init orthogonal(double gain = 1) { return {Kind::orthogonal, gain}; }
 };
+
+/// Write new values into a parameter, so that the layer, its store and files follow. The shape must match; `value` may have any dtype.
+/// Throw Error inside a Recording that follows `value`.
+///
+///     assign(layer.weight, transpose(weight_of_pytorch));
+///     assign(layer.bias, 0.01);
+///     assign(layer.weight, Init::orthogonal(), random);
+///@{
+void assign(const Tensor& parameter, const Tensor& value);
+void assign(const Tensor& parameter, double value);
+void assign(const Tensor& parameter, Init init, Random& random);
+///@}
 
 /// Initialisation of parameters: random, as Init specifies; 0, for a model that is loaded afterwards; or none, where
 /// all elements of a parameter share one 0, so that even the largest model takes no memory and its shapes can be

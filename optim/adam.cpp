@@ -15,7 +15,7 @@ class Adam : public UpdateRule {
       : beta1_(options.beta1),
         beta2_(options.beta2),
         eps_(options.eps),
-        decoupled_(options.method == OptimizerOptions::Method::adamw),
+        decoupled_(options.method != OptimizerOptions::Method::adam),
         m_(zeros(parameter.shape(), parameter.dtype())),
         v_(zeros(parameter.shape(), parameter.dtype())) {}
 
@@ -55,12 +55,14 @@ class Adam : public UpdateRule {
 
 }  // namespace
 
+void check_eps(double eps) {
+  if (!(eps > 0 && std::isfinite(eps))) fail("Optimizer: eps must be finite and above 0, got {}", eps);
+}
+
 std::unique_ptr<UpdateRule> adam_rule(const Tensor& parameter, const OptimizerOptions& options) {
   check_decay("beta1", options.beta1);
   check_decay("beta2", options.beta2);
-  if (!(options.eps > 0 && std::isfinite(options.eps))) {
-    fail("Optimizer: eps must be finite and above 0, got {}", options.eps);
-  }
+  check_eps(options.eps);
   return std::make_unique<Adam>(parameter, options);
 }
 

@@ -47,4 +47,10 @@ double clip_by_global_norm(Gradients& gradients, double max_norm) {
   return norm;
 }
 
+void clip_by_value(Gradients& gradients, double limit) {
+  if (!(limit > 0)) fail("clip_by_value: the limit must be positive, got {}", limit);
+  for (const auto& [variable, gradient] : gradients) check_finite("clip_by_value", variable, gradient);
+  for (auto& [variable, gradient] : gradients) gradient = clamp(gradient, -limit, limit);
+}
+
 }  // namespace heed

@@ -23,4 +23,8 @@ double clip_factor(double norm, double max_norm);
 /// first gradient with infinity or NaN, before changing any.
 double clip_by_global_norm(Gradients& gradients, double max_norm);
 
+/// Limits each element of all gradients to [-limit, limit]. Throws Error unless limit > 0, and NotFinite that names the first gradient
+/// with infinity or NaN, before changing any.
+void clip_by_value(Gradients& gradients, double limit);
+
 }  // namespace heed

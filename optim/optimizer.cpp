@@ -20,6 +20,23 @@ void check_ranges(const OptimizerOptions& o) {
   }
 }
 
+// Throws Error for a setting that the method would ignore.
+void check_used(const OptimizerOptions& o) {
+  using Method = OptimizerOptions::Method;
+  const auto has_method = [](const OptimizerOptions::Group& group) { return group.method.has_value(); };
+  if (std::ranges::any_of(o.groups, has_method) || o.method < Method::rmsprop || o.method > Method::muon) return;
+  const std::string_view name = name_of(o.method);
+  if (o.momentum != 0 || o.nesterov) {
+    fail("Optimizer: momentum and nesterov are settings of sgd; {} has {}", name,
+         o.method == Method::lion ? "lion.beta2" : fmt::format("{}.momentum", name));
+  }
+  const OptimizerOptions usual;
+  if (o.method != Method::muon && (o.beta1 != usual.beta1 || o.beta2 != usual.beta2)) {
+    fail("Optimizer: beta1 and beta2 are settings of adam and adamw; {} has {}", name,
+         o.method == Method::lion ? "lion.beta1 and lion.beta2" : "rmsprop.alpha");
+  }
+}
+
 void check_names(const OptimizerOptions::Group& group, const Parameters& parameters) {
   std::vector<std::string> names;
   for (const auto& [name, parameter] : parameters) names.push_back(name);
@@ -49,6 +66,7 @@ Optimizer::Optimizer(const Parameters& parameters, OptimizerOptions options)
     : parameters_(parameters), options_(std::move(options)) {
   if (parameters.size() == 0) fail("Optimizer: the parameter store is empty; make the layers before the optimiser");
   check_ranges(options_);
+  check_used(options_);
   for (const OptimizerOptions::Group& group : options_.groups) check_names(group, parameters);
   for (const auto& [name, parameter] : parameters) {
     if (parameter.is_frozen()) continue;
@@ -57,7 +75,9 @@ Optimizer::Optimizer(const Parameters& parameters, OptimizerOptions options)
            name);
     }
     const OptimizerOptions::Group* group = group_of(name, options_);
-    slots_.push_back({name, parameter, update_rule(parameter, options_), group ? group->rate : 1,
+    OptimizerOptions own = options_;
+    if (group) own.method = group->method.value_or(own.method);
+    slots_.push_back({name, parameter, update_rule(parameter, own), group ? group->rate : 1,
                       weight_decay_of(parameter, group, options_)});
   }
 }

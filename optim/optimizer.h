@@ -10,7 +10,7 @@
 
 namespace heed {
 
-/// Formulas as in PyTorch's torch.optim.SGD, Adam and AdamW, with g the gradient, p the parameter, t = 1, 2, ...:
+/// Formulas as in PyTorch's torch.optim, with g the gradient, p the parameter, t = 1, 2, ...:
 ///
 ///     sgd    g += weight_decay p;  b = momentum b + g (b = g at first);  p -= lr (nesterov ? g + momentum b : b)
 ///            (Sutskever et al. 2013)
@@ -18,12 +18,24 @@ namespace heed {
 ///            p -= lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)   (Kingma & Ba 2015, arXiv:1412.6980)
 ///     adamw  p -= lr weight_decay p, then adam without the decay in g
 ///            (Loshchilov & Hutter 2019, arXiv:1711.05101)
+///     rmsprop  g += weight_decay p;  v = alpha v + (1 - alpha) g^2;  d = g / (sqrt(v) + eps);
+///            p -= lr d, or with momentum b = momentum b + d, p -= lr b (Tieleman & Hinton 2012). centered: v - a^2 in place
+///            of v, with a = alpha a + (1 - alpha) g (Graves 2013, arXiv:1308.0850)
+///     lion   p -= lr weight_decay p;  p -= lr sign(beta1 m + (1 - beta1) g);  m = beta2 m + (1 - beta2) g
+///            (Chen et al. 2023, arXiv:2302.06675)
+///     muon   for matrices: p -= lr weight_decay p;  b = momentum b + (1 - momentum) g;
+///            p -= lr scale newton_schulz(nesterov ? momentum b + (1 - momentum) g : b) (Jordan et al. 2024); adamw for the
+///            other parameters. Groups give embeddings and the output layer adamw, too
+///
+///     Optimizer optimizer(parameters, {.method = OptimizerOptions::Method::muon,
+///                                      .weight_decay = 0.1,
+///                                      .groups = {{.parameters = {"words", "out"}, .method = OptimizerOptions::Method::adamw}}});
 struct OptimizerOptions {
   /// The formula.
-  enum class Method { sgd, adam, adamw } method = Method::adam;
-  double momentum = 0;
-  bool nesterov = false;
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  enum class Method { sgd, adam, adamw, rmsprop, lion, muon } method = Method::adam;
+  double momentum = 0;                            ///< sgd
+  bool nesterov = false;                          ///< sgd
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< adam, adamw; eps also rmsprop
   double weight_decay = 0;
   bool decay_matrices_only = false;  ///< no weight decay for parameters with fewer than two axes, as in GPT-2's recipe
   /// What step() does with a parameter that is not frozen and has no gradient, such as that of a branch that the loss did not
@@ -35,14 +47,32 @@ struct OptimizerOptions {
     std::vector<std::string> parameters;      ///< names, or scopes ("encoder.0")
     double rate = 1;                          ///< factor of the step's learning rate
     std::optional<double> weight_decay = {};  ///< default: that of the other parameters
+    std::optional<Method> method = {};        ///< default: that of the other parameters
   };
   std::vector<Group> groups = {};
+  /// Settings of rmsprop.
+  struct Rmsprop {
+    double alpha = 0.99, momentum = 0;
+    bool centered = false;
+  } rmsprop = {};
+  /// Settings of lion.
+  struct Lion {
+    double beta1 = 0.9, beta2 = 0.99;
+  } lion = {};
+  /// Settings of muon. `match_adamw` scales the update of an (n, m) matrix by 0.2 sqrt(max(n, m)), so that a rate for adamw fits both
+  /// (Liu et al. 2025, arXiv:2502.16982); else by sqrt(max(1, m / n)) for a weight (in = n, out = m), as in torch.optim.Muon.
+  struct Muon {
+    double momentum = 0.95;
+    bool nesterov = true;
+    bool match_adamw = false;
+    int iterations = 5;  ///< of Newton-Schulz
+  } muon = {};
 };
 template <>
 inline constexpr EnumName<OptimizerOptions::Method> enum_names<OptimizerOptions::Method>[] = {
-    {OptimizerOptions::Method::sgd, "sgd"},
-    {OptimizerOptions::Method::adam, "adam"},
-    {OptimizerOptions::Method::adamw, "adamw"}};
+    {OptimizerOptions::Method::sgd, "sgd"},     {OptimizerOptions::Method::adam, "adam"},
+    {OptimizerOptions::Method::adamw, "adamw"}, {OptimizerOptions::Method::rmsprop, "rmsprop"},
+    {OptimizerOptions::Method::lion, "lion"},   {OptimizerOptions::Method::muon, "muon"}};
 
 class UpdateRule;
 
@@ -54,7 +84,7 @@ class Optimizer {
  public:
   /// Keeps moments for all parameters of the store that are not frozen (Parameters::freeze), so make the layers first.
   /// Throws Error for a store without parameters, for a parameter that is a view with gaps, for an unknown name in a
-  /// group, and for an option out of range: betas and momentum [0, 1), eps > 0, weight_decay and rate >= 0.
+  /// group, and for an option out of range: betas, alpha and momentum [0, 1), eps > 0, weight_decay and rate >= 0.
   explicit Optimizer(const Parameters& parameters, OptimizerOptions options = {});
   Optimizer(Optimizer&&) noexcept;  ///< a copy would share the moments: use state() and load_state()
   virtual ~Optimizer();

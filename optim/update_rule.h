@@ -33,6 +33,10 @@ class UpdateRule {
 std::unique_ptr<UpdateRule> sgd_rule(const Tensor& parameter, const OptimizerOptions& options);
 /// Adam, and AdamW.
 std::unique_ptr<UpdateRule> adam_rule(const Tensor& parameter, const OptimizerOptions& options);
+std::unique_ptr<UpdateRule> rmsprop_rule(const Tensor& parameter, const OptimizerOptions& options);  ///< RMSprop
+std::unique_ptr<UpdateRule> lion_rule(const Tensor& parameter, const OptimizerOptions& options);     ///< Lion
+/// Muon for a matrix, AdamW for another shape.
+std::unique_ptr<UpdateRule> muon_rule(const Tensor& parameter, const OptimizerOptions& options);
 
 /// Makes the state of a parameter for the optimiser that `options` name.
 inline std::unique_ptr<UpdateRule> update_rule(const Tensor& parameter, const OptimizerOptions& options) {
@@ -42,9 +46,18 @@ inline std::unique_ptr<UpdateRule> update_rule(const Tensor& parameter, const Op
     case OptimizerOptions::Method::adam:
     case OptimizerOptions::Method::adamw:
       return adam_rule(parameter, options);
+    case OptimizerOptions::Method::rmsprop:
+      return rmsprop_rule(parameter, options);
+    case OptimizerOptions::Method::lion:
+      return lion_rule(parameter, options);
+    case OptimizerOptions::Method::muon:
+      return muon_rule(parameter, options);
   }
   fail("Optimizer: {} is not a method", static_cast<int>(options.method));
 }
+
+/// Throws Error unless eps is finite and above 0.
+void check_eps(double eps);
 
 /// Throws Error unless 0 <= value < 1, as decays need.
 inline void check_decay(const char* name, double value) {

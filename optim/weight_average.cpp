@@ -6,13 +6,17 @@
 
 namespace heed {
 
-WeightAverage::WeightAverage(const Parameters& parameters) : parameters_(parameters) {
+WeightAverage::WeightAverage(const Parameters& parameters, WeightAverageOptions options)
+    : parameters_(parameters), options_(options) {
+  if (!(options.decay >= 0 && options.decay < 1)) {
+    fail("WeightAverage: decay must lie in [0, 1), got {}", options.decay);
+  }
   for (const auto& [name, parameter] : parameters) {
     if (!parameter.is_contiguous()) fail("WeightAverage: parameter '{}' is a view with gaps", name);
   }
 }
 
-// mean_n = mean_{n-1} + (w - mean_{n-1}) / n
+// mean_n = mean_{n-1} + (w - mean_{n-1}) share, with share = 1 at first, then 1 / n or 1 - decay
 void WeightAverage::add() {
   refuse_while_shown("add()");
   if (means_.empty()) {
@@ -33,7 +37,8 @@ void WeightAverage::add() {
     const Tensor& parameter = entry.second;
     Tensor& mean = means_[number++].second;
     dispatch(parameter.dtype(), [&]<class T>() {
-      const T share = static_cast<T>(1.0 / static_cast<double>(steps_));
+      const T share =
+          static_cast<T>(options_.decay > 0 && steps_ > 1 ? 1 - options_.decay : 1.0 / static_cast<double>(steps_));
       const T* w = parameter.data<T>();
       T* m = mean.mutable_data<T>();
       parallel_for(parameter.numel(), part, [=](std::int64_t begin, std::int64_t end) {

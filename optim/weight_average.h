@@ -5,15 +5,22 @@
 
 namespace heed {
 
-/// The mean of a model's weights over steps (Izmailov et al. 2018, arXiv:1803.05407).
+/// Options of WeightAverage.
+struct WeightAverageOptions {
+  /// 0: the mean of all weights that were added. Else their exponential moving average (EMA), average = decay average +
+  /// (1 - decay) w, that starts with the first ones, as torch's get_ema_multi_avg_fn().
+  double decay = 0;
+};
+
+/// The mean of a model's weights over steps (Izmailov et al. 2018, arXiv:1803.05407), or their moving average.
 ///
 ///     WeightAverage average(parameters);
 ///     for (...) { optimizer.step(gradients, 3e-4); average.add(); }
 ///     const WeightAverage::Shown shown(average);   // until its end the parameters hold the mean
 class WeightAverage {
  public:
-  /// Throws Error if a parameter is a view with gaps.
-  explicit WeightAverage(const Parameters& parameters);
+  /// Throws Error if a parameter is a view with gaps, and unless decay lies in [0, 1).
+  explicit WeightAverage(const Parameters& parameters, WeightAverageOptions options = {});
   WeightAverage(WeightAverage&&) = default;  ///< a copy would share the means
 
   /// Adds the current weights. Throws Error if parameters were made since the first call.
@@ -49,6 +56,7 @@ class WeightAverage {
   void exchange();
   void refuse_while_shown(const char* what) const;
   Parameters parameters_;
+  WeightAverageOptions options_;
   NamedTensors means_;  // empty before the first add()
   std::int64_t steps_ = 0;
   bool is_shown_ = false;

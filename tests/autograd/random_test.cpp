@@ -1,4 +1,5 @@
 #include "tests/catch.h"
+#include "tests/message.h"
 
 #include <heed/autograd/error.h>
 #include <heed/autograd/random.h>
@@ -140,4 +141,16 @@ TEST_CASE("shuffle() makes every order equally likely") {
     ++counts[number];
   }
   for (const int count : counts) CHECK(std::abs(count - 2000) < 5 * std::sqrt(2000));
+}
+
+TEST_CASE("A restored Random continues with the same numbers") {
+  Random random = Random(7).stream("words");
+  for (int i = 0; i < 100; ++i) random.normal();
+  Random restored = Random::restored(random.state());
+  CHECK(restored.state() == random.state());
+  for (int i = 0; i < 200; ++i) CHECK(restored.bits() == random.bits());
+  for (const char* text : {"", "1", "1:2", "1:2:", "1:2:3:", "1:2:-3", "1;2:3", "99999999999999999999999:0:0"}) {
+    CHECK(message([&] { Random::restored(text); }) ==
+          fmt::format("Random: expected a state such as '1:0:57', got '{}'", text));
+  }
 }

@@ -272,6 +272,71 @@ def make_encoder():
     save("encoder", store)
 
 
+class Lion(torch.optim.Optimizer):
+    """Chen et al. 2023, arXiv:2302.06675, algorithm 2."""
+
+    def __init__(self, params, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            (beta1, beta2), lr = group["betas"], group["lr"]
+            for p in group["params"]:
+                m = self.state[p].setdefault("m", torch.zeros_like(p))
+                p -= lr * ((beta1 * m + (1 - beta1) * p.grad).sign() + group["weight_decay"] * p)
+                m.copy_(beta2 * m + (1 - beta2) * p.grad)
+
+
+class Muon:
+    """torch.optim.Muon for matrices, transposed from (in, out), without its rounding to bfloat16; AdamW for the rest."""
+
+    def __init__(self, parameters, **options):
+        self.matrices = [p for p in parameters if p.dim() == 2]
+        self.columns = [p.detach().T.clone().requires_grad_() for p in self.matrices]
+        self.muon = torch.optim.Muon(self.columns, weight_decay=0.1, **options)
+        self.rest = torch.optim.AdamW([p for p in parameters if p.dim() != 2], weight_decay=0.1)
+        self.param_groups = [{"lr": 0}]
+
+    def step(self):
+        self.muon.param_groups[0]["lr"] = self.rest.param_groups[0]["lr"] = self.param_groups[0]["lr"]
+        for p, column in zip(self.matrices, self.columns):
+            column.grad = p.grad.T.clone()
+        rounded, torch.Tensor.bfloat16 = torch.Tensor.bfloat16, lambda x: x.clone()
+        self.muon.step()
+        torch.Tensor.bfloat16 = rounded
+        self.rest.step()
+        for p, column in zip(self.matrices, self.columns):
+            p.data.copy_(column.data.T)
+
+
+def rosenbrock(p, q):
+    x = p.reshape(-1)
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum() + (q.exp() + (-2 * q).exp()).sum()
+
+
+def make_lbfgs(start):
+    store = {}
+    for name, steps, options in [("wolfe", 12, {"line_search_fn": "strong_wolfe", "history_size": 5}), ("fixed", 3, {"lr": 1e-3})]:
+        parameters = {key: value.detach().clone().requires_grad_() for key, value in start.items()}
+        optimizer = torch.optim.LBFGS(list(parameters.values()), max_iter=4, **options)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = rosenbrock(**parameters)
+            loss.backward()
+            return loss
+
+        history, losses = {key: [] for key in start}, []
+        for _ in range(steps):
+            losses.append(optimizer.step(closure).detach())
+            for key, value in parameters.items():
+                history[key].append(value.detach().clone())
+        store |= scoped(f"lbfgs.{name}", {key: torch.stack(values) for key, values in history.items()})
+        store[f"lbfgs.{name}.loss"] = torch.stack(losses)
+    return store
+
+
 def make_optim():
     store = {}
     steps = 15
@@ -286,6 +351,12 @@ def make_optim():
         "adam": lambda p: torch.optim.Adam(p),
         "adam_decay": lambda p: torch.optim.Adam(p, betas=(0.8, 0.95), eps=1e-6, weight_decay=0.1),
         "adamw": lambda p: torch.optim.AdamW(p, weight_decay=0.1),
+        "rmsprop": lambda p: torch.optim.RMSprop(p, weight_decay=0.1),
+        "rmsprop_centered": lambda p: torch.optim.RMSprop(p, alpha=0.9, eps=1e-6, momentum=0.5, centered=True),
+        "lion": lambda p: Lion(p, weight_decay=0.1),
+        "lion_betas": lambda p: Lion(p, betas=(0.8, 0.95)),
+        "muon": lambda p: Muon(p),
+        "muon_plain": lambda p: Muon(p, momentum=0.8, nesterov=False, adjust_lr_fn="match_rms_adamw", ns_steps=3),
     }
     for name, make in optimizers.items():
         parameters = {key: value.detach().clone().requires_grad_() for key, value in start.items()}
@@ -313,6 +384,8 @@ def make_optim():
         "constant": lambda o: schedulers.ConstantLR(o, 1.0, steps),
         "linear": lambda o: schedulers.LinearLR(o, 1.0, 0.0, steps - warmup),
         "cosine": lambda o: schedulers.CosineAnnealingLR(o, steps - warmup),
+        "step": lambda o: schedulers.StepLR(o, 4, 0.5),
+        "warmup_stable_decay": lambda o: schedulers.LambdaLR(o, lambda t: min((steps - warmup - t) / 6, 1)),
     }
     for name, decay in decays.items():
         optimizer = torch.optim.SGD([torch.zeros(1)], lr=lr)
@@ -324,6 +397,15 @@ def make_optim():
             optimizer.step()
             schedule.step()
         store[f"schedule.{name}"] = torch.tensor(values, dtype=torch.float64)
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=lr)
+    schedule = schedulers.OneCycleLR(optimizer, lr, steps)
+    values = [schedule.get_last_lr()[0]]
+    for _ in range(steps - 1):
+        optimizer.step()
+        schedule.step()
+        values.append(schedule.get_last_lr()[0])
+    store["schedule.one_cycle"] = torch.tensor(values, dtype=torch.float64)
+    store |= make_lbfgs(start)
     save("optim", store)
 
 

@@ -268,3 +268,46 @@ TEST_CASE("copy_from sets a layer's weights, and the store keeps them") {
   for (auto [name, p] : parameters) p.copy_from(p + 1);
   CHECK(layer.weight.to_vector() == std::vector<double>{2, 3, 4, 5});
 }
+
+TEST_CASE("An Init takes its fan from the shape") {
+  Random random(1);
+  const auto deviation = [&](const Shape& shape, Init init) {
+    const Tensor values = variable(zeros(shape, DType::float64));
+    assign(values, init, random);
+    return std::sqrt(sum_of_squares(values) / static_cast<double>(values.numel()));
+  };
+  CHECK(deviation({200, 50}, Init::xavier_uniform()) == Approx(std::sqrt(2.0 / 250)).epsilon(0.03));
+  CHECK(deviation({200, 50}, Init::xavier_normal(3)) == Approx(3 * std::sqrt(2.0 / 250)).epsilon(0.03));
+  CHECK(deviation({200, 50}, Init::kaiming_uniform()) == Approx(std::sqrt(2.0 / 200)).epsilon(0.03));
+  CHECK(deviation({200, 50}, Init::kaiming_normal(1)) == Approx(std::sqrt(1.0 / 200)).epsilon(0.03));
+  CHECK(deviation({50, 20, 3, 3}, Init::kaiming_normal(1)) == Approx(std::sqrt(1.0 / 180)).epsilon(0.03));
+  CHECK(message([&] { deviation({5}, Init::kaiming_normal()); }) ==
+        "assign: this Init needs at least two axes, got shape (5); use Init::zeros() or Init::uniform(bound)");
+}
+
+TEST_CASE("Orthogonal values have orthonormal rows or columns") {
+  Random random(1);
+  for (const Shape& shape : {Shape{40, 70}, Shape{70, 40}, Shape{6, 2, 5}}) {
+    const Tensor values = variable(zeros(shape, DType::float64));
+    assign(values, Init::orthogonal(2), random);
+    const Tensor matrix = reshape(values.detach(), {shape[0], -1}),
+                 wide = shape[0] > matrix.size(1) ? transpose(matrix) : matrix;
+    const Tensor expected =
+        4.0 * one_hot(arange_ids(0, static_cast<std::int32_t>(wide.size(0))), wide.size(0), DType::float64);
+    CHECK(max(abs(matmul(wide, transpose(wide)) - expected)).item() < 1e-12);
+  }
+}
+
+TEST_CASE("A layer takes its Init as an argument, and assign() writes later values") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  const Linear layer(scope / "out", 3, 2, {.init = Init::constant(2), .bias_init = Init::constant(-1)});
+  CHECK(layer(ones({1, 3})).to_vector() == std::vector<double>{5, 5});
+  assign(layer.bias, 0.5);
+  assign(layer.weight, transpose(tensor({2, 3}, {1, 2, 3, 4, 5, 6})));
+  CHECK(parameters["out.weight"].to_vector() == std::vector<double>{1, 4, 2, 5, 3, 6});
+  CHECK(parameters["out.bias"].to_vector() == std::vector<double>{0.5, 0.5});
+  CHECK(message([&] {
+          assign(layer.weight, zeros({2, 3}));
+        }) == "assign: parameter 'out.weight': expected a value of shape (3, 2), got (2, 3)");
+}

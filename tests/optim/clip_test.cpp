@@ -86,3 +86,16 @@ TEST_CASE("Clipping requires a max_norm above 0 and a norm of at least 0") {
   CHECK(clip_by_global_norm(gradients, 5) == 5);         // the norm does not exceed max_norm
   CHECK(gradients[a].to_vector() == std::vector<double>{3, 4});
 }
+
+TEST_CASE("clip_by_value limits each element, and changes none when one is not finite") {
+  const Tensor a = variable(zeros({3})), b = variable(zeros({1}));
+  Gradients gradients;
+  gradients.set(a, tensor({3}, {-3, 0.25, 7}));
+  gradients.set(b, tensor({1}, {0.5}));
+  clip_by_value(gradients, 0.5);
+  CHECK(gradients[a].to_vector() == std::vector<double>{-0.5, 0.25, 0.5});
+  gradients.set(b, tensor({1}, {std::numeric_limits<double>::quiet_NaN()}));
+  CHECK(message([&] { clip_by_value(gradients, 0.1); }).starts_with("clip_by_value: the gradient of "));
+  CHECK(gradients[a].to_vector() == std::vector<double>{-0.5, 0.25, 0.5});
+  CHECK(message([&] { clip_by_value(gradients, 0); }) == "clip_by_value: the limit must be positive, got 0");
+}

@@ -45,6 +45,18 @@ const std::vector<Recipe> cases{
     {"adam", {}},
     {"adam_decay", {.beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1}},
     {"adamw", {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.1}},
+    {"rmsprop", {.method = OptimizerOptions::Method::rmsprop, .weight_decay = 0.1}},
+    {"rmsprop_centered",
+     {.method = OptimizerOptions::Method::rmsprop,
+      .eps = 1e-6,
+      .rmsprop = {.alpha = 0.9, .momentum = 0.5, .centered = true}}},
+    {"lion", {.method = OptimizerOptions::Method::lion, .weight_decay = 0.1}},
+    {"lion_betas", {.method = OptimizerOptions::Method::lion, .lion = {.beta1 = 0.8, .beta2 = 0.95}}},
+    {"muon", {.method = OptimizerOptions::Method::muon, .weight_decay = 0.1}},
+    {"muon_plain",
+     {.method = OptimizerOptions::Method::muon,
+      .weight_decay = 0.1,
+      .muon = {.momentum = 0.8, .nesterov = false, .match_adamw = true, .iterations = 3}}},
 };
 
 }  // namespace
@@ -260,6 +272,15 @@ TEST_CASE("Optimizer rejects options out of range") {
   CHECK(refusal({.method = OptimizerOptions::Method::sgd, .nesterov = true}) ==
         "Optimizer: nesterov needs sgd with a momentum above 0");
   CHECK(refusal({.method = OptimizerOptions::Method::sgd, .beta1 = 0, .beta2 = 0}) == "no error");
+  using Method = OptimizerOptions::Method;
+  CHECK(refusal({.method = Method::muon, .momentum = 0.9}) ==
+        "Optimizer: momentum and nesterov are settings of sgd; muon has muon.momentum");
+  CHECK(refusal({.method = Method::lion, .beta2 = 0.98}) ==
+        "Optimizer: beta1 and beta2 are settings of adam and adamw; lion has lion.beta1 and lion.beta2");
+  CHECK(refusal({.method = Method::rmsprop, .rmsprop = {.alpha = 1}}) ==
+        "Optimizer: rmsprop.alpha must lie in [0, 1), got 1");
+  CHECK(refusal({.method = Method::muon, .muon = {.iterations = 0}}) ==
+        "Optimizer: muon.iterations must be at least 1, got 0");
 }
 
 TEST_CASE("An optimiser keeps frozen parameters and their moments until they are unfrozen") {
@@ -349,4 +370,17 @@ TEST_CASE("An optimiser can leave parameters without a gradient unchanged, as Py
   CHECK(resumed.steps() == 3);
   CHECK(message([&] { resumed.step({}, 0.1); }) ==
         "Optimizer: no gradient for p, q: the loss must depend on each parameter that is not frozen");
+}
+
+TEST_CASE("A group has a method of its own") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  (scope / "hidden").parameter("weight", {3, 2}, Init::gaussian(1));
+  (scope / "words").parameter("weight", {3, 2}, Init::gaussian(1));
+  const Optimizer optimizer(parameters,
+                            {.method = OptimizerOptions::Method::muon,
+                             .groups = {{.parameters = {"words"}, .method = OptimizerOptions::Method::adamw}}});
+  std::vector<std::string> names;
+  for (const auto& [name, value] : optimizer.state()) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"hidden.weight.b", "words.weight.m", "words.weight.v", "steps"});
 }

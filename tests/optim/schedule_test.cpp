@@ -6,15 +6,32 @@
 using namespace heed;
 
 TEST_CASE("Schedules with warm-up match PyTorch") {
-  const auto [name, kind] = GENERATE(table<std::string, Schedule::Kind>({{"constant", Schedule::Kind::constant},
-                                                                         {"linear", Schedule::Kind::linear},
-                                                                         {"cosine", Schedule::Kind::cosine}}));
+  const auto [name, kind] =
+      GENERATE(table<std::string, Schedule::Kind>({{"constant", Schedule::Kind::constant},
+                                                   {"linear", Schedule::Kind::linear},
+                                                   {"cosine", Schedule::Kind::cosine},
+                                                   {"step", Schedule::Kind::step},
+                                                   {"warmup_stable_decay", Schedule::Kind::warmup_stable_decay}}));
   CAPTURE(name);
   const Tensor expected = Golden("optim")("schedule." + name);
   for (int step = 0; step < 20; ++step) {
     CAPTURE(step);
-    CHECK(learning_rate({kind, 0.3, 5, 20}, step) == Approx(expected.at({step})).epsilon(1e-12));
+    const Schedule schedule{
+        .kind = kind, .lr = 0.3, .warmup = 5, .steps = 20, .step_size = 4, .gamma = 0.5, .decay_steps = 6};
+    CHECK(learning_rate(schedule, step) == Approx(expected.at({step})).epsilon(1e-12));
   }
+}
+
+TEST_CASE("The one-cycle schedule matches PyTorch") {
+  const Tensor expected = Golden("optim")("schedule.one_cycle");
+  const Schedule schedule{.kind = Schedule::Kind::one_cycle, .lr = 0.3, .steps = 20};
+  for (int step = 0; step < 20; ++step) {
+    CAPTURE(step);
+    CHECK(learning_rate(schedule, step) == Approx(expected.at({step})).epsilon(1e-12));
+  }
+  CHECK(learning_rate(schedule, 30) == learning_rate(schedule, 19));
+  CHECK(learning_rate({.kind = Schedule::Kind::one_cycle, .lr = 0.3, .warmup = 4, .steps = 20, .least = 0.1}, 4) ==
+        0.3);
 }
 
 TEST_CASE("A schedule rises to its peak after the warm-up and falls to 0 at its end") {
@@ -46,4 +63,7 @@ TEST_CASE("A schedule that falls needs the number of steps") {
   CHECK(message([] { learning_rate({.kind = Schedule::Kind::cosine, .lr = 1e-3}, 0); }) ==
         "learning_rate: a cosine schedule needs steps, the number of steps of the run, got 0");
   CHECK(learning_rate({.lr = 1e-3}, 7) == 1e-3);
+  CHECK(message([] { learning_rate({.kind = Schedule::Kind::step}, 0); }) ==
+        "learning_rate: a step schedule needs steps, the number of steps of the run, got 0");
+  CHECK(learning_rate({.kind = Schedule::Kind::step, .lr = 1, .steps = 30}, 20) == Approx(0.01));
 }

@@ -77,3 +77,19 @@ TEST_CASE("Optimizer and WeightAverage reject a parameter that is a view with ga
   CHECK(Optimizer(parameters, {}).steps() == 0);
   parameters.unfreeze("p");  // the views share their memory
 }
+
+TEST_CASE("A moving average starts with the first weights and survives being restored") {
+  Parameters parameters;
+  const Tensor w = Scope(parameters, 1).parameter("w", {1}, Init::zeros());
+  WeightAverage ema(parameters, {.decay = 0.75}), resumed(parameters, {.decay = 0.75});
+  assign(w, 4);
+  ema.add();
+  assign(w, 8);
+  resumed.load_state(ema.state(), "state");
+  resumed.add();
+  {
+    const WeightAverage::Shown shown(resumed);
+    CHECK(w.item() == 5);
+  }
+  CHECK(message([&] { WeightAverage(parameters, {.decay = 1}); }) == "WeightAverage: decay must lie in [0, 1), got 1");
+}

@@ -188,7 +188,7 @@ std::vector<Key> keys(Config& c) {
       {"optim.weight_decay", Number{&c.optim.optimizer.weight_decay, 0}, "weight decay", {}, may_change},
       {"optim.schedule",
        choice(&c.optim.schedule.kind),
-       "how the learning rate falls after the warm-up",
+       "how the learning rate changes after the warm-up",
        {"lr_schedule"},
        may_change},
       {"optim.min_lr",
