@@ -15,7 +15,7 @@
 set -euo pipefail
 
 core=(g++ cmake ninja-build libopenblas-dev libfmt-dev pkg-config)
-packages=("${core[@]}" libyaml-cpp-dev nlohmann-json3-dev libcxxopts-dev libutf8proc-dev libpcre2-dev libsentencepiece-dev catch2
+packages=("${core[@]}" libyaml-cpp-dev nlohmann-json3-dev libcxxopts-dev libutf8proc-dev libpcre2-dev libsentencepiece-dev zlib1g-dev catch2
           python3)
 
 die() {

@@ -115,9 +115,10 @@ heed_component(tokenizers DIRECTORIES tokenizers tokenizers/internal tokenizers/
 # models: the transformer, its heads and its texts.
 heed_component(models DIRECTORIES models LINKS tokenizers OPTIONS ${light})
 
-# formats: files of models and of sentences.
+# formats: files of models, of arrays and of sentences. Only internal/zip.cpp uses zlib.
+find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)
 heed_component(formats DIRECTORIES formats formats/internal formats/datasets formats/hugging_face formats/gguf LINKS models
-               LIBRARIES ${json} OPTIONS ${light})
+               LIBRARIES z ${json} INCLUDES ${ZLIB_INCLUDE_DIR} OPTIONS ${light})
 target_precompile_headers(heed_formats PRIVATE <fmt/format.h> <nlohmann/json.hpp> <algorithm> <filesystem> <functional> <map>
                           <memory> <string> <vector>)
 

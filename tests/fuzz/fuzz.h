@@ -18,6 +18,7 @@ void gguf(std::string_view input);
 void hugging_face(std::string_view input);
 void jsonl(std::string_view input);
 void model(std::string_view input);
+void numpy(std::string_view input);
 void safetensors(std::string_view input);
 void settings(std::string_view input);
 void tokenizer(std::string_view input);
