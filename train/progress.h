@@ -1,7 +1,7 @@
 #pragma once
+#include "run/internal/progress_meter.h"
 #include "train/training.h"
 
-#include <chrono>
 #include <limits>
 #include <string>
 
@@ -27,20 +27,15 @@ class ProgressLine {
  public:
   ProgressLine(std::int64_t steps, bool live, double tokens_a_step = 0);
   ProgressLine(const ProgressLine&) = delete;
-  ~ProgressLine() { finish(); }
   Listener listener();
-  void finish();  // ends the live line, which stays visible
-  void erase();   // removes the live line
+  void finish() { meter_.finish(); }  // ends the live line, which stays visible
+  void erase() { meter_.erase(); }    // removes the live line
 
  private:
   void show(std::int64_t step, double loss, bool evaluated);
-  std::string live_text() const;
 
-  using Clock = std::chrono::steady_clock;
   ProgressState state_;
-  bool live_, on_line_ = false;
-  std::int64_t first_step_ = -1;
-  Clock::time_point start_ = Clock::now(), shown_{};
+  ProgressMeter meter_;
 };
 
 }  // namespace heed

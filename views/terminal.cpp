@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <sys/ioctl.h>
@@ -48,15 +47,6 @@ bool is_one_figure(std::string_view before, std::string_view after) {
 }
 
 }  // namespace
-
-int window_columns(int descriptor) {
-  winsize size{};
-  if (isatty(descriptor) == 1 && ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  int columns = 80;
-  const std::string_view text = variable("COLUMNS");
-  std::from_chars(text.data(), text.data() + text.size(), columns);
-  return columns;
-}
 
 Terminal terminal_of(int descriptor) {
   constexpr int narrowest = 40, widest = 400;

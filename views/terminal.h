@@ -1,5 +1,6 @@
 #pragma once
 #include <heed/explain/studies/interval.h>
+#include <heed/run/progress.h>
 
 #include <string>
 #include <string_view>
@@ -13,9 +14,6 @@ struct Terminal {
   bool colour = false;
   int height = 24;  // rows
 };
-
-/// Returns the columns of the window of a file descriptor. Without a window, returns COLUMNS, or 80.
-int window_columns(int descriptor);
 
 /// Returns the properties of the terminal of a file descriptor. The width is `window_columns()`, clamped to [40, 400]; the
 /// height is the window's, or 24. Colour is enabled on a terminal unless NO_COLOR is set (no-color.org) or TERM is "dumb".

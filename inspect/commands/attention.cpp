@@ -1,6 +1,7 @@
 #include "inspect/commands/shared.h"
 #include "run/internal/program.h"
 #include "run/internal/run_directory.h"
+#include "views/curves_view.h"
 #include "views/known_answers.h"
 #include "views/written_tokens.h"
 
@@ -39,6 +40,12 @@ std::string newer_model_note(const std::filesystem::path& run, std::int64_t show
                    terminal);
 }
 
+// Returns whether the run has numbers alone, as Log writes them.
+bool has_numbers_alone(const std::filesystem::path& run) {
+  return std::filesystem::is_directory(run) && std::filesystem::exists(metrics_path(run)) && !is_of_train(run) &&
+         !std::filesystem::exists(model_path(run)) && dump_steps(run).empty();
+}
+
 }  // namespace
 
 const Command attention_command{
@@ -50,6 +57,10 @@ const Command attention_command{
     .answer =
         [](const Request& request) {
           check_json_of_all_heads(request);
+          if (!request.has("sentence") && has_numbers_alone(request.runs[0])) {
+            const std::vector<Curve> curves = curves_of(request.runs[0], "");
+            return request.has("json") ? json_line(curves_json(curves)) : curves_view(curves, request.view);
+          }
           if (request.has("json") && request.has("matrix"))
             misused("--json cannot be used with --matrix: it already prints all weights");
           Reading read = reading_of(request);
