@@ -73,8 +73,8 @@ target_include_directories(examples_test PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_options(examples_test PRIVATE $<$<CONFIG:Release>:-Og>)
 target_link_libraries(examples_test PRIVATE Catch2::Catch2WithMain heed_programs)
 heed_reuse_headers(examples_test heed_tests)
-foreach(name journey self_attention multi_head d_k_and_masks scaling walk rms_norm gru language_model coreference causes
-        data_parallel second_derivatives)
+foreach(name journey self_attention multi_head d_k_and_masks scaling walk rms_norm custom_operation gru own_loop actor_critic
+        language_model coreference causes data_parallel second_derivatives)
   add_dependencies(examples_test example_${name})
 endforeach()
 add_test(NAME examples COMMAND examples_test)
@@ -176,6 +176,8 @@ target_include_directories(random_graphs PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(random_graphs PRIVATE heed)
   add_test(NAME differential COMMAND $ENV{PYTHON} ${PROJECT_SOURCE_DIR}/tests/differential/random_graphs.py
                                      $<TARGET_FILE:random_graphs>)
+  add_test(NAME tensorboard COMMAND $ENV{PYTHON} ${PROJECT_SOURCE_DIR}/tests/run/tensorboard.py $<TARGET_FILE:example_own_loop>)
+  set_tests_properties(tensorboard PROPERTIES SKIP_RETURN_CODE 77)
   add_custom_target(differential-test USES_TERMINAL VERBATIM
                     COMMAND $ENV{PYTHON} ${PROJECT_SOURCE_DIR}/tests/differential/random_graphs.py
                             $<TARGET_FILE:random_graphs> 5000)

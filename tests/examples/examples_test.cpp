@@ -4,6 +4,7 @@
 #include "tests/scratch.h"
 
 #include <heed/formats/saved_model.h>
+#include <heed/run/log.h>
 #include <heed/run/run_writer.h>
 
 #include <cmath>
@@ -176,6 +177,38 @@ TEST_CASE("rms_norm: a user's operation equals the library's, and its check find
   CHECK(output.after("own - rms_norm") < 1e-15);
   CHECK(output.says("gradient x 1       passes, "));
   CHECK(output.says("gradient x 1.01    fails, "));
+}
+
+TEST_CASE("custom_operation: the network gives PyTorch's losses, and the check finds a wrong gradient") {
+  const Output output("custom_operation");
+  CHECK(output.says("gradient x 1       passes, "));
+  CHECK(output.says("gradient x 1.01    fails, "));
+  CHECK(output.after("step   0  loss ") == Approx(8.92883219).epsilon(1e-7));
+  CHECK(output.after("step 100  loss ") == Approx(0.39566365).epsilon(1e-7));
+  CHECK(output.after("step 300  loss ") == Approx(0.09890539).epsilon(1e-6));
+  CHECK(output.says("a 1.713859\n"));
+  CHECK(output.after("second derivative ") == Approx(3 * std::cos(3)).epsilon(1e-5));
+}
+
+TEST_CASE("own_loop: the loop gives PyTorch's losses, and continues from its file with the same numbers") {
+  const Output output("own_loop");
+  CHECK(output.after("held-out loss ") == Approx(0.069375).epsilon(1e-3));
+  CHECK(output.after("held-out loss of the average ") == Approx(0.072103).epsilon(1e-3));
+  const heed::Scratch scratch;
+  const std::string run = (scratch / "mine").string();
+  const Output whole("own_loop " + run), resumed("own_loop " + run);  // the second has nothing left to do
+  CHECK(whole.after("held-out loss ") == output.after("held-out loss "));
+  CHECK(resumed.after("held-out loss ") == output.after("held-out loss "));
+  const std::vector<heed::LogLine> lines = heed::read_log(run);
+  REQUIRE(lines.size() == 30);
+  CHECK(lines[0].values.size() == 2 + 3 * 4);
+}
+
+TEST_CASE("actor_critic: the pole stands for as long as PyTorch's does") {
+  const Output output("actor_critic");
+  CHECK(output.after("episodes   1 to  20  steps ") == 19.30);
+  CHECK(output.after("episodes  41 to  60  steps ") == 37.35);
+  CHECK(output.after("episodes  81 to 100  steps ") == 180.15);
 }
 
 TEST_CASE("gru: a user's recurrent layer learns to name the first symbol") {
