@@ -15,20 +15,13 @@ using namespace heed;
 namespace {
 
 using Target = void (*)(std::string_view);
-const std::map<std::string, Target> targets{{"babi", fuzz::babi},
-                                            {"dump", fuzz::dump},
-                                            {"gguf", fuzz::gguf},
-                                            {"hugging_face", fuzz::hugging_face},
-                                            {"jsonl", fuzz::jsonl},
-                                            {"model", fuzz::model},
-                                            {"numpy", fuzz::numpy},
-                                            {"safetensors", fuzz::safetensors},
-                                            {"settings", fuzz::settings},
-                                            {"tokenizer", fuzz::tokenizer},
-                                            {"utf8", fuzz::utf8},
-                                            {"vocabulary", fuzz::vocabulary},
-                                            {"written", fuzz::written},
-                                            {"yaml", fuzz::yaml}};
+const std::map<std::string, Target> targets{{"babi", fuzz::babi},         {"dump", fuzz::dump},
+                                            {"gguf", fuzz::gguf},         {"hugging_face", fuzz::hugging_face},
+                                            {"jsonl", fuzz::jsonl},       {"model", fuzz::model},
+                                            {"numpy", fuzz::numpy},       {"safetensors", fuzz::safetensors},
+                                            {"settings", fuzz::settings}, {"tokenizer", fuzz::tokenizer},
+                                            {"utf8", fuzz::utf8},         {"vocabulary", fuzz::vocabulary},
+                                            {"written", fuzz::written},   {"yaml", fuzz::yaml}};
 
 // Changes 1 to 4 places: replaces, removes, repeats or inserts a few bytes.
 std::string variant(std::string text, std::mt19937& random) {
