@@ -16,7 +16,9 @@ TEST_CASE("curves_view draws the numbers of any run") {
   for (int step = 0; step < 80; ++step) log.write(10 * step, {{"loss", 79 - step}, {"rate", 0.5}});
   log.write(800, {{"held-out", NAN}});
   const std::vector<Curve> curves = curves_of(log.path(), "");
-  CHECK(curves_view(curves, {.terminal = {.width = 62}}) ==
+  View view;
+  view.terminal.width = 62;
+  CHECK(curves_view(curves, view) ==
         "name          first   smallest    largest       last\n"
         "loss             79          0         79          0  █▇▆▅▄▃▂▁\n"
         "rate            0.5        0.5        0.5        0.5  ▅▅▅▅▅▅▅▅\n"
