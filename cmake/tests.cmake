@@ -176,7 +176,7 @@ target_include_directories(random_graphs PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(random_graphs PRIVATE heed)
   add_test(NAME differential COMMAND $ENV{PYTHON} ${PROJECT_SOURCE_DIR}/tests/differential/random_graphs.py
                                      $<TARGET_FILE:random_graphs>)
-  add_test(NAME tensorboard COMMAND $ENV{PYTHON} ${PROJECT_SOURCE_DIR}/tests/run/tensorboard.py $<TARGET_FILE:example_own_loop>)
+  add_test(NAME tensorboard COMMAND $ENV{PYTHON} ${PROJECT_SOURCE_DIR}/tests/run/read_events.py $<TARGET_FILE:example_own_loop>)
   set_tests_properties(tensorboard PROPERTIES SKIP_RETURN_CODE 77)
   add_custom_target(differential-test USES_TERMINAL VERBATIM
                     COMMAND $ENV{PYTHON} ${PROJECT_SOURCE_DIR}/tests/differential/random_graphs.py

@@ -1,4 +1,4 @@
-"""Reads the event files of a log with TensorBoard's own reader, and compares them with metrics.jsonl: python tensorboard.py PROGRAM, where
+"""Reads the event files of a log with TensorBoard's own reader, and compares them with metrics.jsonl: python read_events.py PROGRAM, where
 PROGRAM is build/examples/example_own_loop. Exits with 77 where the package tensorboard is missing."""
 import json
 import math
