@@ -4,6 +4,7 @@
 #include <heed/autograd/random.h>
 #include <heed/autograd/tensor.h>
 
+#include <concepts>
 #include <functional>
 #include <limits>
 #include <span>
@@ -137,6 +138,33 @@ Booleans operator>(const Ids& a, std::int32_t b);
 Booleans operator>=(const Ids& a, std::int32_t b);
 Booleans equal(const Ids& a, const Ids& b);
 Booleans equal(const Ids& a, std::int32_t b);
+Booleans operator==(const Tensor& a, const Tensor& b);  // equal(a, b): an element each, not one answer
+Booleans operator==(const Tensor& a, double b);
+Booleans operator==(const Ids& a, const Ids& b);
+Booleans operator==(const Ids& a, std::int32_t b);
+Booleans operator!=(const Tensor& a, const Tensor& b);  // !equal(a, b), so true beside NaN
+Booleans operator!=(const Tensor& a, double b);
+Booleans operator!=(const Ids& a, const Ids& b);
+Booleans operator!=(const Ids& a, std::int32_t b);
+///@}
+
+/// Arithmetic of integers. Shapes broadcast. / and % round the quotient down, as in Python. Throw Error for results beyond 32 bits
+/// and for a division by 0. (ids.cpp)
+///@{
+Ids operator+(const Ids& a, const Ids& b);
+Ids operator-(const Ids& a, const Ids& b);
+Ids operator*(const Ids& a, const Ids& b);
+Ids operator/(const Ids& a, const Ids& b);
+Ids operator%(const Ids& a, const Ids& b);
+Ids operator+(const Ids& a, std::int32_t b);
+Ids operator-(const Ids& a, std::int32_t b);
+Ids operator*(const Ids& a, std::int32_t b);
+Ids operator/(const Ids& a, std::int32_t b);
+Ids operator%(const Ids& a, std::int32_t b);
+Ids operator+(std::int32_t a, const Ids& b);
+Ids operator-(std::int32_t a, const Ids& b);
+Ids operator*(std::int32_t a, const Ids& b);
+Ids operator-(const Ids& x);
 ///@}
 
 /// Logic. Shapes broadcast. (arrays.cpp)
@@ -159,6 +187,25 @@ Tensor var(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = fa
 Tensor norm(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
 /// Returns log sum e^x; -infinity without elements.
 Tensor logsumexp(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
+/// Reduce one axis: sum(x, 1) is sum(x, {1}). Templates, so that {} stays all axes.
+///@{
+template <std::same_as<int> Axis>
+Tensor sum(const Tensor& x, Axis axis, bool keepdim = false) {
+  return sum(x, std::vector<int>{axis}, keepdim);
+}
+template <std::same_as<int> Axis>
+Tensor mean(const Tensor& x, Axis axis, bool keepdim = false) {
+  return mean(x, std::vector<int>{axis}, keepdim);
+}
+template <std::same_as<int> Axis>
+Tensor max(const Tensor& x, Axis axis, bool keepdim = false) {
+  return max(x, std::vector<int>{axis}, keepdim);
+}
+template <std::same_as<int> Axis>
+Tensor min(const Tensor& x, Axis axis, bool keepdim = false) {
+  return min(x, std::vector<int>{axis}, keepdim);
+}
+///@}
 /// Options of cumsum(): y_j = sum of x_i for i <= j along the axis. `exclusive` sums i < j; `reversed` sums from the end. (cumsum.cpp)
 struct CumsumOptions {
   bool exclusive = false, reversed = false;
@@ -206,11 +253,12 @@ Tensor tril(const Tensor& x, std::int64_t diagonal = 0);                 ///< (.
 Tensor triu(const Tensor& x, std::int64_t diagonal = 0);                 ///< 0 where j < i + diagonal
 Tensor cast(const Tensor& x, DType dtype);                               ///< x.to(dtype) (cast.cpp)
 
-/// The same for arrays; each returns a copy. (arrays.cpp)
+/// The same for arrays; each returns a copy. (arrays.cpp, ids.cpp)
 Ids reshape(const Ids& x, const Shape& shape);
 /// As of a tensor.
 Ids slice(const Ids& x, int axis, std::int64_t begin, std::int64_t end = to_end, std::int64_t step = 1);
 Ids concat(const std::vector<Ids>& parts, int axis);      ///< along an axis that exists
+Ids broadcast_to(const Ids& x, const Shape& shape);       ///< repeated
 Booleans reshape(const Booleans& x, const Shape& shape);  ///< one size may be -1
 /// As of a tensor.
 Booleans slice(const Booleans& x, int axis, std::int64_t begin, std::int64_t end = to_end, std::int64_t step = 1);
@@ -245,6 +293,8 @@ Ids random_permutation(std::int32_t n, Random& random);                ///< 0, .
 /// Sets each element to 0 with probability p in [0, 1) and divides the rest by 1 - p (Srivastava et al. 2014). Advances `random`
 /// by one number. (gather.cpp)
 Tensor dropout(const Tensor& x, double p, Random& random);
+Tensor dropout(const Tensor& x, double p,
+               Random&& random) = delete;  // would drop the same elements at each step: keep a Random
 
 /// Matrix products. On x86-64, products of several rows treat subnormal numbers as 0. (matmul.cpp)
 Tensor matmul(const Tensor& a, const Tensor& b);  ///< (..., n, k) x (..., k, m) -> (..., n, m); leading axes broadcast

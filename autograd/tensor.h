@@ -173,6 +173,17 @@ class [[nodiscard]] Tensor {
   Tensor view(const Shape& shape, const Shape& strides, std::int64_t offset = 0) const;
   std::int64_t bytes() const;  ///< of the elements
 
+  template <class... Arguments>
+  void sum(Arguments&&...) const = delete;  // operations are functions: sum(x)
+  template <class... Arguments>
+  void mean(Arguments&&...) const = delete;  // operations are functions: mean(x)
+  template <class... Arguments>
+  void reshape(Arguments&&...) const = delete;  // operations are functions: reshape(x, {2, 3})
+  template <class... Arguments>
+  void transpose(Arguments&&...) const = delete;  // operations are functions: transpose(x)
+  template <class... Arguments>
+  void backward(Arguments&&...) const = delete;  // gradients are a value: Gradients gradients = backward(loss)
+
   /// For recordings, a tensor is a variable(), the output of a recorded operation, or a constant.
   bool is_variable() const { return tape_node_.recording == 0 && tape_node_.node > 0; }
   TapeNode tape_node() const { return tape_node_; }  ///< its place in a recording
@@ -216,6 +227,10 @@ Tensor tensor(const Shape& shape, std::span<const float> values,
               DType dtype = DType::float32);  ///< as above, from float values
 /// As above, from values in braces.
 Tensor tensor(const Shape& shape, std::initializer_list<double> values, DType dtype = DType::float32);
+/// Makes a vector of these values: tensor({1, 2, 3}) has shape (3).
+inline Tensor tensor(std::initializer_list<double> values) {
+  return tensor({static_cast<std::int64_t>(values.size())}, values);
+}
 
 /// Makes a leaf to differentiate with respect to. It shares the storage of `value` and keeps its identity across
 /// recordings. Throws Error when `value` is undefined or recorded: variable(x.detach()) does not depend on what x was computed from.

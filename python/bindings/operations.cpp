@@ -255,7 +255,7 @@ void bind_constants(nb::module_& m) {
           "permutation", [](Random& r, std::int32_t n) { return Int32Array{array_of(random_permutation(n, r))}; },
           "n"_a, "Returns 0, ..., n - 1 in random order.")
       .def("__repr__", [](const Random&) { return "heedml.Random()"; });
-  m.def("dropout", &dropout, "x"_a, "p"_a, "random"_a,
+  m.def("dropout", static_cast<Tensor (*)(const Tensor&, double, Random&)>(&dropout), "x"_a, "p"_a, "random"_a,
         "Sets elements to 0 with probability p and divides the others by 1 - p.");
 }
 
