@@ -1,12 +1,12 @@
 #include "formats/hugging_face/pretrained.h"
 #include "formats/internal/config_json.h"
 #include "formats/internal/description.h"
+#include "formats/internal/format.h"
 #include "formats/internal/model_size.h"
 
 #include <heed/files/file.h>
 #include <heed/files/utf8.h>
 #include <heed/formats/datasets/text.h>
-#include <heed/formats/gguf.h>
 #include <heed/formats/hugging_face.h>
 #include <heed/formats/safetensors.h>
 #include <heed/formats/saved_model.h>
@@ -90,7 +90,24 @@ std::vector<std::string> models_in(const std::filesystem::path& directory) {
   return models;
 }
 
-bool is_pretrained(const std::filesystem::path& path) { return !hugging_face_directory(path).empty() || is_gguf(path); }
+namespace {
+
+// A pretrained model's path, and its format; null for another path.
+struct Pretrained {
+  std::filesystem::path path;
+  const Format* format = nullptr;
+};
+Pretrained pretrained_at(const std::filesystem::path& path) {
+  for (const Format& format : formats()) {
+    if (std::filesystem::path found = format.find(path); !found.empty()) return {std::move(found), &format};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::filesystem::path pretrained_path(const std::filesystem::path& path) { return pretrained_at(path).path; }
+bool is_pretrained(const std::filesystem::path& path) { return !pretrained_path(path).empty(); }
 
 void save_model(const std::filesystem::path& path, const Model& model) {
   check_saved(model);
@@ -225,13 +242,12 @@ ModelConfig pretrained_config(const Model& model, const std::string& source) {
 }
 
 std::string tokenizer_name(const std::filesystem::path& path) {
-  return is_gguf(path) ? "tokenizer.ggml.model" : "tokenizer.json";
+  const Format* const format = pretrained_at(path).format;
+  return (format ? *format : formats().front()).tokenizer;
 }
 
 Model read_description(const std::filesystem::path& path) {
-  if (const auto directory = hugging_face_directory(path); !directory.empty())
-    return read_hugging_face(directory, nullptr);
-  if (is_gguf(path)) return read_gguf(path, nullptr);
+  if (const Pretrained found = pretrained_at(path); found.format) return found.format->read(found.path, nullptr);
   const std::filesystem::path named = file_of(path);
   const std::string file = named.string();
   if (std::filesystem::is_directory(named)) refuse_directory(named);
@@ -246,9 +262,7 @@ Model read_description(const std::filesystem::path& path) {
 }
 
 Model load_model(const std::filesystem::path& path, const Loading& loading) {
-  if (const auto directory = hugging_face_directory(path); !directory.empty())
-    return load_hugging_face(directory, loading);
-  if (is_gguf(path)) return load_gguf(path, loading);
+  if (const Pretrained found = pretrained_at(path); found.format) return found.format->read(found.path, &loading);
   const std::filesystem::path named = file_of(path);
   const std::string file = named.string();
   if (std::filesystem::is_directory(named)) refuse_directory(named);

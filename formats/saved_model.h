@@ -40,7 +40,10 @@ struct Loading {
   std::function<void(double share)> progress{};
 };
 
-/// Returns whether `path` is a pretrained model: a directory that load_hugging_face() reads, or a GGUF file.
+/// Returns the path of the pretrained model that `path` is or belongs to: a directory that load_hugging_face() reads, also for one of
+/// its files, or a GGUF file. Returns an empty path for anything else.
+std::filesystem::path pretrained_path(const std::filesystem::path& path);
+/// Returns whether `path` is a pretrained model or belongs to one.
 bool is_pretrained(const std::filesystem::path& path);
 
 /// Returns the pretrained models in a directory, in its directory `snapshots`, and in those of the models in Hugging Face's

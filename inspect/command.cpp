@@ -5,7 +5,6 @@
 
 #include <heed/autograd/error.h>
 #include <heed/files/utf8.h>
-#include <heed/formats/hugging_face.h>
 #include <heed/formats/saved_model.h>
 #include <heed/version.h>
 
@@ -125,7 +124,7 @@ void take_words(Request& request, const Command& command, const std::vector<std:
   }
   for (fs::path& run : request.runs) {
     check_run(run);
-    if (const fs::path directory = hugging_face_directory(run); !directory.empty()) run = directory;
+    if (const fs::path model = pretrained_path(run); !model.empty()) run = model;
     if (command.of_runs && is_pretrained(run) && !request.has("sentence")) {
       const bool reads_sentence = std::string_view(command.shared).find("sentence") != std::string_view::npos;
       fail("{}: is a pretrained model, without the sentences of a run that inspect {} reads. {}", run.string(),

@@ -4,8 +4,8 @@
 #include <heed/autograd/ops.h>
 #include <heed/files/file.h>
 #include <heed/files/utf8.h>
-#include <heed/formats/hugging_face.h>
 #include <heed/formats/safetensors.h>
+#include <heed/formats/saved_model.h>
 #include <heed/run/dump.h>
 
 #include <fmt/format.h>
@@ -115,7 +115,8 @@ const std::string& metadata(const SafeTensors& content, const std::string& name,
 }  // namespace
 
 std::filesystem::path model_path(const std::filesystem::path& run) {
-  return is_hugging_face(run) ? run : run / "model.safetensors";
+  const std::filesystem::path pretrained = pretrained_path(run);
+  return pretrained.empty() ? run / "model.safetensors" : pretrained;
 }
 std::filesystem::path best_model_path(const std::filesystem::path& run) { return run / "best.safetensors"; }
 std::filesystem::path held_out_path(const std::filesystem::path& run) { return run / "held_out.jsonl"; }
