@@ -25,10 +25,11 @@ struct CommandGroup {
 
 const std::vector<CommandGroup>& groups() {
   static const std::vector<CommandGroup> all{
-      {"Attention", {&attention_command, &compare_command, &steps_command, &weights_command, &induction_command}},
-      {"Causes", {&causes_command, &why_command, &history_command, &match_command}},
-      {"Answers", {&report_command, &heads_command, &evaluate_command, &generate_command}},
-      {"Training", {&curves_command}},
+      {"Attention and causes",
+       {&attention_command, &compare_command, &steps_command, &weights_command, &induction_command, &causes_command,
+        &why_command, &history_command, &match_command}},
+      {"Answers and training",
+       {&report_command, &heads_command, &evaluate_command, &generate_command, &curves_command}},
       {"Files", {&page_command, &serve_command, &export_command, &verify_command}}};
   return all;
 }

@@ -3,6 +3,7 @@
 #include "views/terminal.h"
 
 #include <heed/files/utf8.h>
+#include <heed/run/dump.h>
 #include <heed/run/log.h>
 #include <heed/tokenizers/graphemes.h>
 
@@ -43,6 +44,10 @@ std::string figure(double value) { return fmt::format("{:>10.4g}", value); }
 }  // namespace
 
 std::vector<Curve> curves_of(const std::filesystem::path& run, const std::string& part) {
+  std::error_code unreadable;
+  if (!std::filesystem::is_regular_file(metrics_path(run), unreadable)) {
+    fail("{}: has no metrics.jsonl; expected the directory of a run of train, or of a Log", run.string());
+  }
   std::vector<Curve> curves;
   std::map<std::string, std::size_t> index;
   for (const LogLine& line : read_log(run)) {
