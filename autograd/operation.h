@@ -314,7 +314,7 @@ Tensor record(const Operation& operation, std::span<const Tensor* const> inputs,
 }
 
 /// Does the same for a list of inputs: record(operation, {&a, &b}, ...).
-template <class... Ts, class... Functions>
+template <class... Ts, BackwardOf<Ts...>... Functions>
 Tensor record(const Operation& operation, Inputs inputs, const Tensor& output, const Saved<Ts...>& saved,
               Functions... functions) {
   return record(operation, std::span<const Tensor* const>(inputs.begin(), inputs.size()), output, saved, functions...);

@@ -6,7 +6,7 @@ namespace heed {
 const Command curves_command{
     .name = "curves",
     .summary = "Draws the numbers of metrics.jsonl, whatever the run trains",
-    .example = "inspect curves runs/mine --only loss",
+    .example = "inspect curves runs/toy --only loss",
     .shared = "json",
     .declare =
         [](cxxopts::OptionAdder& options) {

@@ -97,7 +97,7 @@ fact(source("cmake/tests.cmake", r"heed_train> (\d{3})\)"), r"`kill-test` \((\d+
 fact(source("cmake/tests.cmake", r"random_graphs> (\d+)\)"), r"`differential-test` \((\d+) random graphs")
 fact(source("tests/differential/random_graphs.py", r"sys\.argv\[2\]\) if .* else (\d+)"), r"then (\d+) of them are a test")
 fact(source("tests/fuzz/run.sh", r"max_total_time=\"\$\{FUZZ_SECONDS:-(\d+)"), r"\$FUZZ_SECONDS \((\d+)\)")
-fact(source("bench/measure.cpp", r"apart <= (\S+)\)\)"), r"losses differ by more than (\S+)")
+fact(source("bench/rows.h", r"tolerance = (\S+);"), r"losses differ by more than (\S+)")
 fact(source("bench/measure.cpp", r"int steps = (\d+);"), r"in any of the first (\d+) steps")
 fact({"5": "five"}.get(source("bench/peers/pytorch.py", r"range\((\d+) if len")), r"as well, (\w+) times each in turns")
 
