@@ -13,8 +13,10 @@
 #include <heed/autograd/record.h>
 #include <heed/data/loader.h>
 #include <heed/data/splits.h>
+#include <heed/nn/batch_norm.h>
 #include <heed/nn/block.h>
 #include <heed/nn/hook.h>
+#include <heed/nn/recurrent.h>
 #include <heed/nn/sampling.h>
 #include <heed/optim/clip.h>
 #include <heed/optim/gradient_reducer.h>

@@ -1,12 +1,12 @@
-// A custom layer: a gated recurrent unit (Cho et al. 2014, arXiv:1406.1078) reads 12 symbols one by one and learns to
+// A custom layer, written out: a gated recurrent unit (Cho et al. 2014, arXiv:1406.1078; nn/recurrent.h has one) reads 12 symbols one by one and learns to
 // name the first one.
 #include <heed/heed.h>
 
 using namespace heed;
 
-struct GRU {
+struct GatedUnit {
   Linear of_x, of_h;  // for reset gate, update gate and candidate, side by side
-  GRU(const Scope& scope, int in, int d) : of_x(scope / "x", in, 3 * d), of_h(scope / "h", d, 3 * d) {}
+  GatedUnit(const Scope& scope, int in, int d) : of_x(scope / "x", in, 3 * d), of_h(scope / "h", d, 3 * d) {}
 
   Tensor operator()(const Tensor& x) const {  // (T, B, in) -> the last state (B, d)
     const std::int64_t d = of_h.weight.size(0);
@@ -23,7 +23,7 @@ struct GRU {
 int main() {
   Parameters parameters;
   const Scope scope(parameters, 1);
-  const GRU gru(scope / "gru", 4, 32);
+  const GatedUnit gru(scope / "gru", 4, 32);
   const Linear answer(scope / "answer", 32, 4);
   Optimizer adam(parameters);
   Random random(2);

@@ -74,12 +74,25 @@ void Parameters::set_frozen(const std::string& name, bool frozen) {
   bool found = false;
   for (const auto& [key, value] : *entries_) {
     if (!is_within(key, name)) continue;
-    value.set_frozen(frozen);
+    value.set_frozen(frozen || is_buffer(key));
     found = true;
   }
   if (!found) {
     fail("parameters: unknown parameter or scope '{0}'{1}", name, did_you_mean(name, names({begin(), end()})));
   }
+}
+
+void Parameters::make_buffer(const std::string& name) {
+  (*this)[name].set_frozen(true);
+  buffers_->insert(name);
+}
+
+NamedTensors Parameters::buffers() const {
+  NamedTensors result;
+  for (const auto& [name, value] : *entries_) {
+    if (is_buffer(name)) result.emplace_back(name, value);
+  }
+  return result;
 }
 
 const Tensor* Parameters::find(const std::string& name) const {
@@ -96,7 +109,7 @@ const Tensor& Parameters::operator[](const std::string& name) const& {
 
 std::int64_t Parameters::numel() const {
   std::int64_t total = 0;
-  for (const auto& [name, value] : *entries_) total += value.numel();
+  for (const auto& [name, value] : *entries_) total += is_buffer(name) ? 0 : value.numel();
   return total;
 }
 
@@ -198,6 +211,12 @@ Scope::Scope(NamedTensors values)
       random_(0),
       dtype_(values.empty() ? DType::float32 : values[0].second.dtype()),
       given_(std::make_shared<const NamedTensors>(std::move(values))) {}
+
+Parameter Scope::buffer(const std::string& name, const Shape& shape, double value) const {
+  Parameter made = parameter(name, shape, Init::constant(value));
+  if (!given_ && shared_.empty()) parameters_->make_buffer(prefix_ + name);
+  return made;
+}
 
 const Parameters& Scope::parameters() const {
   if (!parameters_) fail("Scope: a scope of given tensors has no store of parameters");

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,8 +44,15 @@ class Parameters {
   /// Freezes the parameter with this name or those in this scope ("encoder.0"; "": all), but not those added later.
   /// Throws Error if the name is unknown.
   void freeze(const std::string& name) { set_frozen(name, true); }
-  /// Unfreezes the parameter with this name or those in this scope.
+  /// Unfreezes the parameter with this name or those in this scope, except buffers.
   void unfreeze(const std::string& name) { set_frozen(name, false); }
+  /// Makes the parameter with this name a buffer: saved and loaded like the others, but frozen for good, as the running statistics
+  /// of BatchNorm are. Throws Error if the name is unknown.
+  void make_buffer(const std::string& name);
+  /// Returns whether a buffer has this name.
+  bool is_buffer(const std::string& name) const { return buffers_->contains(name); }
+  /// Returns the buffers, in order of creation.
+  NamedTensors buffers() const;
   /// Returns the parameter with this name. Throws Error that suggests the most similar name.
   const Tensor& operator[](const std::string& name) const&;
   Tensor operator[](const std::string& name) && { return std::as_const(*this)[name]; }  ///< of a temporary: a handle
@@ -52,7 +60,7 @@ class Parameters {
   bool contains(const std::string& name) const { return find(name) != nullptr; }
   /// Returns the number of parameters.
   std::size_t size() const { return entries_->size(); }
-  /// Returns the number of elements of all parameters.
+  /// Returns the number of elements of all parameters, without buffers.
   std::int64_t numel() const;
   /// Iterates over pairs (name, variable), both const: `for (auto [name, p] : parameters) p = 2 * p` would change a copy of the
   /// handle, and does not compile. p.copy_from(2 * p) writes the values.
@@ -68,6 +76,7 @@ class Parameters {
   const Tensor* find(const std::string& name) const;  // or nullptr
   void set_frozen(const std::string& name, bool frozen);
   std::shared_ptr<Entries> entries_ = std::make_shared<Entries>();
+  std::shared_ptr<std::set<std::string>> buffers_ = std::make_shared<std::set<std::string>>();  // names
 };
 
 /// The tensor of a parameter, as a layer holds it. copy_from() writes its values. No other tensor can be assigned to it, since
@@ -180,6 +189,8 @@ class Scope {
 
   /// Makes a parameter. Throws Error for a size that is not positive, for an existing name, and for one that given tensors lack.
   Parameter parameter(const std::string& name, const Shape& shape, Init init) const;
+  /// Makes a buffer of one value: a tensor that is saved and loaded with the parameters, and not trained. Throws Error as parameter().
+  Parameter buffer(const std::string& name, const Shape& shape, double value) const;
   /// Returns the store of the parameters made here. Throws Error for a scope of given tensors.
   const Parameters& parameters() const;
   /// Returns the dtype of the parameters made here.

@@ -1,0 +1,141 @@
+#include "tests/golden.h"
+#include "tests/message.h"
+
+#include <heed/nn/batch_norm.h>
+#include <heed/nn/recurrent.h>
+#include <heed/optim/optimizer.h>
+
+using namespace heed;
+
+namespace {
+
+constexpr RecurrentConfig lstm_sizes{.in = 4, .hidden = 6, .layers = 2};
+
+// Returns the layers of a state (layers, B, d).
+std::vector<Tensor> layers_of(const Tensor& state) { return unbind(state, 0); }
+
+void load_norm(const Golden& golden, const std::string& name, const Parameters& parameters) {
+  assign(parameters["gain"], golden(name + ".gain"));
+  assign(parameters["bias"], golden(name + ".bias"));
+}
+
+}  // namespace
+
+TEST_CASE("LSTM equals PyTorch's, forward and backward, in float64 and float32") {
+  const Golden golden("recurrent");
+  const DType dtype = GENERATE(DType::float64, DType::float32);
+  Parameters parameters;
+  const LSTM lstm(Scope(parameters, 1, dtype), lstm_sizes);
+  golden.load("lstm", parameters);
+  const Tensor x = variable(golden("lstm.x", dtype));
+  const LSTM::State first{layers_of(golden("lstm.h", dtype)), layers_of(golden("lstm.c", dtype))};
+  check_case(golden, "lstm", joined({{"x", x}}, parameters), [&] { return lstm(x, first).output; });
+  const auto [output, state] = lstm(x, first);
+  CHECK(error(stack(state.h), golden("lstm.last_h")) <= tolerance(dtype));
+  CHECK(error(stack(state.c), golden("lstm.last_c")) <= tolerance(dtype));
+}
+
+TEST_CASE("GRU equals PyTorch's, forward and backward") {
+  const Golden golden("recurrent");
+  Parameters parameters;
+  const GRU gru(Scope(parameters, 1, DType::float64), lstm_sizes);
+  golden.load("gru", parameters);
+  const Tensor x = variable(golden("gru.x"));
+  const GRU::State first = layers_of(golden("gru.h"));
+  check_case(golden, "gru", joined({{"x", x}}, parameters), [&] { return gru(x, first).output; });
+  CHECK(error(stack(gru(x, first).state), golden("gru.last_h")) <= 1e-12);
+}
+
+TEST_CASE("A recurrent layer reads a padded batch as it reads each text alone, and a text in two parts as in one") {
+  Parameters parameters;
+  const LSTM lstm(Scope(parameters, 1, DType::float64) / "lstm", lstm_sizes);
+  const GRU gru(Scope(parameters, 1, DType::float64) / "gru", lstm_sizes);
+  Random random(3);
+  const Tensor x = random_normal({3, 5, 4}, random).to(DType::float64);
+  const Ids lengths({3}, {5, 2, 0});
+  const auto padded = lstm(x, {}, lengths);
+  const auto padded_gru = gru(x, {}, lengths);
+  const Tensor alone = slice(slice(x, 0, 1, 2), 1, 0, 2);
+  CHECK(error(slice(slice(padded.output, 0, 1, 2), 1, 0, 2), lstm(alone).output) < 1e-14);
+  CHECK(error(slice(padded.state.c[1], 0, 1, 2), lstm(alone).state.c[1]) < 1e-14);
+  CHECK(error(slice(padded_gru.state[1], 0, 1, 2), gru(alone).state[1]) < 1e-14);
+  CHECK(sum(abs(padded.output[2])).item() == 0);
+  CHECK(sum(abs(padded.state.h[0][2])).item() == 0);
+  CHECK(sum(abs(slice(padded.output[1], 0, 2, 5))).item() == 0);
+  const auto begun = lstm(slice(x, 1, 0, 2));
+  CHECK(error(lstm(slice(x, 1, 2, 5), begun.state.detach()).output, slice(lstm(x).output, 1, 2, 5)) < 1e-14);
+}
+
+TEST_CASE("Recurrent layers refuse wrong shapes by name") {
+  Parameters parameters;
+  const LSTM lstm(Scope(parameters, 1) / "lstm", lstm_sizes);
+  const Tensor x = zeros({2, 3, 4});
+  CHECK(message([&] {
+          (void)lstm(zeros({2, 3, 5}));
+        }) == "LSTM: expected x (B, T, 4) with at least one step, got (2, 3, 5)");
+  CHECK(message([&] {
+          (void)lstm(x, {}, Ids({2}, {1, 4}));
+        }) == "LSTM: a length must be from 0 to 3, the number of steps, got 4");
+  CHECK(message([&] { (void)lstm(x, {}, Ids({3}, {1, 1, 1})); }) == "LSTM: expected one length per text, (2), got (3)");
+  CHECK(message([&] {
+          (void)lstm(x, {{zeros({2, 6})}, {}});
+        }) == "LSTM: expected a state (2, 6) for each of 2 layers, got 1, of shape (2, 6)");
+  CHECK(message([&] { GRU(Scope(parameters, 1) / "gru", {.in = 4, .hidden = 6, .layers = 0}); }) ==
+        "GRU: expected at least one layer, got 0");
+}
+
+TEST_CASE("BatchNorm equals PyTorch's in both phases, and keeps its statistics as buffers") {
+  const Golden golden("recurrent");
+  const auto [name, channels] = GENERATE(table<std::string, int>({{"batch_norm", 4}, {"batch_norm_images", 3}}));
+  Parameters parameters;
+  const BatchNorm norm(Scope(parameters, 1, DType::float64), channels);
+  load_norm(golden, name, parameters);
+  const Tensor x = variable(golden(name + ".x"));
+  check_case(golden, name, {{"x", x}, {"gain", norm.gain}, {"bias", norm.bias}}, [&] { return norm(x, Phase::train); });
+  CHECK(error(norm.running_mean, golden(name + ".running_mean")) < 1e-12);
+  CHECK(error(norm.running_variance, golden(name + ".running_variance")) < 1e-12);
+  CHECK(error(norm(x, Phase::evaluate), golden(name + ".evaluated")) < 1e-12);
+  CHECK(message([&] {
+          (void)norm(zeros({1, channels}, DType::float64), Phase::train);
+        }).starts_with("BatchNorm: training needs at least two values per channel"));
+  CHECK(message([&] {
+          (void)norm(zeros({4, 9}, DType::float64), Phase::train);
+        }).starts_with("BatchNorm: expected (B, " + std::to_string(channels)));
+}
+
+TEST_CASE("Buffers are saved and loaded, and neither trained nor unfrozen") {
+  Parameters parameters;
+  const BatchNorm norm(Scope(parameters, 1) / "norm", 4);
+  CHECK(parameters.buffers().size() == 2);
+  CHECK(parameters.numel() == 8);
+  CHECK(parameters.is_buffer("norm.running_mean"));
+  CHECK_FALSE(parameters.is_buffer("norm.gain"));
+  parameters.freeze("");
+  parameters.unfreeze("");
+  CHECK(norm.running_mean.is_frozen());
+  CHECK_FALSE(norm.gain.is_frozen());
+  Random random(1);
+  Optimizer optimizer(parameters, {.weight_decay = 0.5});
+  {
+    const Recording recording;
+    const Tensor loss = sum(norm(random_normal({9, 4}, random), Phase::train));
+    optimizer.step(backward(loss), 0.1);
+  }
+  const std::vector<double> mean = norm.running_mean.to_vector();
+  CHECK(mean != std::vector<double>(4, 0.0));
+  Parameters other;
+  const BatchNorm copy(Scope(other, 2) / "norm", 4);
+  other.load({parameters.begin(), parameters.end()}, "the first");
+  CHECK(copy.running_mean.to_vector() == mean);
+}
+
+TEST_CASE("GroupNorm equals PyTorch's") {
+  const Golden golden("recurrent");
+  Parameters parameters;
+  const GroupNorm norm(Scope(parameters, 1, DType::float64), 2, 6);
+  load_norm(golden, "group_norm", parameters);
+  const Tensor x = variable(golden("group_norm.x"));
+  check_case(golden, "group_norm", {{"x", x}, {"gain", norm.gain}, {"bias", norm.bias}}, [&] { return norm(x); });
+  CHECK(message([&] { GroupNorm(Scope(parameters, 1) / "other", 4, 6); }) ==
+        "GroupNorm: 6 channels cannot form 4 equal groups");
+}
