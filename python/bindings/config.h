@@ -3,6 +3,7 @@
 #include "formats/internal/config_json.h"
 
 #include <heed/nn/parameters.h>
+#include <heed/optim/optimizer.h>
 
 #include <memory>
 
@@ -12,6 +13,13 @@ namespace heed::python {
 struct Place {
   std::shared_ptr<Parameters> store;
   Scope scope;
+};
+
+/// An optimiser that knows its learning rate.
+struct RatedOptimizer {
+  Optimizer optimizer;
+  std::string method;
+  double lr;
 };
 
 /// Convert between Python's values and JSON.

@@ -1,9 +1,12 @@
-#include "bindings/bindings.h"
+#include "bindings/config.h"
 
 #include <heed/optim/clip.h>
-#include <heed/optim/optimizer.h>
+#include <heed/optim/lbfgs.h>
 #include <heed/optim/schedule.h>
 #include <heed/optim/weight_average.h>
+
+#include <algorithm>
+#include <string_view>
 
 namespace heed::python {
 namespace {
@@ -14,14 +17,34 @@ E value_of(const char* where, const std::string& name) {
   fail("{}: expected one of {}, got '{}'", where, fmt::join(names_of<E>(), ", "), name);
 }
 
-// An optimiser that knows its learning rate.
-struct RatedOptimizer {
-  Optimizer optimizer;
-  std::string method;
-  double lr;
-};
-
 using Missing = OptimizerOptions::MissingGradient;
+
+// A setting of some methods, as an argument by name.
+struct Setting {
+  std::string_view methods;
+  const char* name;
+  void (*set)(OptimizerOptions& options, double value);
+};
+constexpr Setting settings[] = {
+    {"sgd", "momentum", [](OptimizerOptions& o, double value) { o.momentum = value; }},
+    {"sgd", "nesterov", [](OptimizerOptions& o, double value) { o.nesterov = value != 0; }},
+    {"adam adamw muon", "beta1", [](OptimizerOptions& o, double value) { o.beta1 = value; }},
+    {"adam adamw muon", "beta2", [](OptimizerOptions& o, double value) { o.beta2 = value; }},
+    {"adam adamw muon rmsprop", "eps", [](OptimizerOptions& o, double value) { o.eps = value; }},
+    {"rmsprop", "alpha", [](OptimizerOptions& o, double value) { o.rmsprop.alpha = value; }},
+    {"rmsprop", "momentum", [](OptimizerOptions& o, double value) { o.rmsprop.momentum = value; }},
+    {"rmsprop", "centered", [](OptimizerOptions& o, double value) { o.rmsprop.centered = value != 0; }},
+    {"lion", "beta1", [](OptimizerOptions& o, double value) { o.lion.beta1 = value; }},
+    {"lion", "beta2", [](OptimizerOptions& o, double value) { o.lion.beta2 = value; }},
+    {"muon", "momentum", [](OptimizerOptions& o, double value) { o.muon.momentum = value; }},
+    {"muon", "nesterov", [](OptimizerOptions& o, double value) { o.muon.nesterov = value != 0; }},
+    {"muon", "match_adamw", [](OptimizerOptions& o, double value) { o.muon.match_adamw = value != 0; }},
+    {"", "weight_decay", [](OptimizerOptions& o, double value) { o.weight_decay = value; }},
+    {"", "decay_matrices_only", [](OptimizerOptions& o, double value) { o.decay_matrices_only = value != 0; }}};
+
+bool is_of(std::string_view methods, const std::string& method) {
+  return methods.empty() || fmt::format(" {} ", methods).find(fmt::format(" {} ", method)) != std::string::npos;
+}
 
 OptimizerOptions::Group group_of(nb::handle given) {
   if (!nb::isinstance<nb::dict>(given)) fail("Optimizer: expected a group as a dict with 'parameters'");
@@ -34,11 +57,39 @@ OptimizerOptions::Group group_of(nb::handle given) {
       group.rate = nb::cast<double>(value);
     } else if (name == "weight_decay") {
       group.weight_decay = nb::cast<double>(value);
+    } else if (name == "method") {
+      group.method = value_of<OptimizerOptions::Method>("Optimizer: method", nb::cast<std::string>(value));
     } else {
-      fail("Optimizer: a group has parameters, rate and weight_decay, got '{}'", name);
+      fail("Optimizer: a group has parameters, rate, weight_decay and method, got '{}'", name);
     }
   }
   return group;
+}
+
+OptimizerOptions options_of(const std::string& method, const nb::kwargs& given) {
+  OptimizerOptions options{.method = value_of<OptimizerOptions::Method>("Optimizer: method", method)};
+  std::vector<std::string> names{"lr", "missing_gradient", "groups"};
+  for (const Setting& setting : settings) {
+    if (is_of(setting.methods, method)) names.emplace_back(setting.name);
+  }
+  for (const auto [key, value] : given) {
+    const std::string name = nb::cast<std::string>(key);
+    if (name == "missing_gradient") {
+      const std::string missing = nb::cast<std::string>(nb::str(value));
+      if (missing != "error" && missing != "leave_unchanged")
+        fail("Optimizer: missing_gradient must be 'error' or 'leave_unchanged', got '{}'", missing);
+      options.missing_gradient = missing == "error" ? Missing::error : Missing::leave_unchanged;
+    } else if (name == "groups") {
+      for (nb::handle group : nb::cast<nb::sequence>(value)) options.groups.push_back(group_of(group));
+    } else {
+      const auto setting =
+          std::ranges::find_if(settings, [&](const Setting& s) { return name == s.name && is_of(s.methods, method); });
+      if (setting == std::end(settings))
+        fail("Optimizer: '{}' is no setting of {}{}", name, method, did_you_mean(name, names));
+      setting->set(options, nb::cast<double>(value));
+    }
+  }
+  return options;
 }
 
 nb::dict dict_of(const NamedTensors& tensors) {
@@ -47,7 +98,7 @@ nb::dict dict_of(const NamedTensors& tensors) {
   return all;
 }
 
-NamedTensors tensors_of(const nb::dict& given) {
+NamedTensors named_of(const nb::dict& given) {
   NamedTensors all;
   for (const auto [name, value] : given)
     all.emplace_back(nb::cast<std::string>(nb::str(name)), nb::cast<Tensor>(value));
@@ -64,31 +115,19 @@ void bind_optimisers(nb::module_& m) {
       "optimizer.step(gradients)\n\nMethods: sgd (with momentum), adam, adamw, with the formulas of torch.optim.")
       .def(
           "__init__",
-          [](RatedOptimizer* self, const Parameters& parameters, const std::string& method, double lr, double momentum,
-             bool nesterov, double beta1, double beta2, double eps, double weight_decay, bool decay_matrices_only,
-             const std::string& missing_gradient, nb::sequence groups) {
-            if (missing_gradient != "error" && missing_gradient != "leave_unchanged")
-              fail("Optimizer: missing_gradient must be 'error' or 'leave_unchanged', got '{}'", missing_gradient);
-            OptimizerOptions options{
-                .method = value_of<OptimizerOptions::Method>("Optimizer: method", method),
-                .momentum = momentum,
-                .nesterov = nesterov,
-                .beta1 = beta1,
-                .beta2 = beta2,
-                .eps = eps,
-                .weight_decay = weight_decay,
-                .decay_matrices_only = decay_matrices_only,
-                .missing_gradient = missing_gradient == "error" ? Missing::error : Missing::leave_unchanged};
-            for (nb::handle group : groups) options.groups.push_back(group_of(group));
-            new (self) RatedOptimizer{Optimizer(parameters, std::move(options)), method, lr};
+          [](RatedOptimizer* self, const Parameters& parameters, const std::string& method, double lr,
+             const nb::kwargs& given) {
+            new (self) RatedOptimizer{Optimizer(parameters, options_of(method, given)), method, lr};
           },
-          "parameters"_a, "method"_a = "adam", nb::kw_only(), "lr"_a = 1e-3, "momentum"_a = 0.0, "nesterov"_a = false,
-          "beta1"_a = 0.9, "beta2"_a = 0.999, "eps"_a = 1e-8, "weight_decay"_a = 0.0, "decay_matrices_only"_a = false,
-          "missing_gradient"_a = "error", "groups"_a = nb::tuple(),
-          nb::sig("def __init__(self, parameters: Parameters, method: str = 'adam', *, lr: float = 1e-3, momentum: "
-                  "float = 0, nesterov: bool = False, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8, "
-                  "weight_decay: float = 0, decay_matrices_only: bool = False, missing_gradient: str = 'error', "
-                  "groups: collections.abc.Sequence[dict[str, typing.Any]] = ()) -> None"))
+          "parameters"_a, "method"_a = "adam", "lr"_a = 1e-3, "settings"_a,
+          nb::sig(
+              "def __init__(self, parameters: Parameters, method: str = 'adam', lr: float = 1e-3, *, missing_gradient: "
+              "str = 'error', groups: collections.abc.Sequence[dict[str, typing.Any]] = (), **settings: float) -> "
+              "None"),
+          "Keeps moments for all parameters that are not frozen. `settings` are those of the method, such as beta1 "
+          "and\n"
+          "weight_decay. A group is a dict of 'parameters' (names or scopes), and perhaps 'rate', 'weight_decay' and "
+          "'method'.")
       .def(
           "step",
           [](RatedOptimizer& o, const Gradients& gradients, std::optional<double> lr, double factor) {
@@ -105,7 +144,7 @@ void bind_optimisers(nb::module_& m) {
       .def(
           "load_state",
           [](RatedOptimizer& o, const nb::dict& state, const std::string& source) {
-            o.optimizer.load_state(tensors_of(state), source);
+            o.optimizer.load_state(named_of(state), source);
           },
           "state"_a, "source"_a = "the dict",
           nb::sig("def load_state(self, state: dict[str, Tensor], source: str = 'the dict') -> None"),
@@ -115,14 +154,24 @@ void bind_optimisers(nb::module_& m) {
       });
   nb::class_<Schedule>(
       m, "Schedule",
-      "The learning rate of each step: constant, linear or cosine, after a warm-up.\n\n    schedule = "
+      "The learning rate of each step: constant, linear, cosine, step,\nwarmup_stable_decay or one_cycle.\n\n    "
+      "schedule = "
       "heedml.Schedule('cosine', lr=1e-3, warmup=100, steps=2000)\n    optimizer.step(gradients, lr=schedule(step))")
       .def(
           "__init__",
-          [](Schedule* self, const std::string& kind, double lr, int warmup, int steps, double least) {
-            new (self) Schedule{value_of<Schedule::Kind>("Schedule: kind", kind), lr, warmup, steps, least};
+          [](Schedule* self, const std::string& kind, double lr, int warmup, int steps, double least, int step_size,
+             double gamma, int decay_steps) {
+            new (self) Schedule{.kind = value_of<Schedule::Kind>("Schedule: kind", kind),
+                                .lr = lr,
+                                .warmup = warmup,
+                                .steps = steps,
+                                .least = least,
+                                .step_size = step_size,
+                                .gamma = gamma,
+                                .decay_steps = decay_steps};
           },
-          "kind"_a = "constant", nb::kw_only(), "lr"_a = 1e-3, "warmup"_a = 0, "steps"_a = 0, "least"_a = 0.0)
+          "kind"_a = "constant", nb::kw_only(), "lr"_a = 1e-3, "warmup"_a = 0, "steps"_a = 0, "least"_a = 0.0,
+          "step_size"_a = 0, "gamma"_a = 0.1, "decay_steps"_a = 0)
       .def("__call__", &learning_rate, "step"_a, "Returns the learning rate of a step, from 0.")
       .def("__repr__", [](const Schedule& s) {
         return fmt::format("heedml.Schedule('{}', lr={}, warmup={}, steps={}, least={})", name_of(s.kind), s.lr,
@@ -149,7 +198,12 @@ void bind_optimisers(nb::module_& m) {
                             "The mean of a model's weights over steps (Izmailov et al. 2018).\n\n    average = "
                             "heedml.WeightAverage(parameters)\n    average.add()             # after each step\n    "
                             "with average.shown():     # the parameters hold the mean")
-      .def(nb::init<const Parameters&>(), "parameters"_a)
+      .def(
+          "__init__",
+          [](WeightAverage* self, const Parameters& parameters, double decay) {
+            new (self) WeightAverage(parameters, {.decay = decay});
+          },
+          "parameters"_a, "decay"_a = 0.0, "Averages all weights, or with `decay` their exponential moving average.")
       .def("add", &WeightAverage::add, "Adds the current weights.")
       .def("restart", &WeightAverage::restart, "Discards all weights that were added.")
       .def_prop_ro("steps", &WeightAverage::steps, "The number of add() calls.")
@@ -159,10 +213,33 @@ void bind_optimisers(nb::module_& m) {
             return new Shown{nb::borrow(self), nullptr};
           },
           nb::sig("def shown(self) -> ShownAverage"), "Returns a context in which the parameters hold the mean.");
+  nb::class_<Lbfgs>(m, "Lbfgs",
+                    "Minimises a function of few parameters by L-BFGS (Liu & Nocedal 1989), as torch.optim.LBFGS.\n\n"
+                    "    lbfgs = heedml.Lbfgs(parameters)\n    lbfgs.step(lambda: heedml.mse_loss(net(x), y))")
+      .def(
+          "__init__",
+          [](Lbfgs* self, const Parameters& parameters, double lr, int max_iterations, int history, bool line_search) {
+            using Search = LbfgsOptions::LineSearch;
+            new (self) Lbfgs(parameters, {.line_search = line_search ? Search::strong_wolfe : Search::none,
+                                          .lr = lr,
+                                          .max_iterations = max_iterations,
+                                          .history = history});
+          },
+          "parameters"_a, nb::kw_only(), "lr"_a = 1.0, "max_iterations"_a = 20, "history"_a = 100,
+          "line_search"_a = true)
+      .def(
+          "step", [](Lbfgs& l, const nb::object& loss) { return l.step([&] { return nb::cast<Tensor>(loss()); }); },
+          "loss"_a, nb::sig("def step(self, loss: collections.abc.Callable[[], Tensor]) -> float"),
+          "Takes up to `max_iterations` iterations, with a Recording for each call of `loss`. Returns the loss before.")
+      .def_prop_ro("iterations", &Lbfgs::iterations, "Iterations so far.")
+      .def_prop_ro("evaluations", &Lbfgs::evaluations, "Calls of the loss so far.")
+      .def("__repr__", [](const Lbfgs& l) { return fmt::format("heedml.Lbfgs(iterations={})", l.iterations()); });
   m.def("global_norm", &global_norm, "gradients"_a, Unlocked(),
         "Returns the Euclidean norm of all gradients together.");
   m.def("clip_by_global_norm", &clip_by_global_norm, "gradients"_a, "max_norm"_a, Unlocked(),
         "Scales all gradients to a norm of at most max_norm. Returns the norm before.");
+  m.def("clip_by_value", &clip_by_value, "gradients"_a, "limit"_a, Unlocked(),
+        "Limits each element of all gradients to [-limit, limit].");
   m.def("clip_factor", &clip_factor, "norm"_a, "max_norm"_a,
         "Returns the factor for Optimizer.step() that clips gradients of this norm.");
 }

@@ -1,4 +1,4 @@
-#include "bindings/bindings.h"
+#include "bindings/config.h"
 #include "inspect/command.h"
 #include "train/report.h"
 #include "train/training.h"
@@ -163,18 +163,12 @@ void bind_programs(nb::module_& m) {
                                 {e.config.dropout, &random, e.config.embedding_dropout, e.config.attention_dropout});
           },
           Unlocked())
-      .def(
-          "_options",
-          [](const Experiment& e) {
-            const OptimizerOptions& options = e.config.optim.optimizer;
-            nb::dict all;
-            all["method"] = name_of(options.method), all["lr"] = e.config.optim.schedule.lr;
-            all["momentum"] = options.momentum, all["nesterov"] = options.nesterov, all["beta1"] = options.beta1;
-            all["beta2"] = options.beta2, all["eps"] = options.eps, all["weight_decay"] = options.weight_decay;
-            all["decay_matrices_only"] = options.decay_matrices_only;
-            return all;
-          },
-          nb::sig("def _options(self) -> dict[str, typing.Any]"))
+      .def("_optimizer",
+           [](const Experiment& e) {
+             const OptimizerOptions& options = e.config.optim.optimizer;
+             return RatedOptimizer{Optimizer(e.model.parameters, options), name_of(options.method),
+                                   e.config.optim.schedule.lr};
+           })
       .def(
           "_evaluate",
           [](const Experiment& e) {

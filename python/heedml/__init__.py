@@ -22,6 +22,9 @@ from .errors import OutOfMemoryError as OutOfMemoryError
 from .functions import SGD as SGD
 from .functions import Adam as Adam
 from .functions import AdamW as AdamW
+from .functions import Lion as Lion
+from .functions import Muon as Muon
+from .functions import RMSprop as RMSprop
 from .functions import custom_operation as custom_operation
 from .functions import grad as grad
 from .functions import load_tensors as load_tensors

@@ -140,3 +140,21 @@ def load_tensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
 def show_config() -> None:
     """Prints the version, the vector instructions, what computes large products, and the number of threads."""
     print(f"heedml {_core.__version__}: {_core.vector_instructions()}, {_core.blas_description()}, {_core.threads()} threads")
+
+
+def RMSprop(parameters: Parameters, lr: float = 1e-2, **settings: Any) -> Optimizer:
+    """Returns RMSprop with `alpha`, `eps`, `momentum`, `centered` and `weight_decay` (Tieleman & Hinton 2012)."""
+    return Optimizer(parameters, "rmsprop", lr=lr, **settings)
+
+
+def Lion(parameters: Parameters, lr: float = 1e-4, **settings: Any) -> Optimizer:
+    """Returns Lion with `beta1`, `beta2` and `weight_decay` (Chen et al. 2023)."""
+    return Optimizer(parameters, "lion", lr=lr, **settings)
+
+
+def Muon(parameters: Parameters, lr: float = 1e-3, **settings: Any) -> Optimizer:
+    """Returns Muon with `momentum`, `nesterov`, `match_adamw` and `weight_decay` (Jordan et al. 2024).
+
+    Groups with 'method': 'adamw' keep embeddings and the output layer with AdamW, as parameters that are no matrices are.
+    """
+    return Optimizer(parameters, "muon", lr=lr, **settings)

@@ -286,7 +286,7 @@ class Experiment(_core._Experiment):
 
     def optimizer(self) -> Optimizer:
         """Returns a new optimiser with the configuration's options."""
-        return Optimizer(self.model.parameters, **self._options())
+        return self._optimizer()
 
     def learning_rate(self, step: int) -> float:
         """Returns the learning rate of a step."""

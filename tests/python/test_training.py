@@ -312,3 +312,46 @@ def test_autocast_rounds_products():
     with heedml.Autocast():
         assert not numpy.array_equal((x @ x).numpy(), exact)
     assert numpy.array_equal((x @ x).numpy(), exact)
+
+
+def test_settings_of_optimisers_and_schedules():
+    def minimum(make):
+        w = heedml.variable(heedml.tensor([[3.0, -2.0], [1.0, 4.0]]))
+        store = heedml.Parameters()
+        store.add("w", w)
+        optimizer = make(store)
+        for _ in range(300):
+            with heedml.Recording():
+                loss = (w * w).sum()
+                optimizer.step(loss.backward())
+        return loss.item()
+
+    for make in (lambda p: heedml.RMSprop(p, lr=0.02, centered=True, momentum=0.5), lambda p: heedml.Lion(p, lr=0.02, beta1=0.8),
+                 lambda p: heedml.Muon(p, lr=0.02, match_adamw=True), lambda p: heedml.SGD(p, lr=0.05, momentum=0.9)):
+        assert minimum(make) < 0.05
+    store = heedml.Parameters()
+    store.add("w", heedml.variable([1.0]))
+    for wrong in ({"bta1": 0.9}, {"alpha": 0.9}, {"beta1": 2}, {"groups": [{"parameters": ["x"]}]}, {"groups": [{"rte": 1}]},
+                  {"missing_gradient": "x"}):
+        with pytest.raises(heedml.Error, match="Optimizer"):
+            heedml.Adam(store, **wrong)
+    with pytest.raises(heedml.Error, match="one of sgd"):
+        heedml.Optimizer(store, "adm")
+    assert heedml.Schedule("step", lr=1.0, steps=30, step_size=10)(25) == pytest.approx(0.01)
+    assert heedml.Schedule("one_cycle", lr=1.0, steps=100)(30) == pytest.approx(1.0)
+    scope, (x, y) = heedml.Scope(seed=1), xor()
+    net = Net(scope, 8)
+    lbfgs = heedml.Lbfgs(scope.parameters)
+    for _ in range(20):
+        lbfgs.step(lambda: heedml.mse_loss(net(x), y))
+    assert heedml.mse_loss(net(x), y).item() < 1e-4 and lbfgs.evaluations >= lbfgs.iterations > 0
+    with pytest.raises(ZeroDivisionError):
+        lbfgs.step(lambda: 1 / 0)
+    average = heedml.WeightAverage(scope.parameters, decay=0.9)
+    average.add()
+    with average.shown():
+        assert heedml.mse_loss(net(x), y).item() < 1e-4
+    with heedml.Recording():
+        gradients = heedml.mse_loss(net(x) * 100, y).backward()
+    heedml.clip_by_value(gradients, 0.5)
+    assert max(abs(gradient.numpy()).max() for _, gradient in gradients.items()) <= 0.5
