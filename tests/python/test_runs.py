@@ -157,7 +157,9 @@ def test_an_exception_ends_a_run_which_resumes_with_the_same_bits(run, tmp_path)
 @pytest.mark.parametrize("call", ["heedml.train(config, set={'train.steps': 100000}, out=out, quiet=True)",
                                   "heedml.load(run).causes(progress=lambda *_: None)"])
 def test_ctrl_c_stops_long_calls(run, tmp_path, call):
-    script = f"import heedml, sys\nconfig, run, out = sys.argv[1:]\nprint('begun', flush=True)\ntry:\n    [{call} for _ in range(1000)]\nexcept KeyboardInterrupt:\n    print('stopped')"
+    # a process that a shell began in the background ignores SIGINT
+    restore = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    script = restore + f"import heedml, sys\nconfig, run, out = sys.argv[1:]\nprint('begun', flush=True)\ntry:\n    [{call} for _ in range(1000)]\nexcept KeyboardInterrupt:\n    print('stopped')"
     process = subprocess.Popen([sys.executable, "-c", script, str(ROOT / "toy.yaml"), str(run), str(tmp_path / "out")], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "begun\n"
     timer = threading.Timer(0.7, process.send_signal, [signal.SIGINT])
