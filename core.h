@@ -2,6 +2,7 @@
 
 #include <heed/autograd/autocast.h>
 #include <heed/autograd/checkpoint.h>
+#include <heed/autograd/convolution.h>
 #include <heed/autograd/derivatives.h>
 #include <heed/autograd/format.h>
 #include <heed/autograd/gradcheck/check.h>
@@ -15,6 +16,7 @@
 #include <heed/data/splits.h>
 #include <heed/nn/batch_norm.h>
 #include <heed/nn/block.h>
+#include <heed/nn/convolution.h>
 #include <heed/nn/hook.h>
 #include <heed/nn/recurrent.h>
 #include <heed/nn/sampling.h>

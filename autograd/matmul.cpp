@@ -2,6 +2,7 @@
 #include "autograd/cpu/blas.h"
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/row_product.h"
+#include "autograd/cpu/subnormals.h"
 #include "autograd/cpu/widen.h"
 
 #include <heed/autograd/autocast.h>
@@ -13,29 +14,9 @@
 #include <algorithm>
 #include <span>
 #include <vector>
-#if defined(__SSE__)
-#include <xmmintrin.h>
-#endif
 
 namespace heed {
 namespace {
-
-// While one exists, this thread treats subnormal numbers (below 1.2e-38 for float) as 0 when it reads or writes them.
-// On x86-64 an instruction with a subnormal operand takes some hundred cycles; gradients become subnormal late in
-// training.
-class DenormalsAreZero {
- public:
-#if defined(__SSE__)
-  [[nodiscard]] DenormalsAreZero() { _mm_setcsr(before_ | 0x8040); }
-  ~DenormalsAreZero() { _mm_setcsr(before_); }
-  DenormalsAreZero(const DenormalsAreZero&) = delete;
-
- private:
-  const unsigned before_ = _mm_getcsr();
-#else
-  [[nodiscard]] DenormalsAreZero() {}  // other processors keep subnormal numbers
-#endif
-};
 
 // The tiles of one (m x k) (k x n) product. They depend only on the sizes.
 struct Tiling {
@@ -105,7 +86,7 @@ void multiply_parts(const Tiling& t, cpu::Matrix<T> A, cpu::Matrix<S> B, T* C, c
   Tensor partial({t.parts, t.m, t.n}, dtype_of<T>);
   T* parts = partial.mutable_data<T>();
   cpu::parallel_for(t.parts, 1, [&](std::int64_t part, std::int64_t) {
-    const DenormalsAreZero all_normal;
+    const cpu::DenormalsAreZero all_normal;
     const std::int64_t p = part * t.tile_k, length = std::min(t.tile_k, t.k - p);
     const cpu::Matrix<T> a{A.data + p * A.column_stride, A.row_stride, A.column_stride};
     const cpu::Matrix<S> b{B.data + p * B.row_stride, B.row_stride, B.column_stride};
@@ -152,7 +133,7 @@ void multiply(const Tiling& tiling, const Shape& batch, const Tensor& a, const T
   const std::int64_t work = std::max<std::int64_t>(1, tiling.tile_m * tiling.tile_n * tiling.k);
   cpu::parallel_for(
       batch.numel() * tiles, std::max<std::int64_t>(1, 131072 / work), [&](std::int64_t begin, std::int64_t end) {
-        const DenormalsAreZero all_normal;
+        const cpu::DenormalsAreZero all_normal;
         for (std::int64_t task = begin; task < end; ++task) {
           const std::int64_t item = task / tiles, inner = item % walk.size[0];
           walk.rows(item / walk.size[0], item / walk.size[0] + 1,

@@ -13,7 +13,7 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-// A call of a public function: its name in ops.h, how the row calls it, the shapes of its inputs, and the call. The peers make
+// A call of a public function: its name in ops.h or convolution.h, how the row calls it, the shapes of its inputs, and the call. The peers make
 // the same inputs from the same shape.
 struct Call {
   std::string function, shown;
@@ -51,7 +51,7 @@ constexpr std::size_t inputs_of = std::is_invocable_v<F>                     ? 0
                                   : std::is_invocable_v<F, Tensor&, Tensor&> ? 2
                                                                              : 3;
 
-// Returns a call for each public function of ops.h that computes, with inputs of n x c numbers.
+// Returns a call for each public function of ops.h and convolution.h that computes, with inputs of n x c numbers.
 std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   std::vector<Call> all;
   const Shape x{n, c}, row{c}, flat{n * c};
@@ -187,6 +187,23 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   add("matmul", [](T a, T b) { return matmul(a, b); }, {x, {c, c}});
   add("linear", [](T t, T W, T bias) { return linear(t, W, bias); }, {x, {c, c}, row});
   add("einsum", [](T a, T b) { return einsum("ij,kj->ik", a, b); }, {x, {c, c}});
+  // images of 8 x 8 or 32 x 32 with 4, 16 or 64 channels
+  const std::int64_t size = n * c, side = size < 1 << 20 ? 8 : 32,
+                     channels = size < 1 << 12   ? 4
+                                : size < 1 << 20 ? 16
+                                                 : 64;
+  const Shape images{size / (channels * side * side), channels, side, side}, kernel{channels, channels, 3, 3};
+  const Shape signals{images[0], channels, side * side}, of_signal{channels, channels, 3}, of_channels{channels};
+  add("conv2d, 3 x 3", [](T t, T W, T b) { return conv2d(t, W, b, {.padding = 1}); }, {images, kernel, of_channels});
+  add("conv1d, 3", [](T t, T W, T b) { return conv1d(t, W, b, {.padding = 1}); }, {signals, of_signal, of_channels});
+  add("conv_transpose2d, 3 x 3", [](T t, T W, T b) { return conv_transpose2d(t, W, b, {.padding = 1}); },
+      {images, kernel, of_channels});
+  add("conv_transpose1d, 3", [](T t, T W, T b) { return conv_transpose1d(t, W, b, {.padding = 1}); },
+      {signals, of_signal, of_channels});
+  add("max_pool2d, 2 x 2", [](T t) { return max_pool2d(t, 2); }, {images});
+  add("max_pool1d, 2", [](T t) { return max_pool1d(t, 2); }, {signals});
+  add("avg_pool2d, 2 x 2", [](T t) { return avg_pool2d(t, 2); }, {images});
+  add("avg_pool1d, 2", [](T t) { return avg_pool1d(t, 2); }, {signals});
   add("softmax", [](T t) { return softmax(t); });
   add("softmax, first axis", [](T t) { return softmax(t, 0); });
   add("log_softmax", [](T t) { return log_softmax(t); });

@@ -36,6 +36,10 @@ def calls(n, c):
     d = min(64, c)
     T = min(128, n * c // d)
     heads, angles = (n * c // (T * d), T, d), (T, d // 2)
+    side, channels = (8 if n * c < 1 << 20 else 32), (4 if n * c < 1 << 12 else 16 if n * c < 1 << 20 else 64)
+    images = (n * c // (channels * side * side), channels, side, side)
+    signals, bias = (images[0], channels, side * side), (channels,)
+    kernels, kernels_1d = (channels, channels, 3, 3), (channels, channels, 3)
     one = {
         "x + 2": lambda t: t + 2,
         "x * 2": lambda t: t * 2,
@@ -143,6 +147,14 @@ def calls(n, c):
         "matmul": ((x, (c, c)), torch.matmul),
         "linear": ((x, (c, c), row), lambda t, w, b: torch.addmm(b, t, w)),
         "einsum": ((x, (c, c)), lambda a, b: torch.einsum("ij,kj->ik", a, b)),
+        "conv2d, 3 x 3": ((images, kernels, bias), lambda t, w, b: F.conv2d(t, w, b, padding=1)),
+        "conv1d, 3": ((signals, kernels_1d, bias), lambda t, w, b: F.conv1d(t, w, b, padding=1)),
+        "conv_transpose2d, 3 x 3": ((images, kernels, bias), lambda t, w, b: F.conv_transpose2d(t, w, b, padding=1)),
+        "conv_transpose1d, 3": ((signals, kernels_1d, bias), lambda t, w, b: F.conv_transpose1d(t, w, b, padding=1)),
+        "max_pool2d, 2 x 2": ((images,), lambda t: F.max_pool2d(t, 2)),
+        "max_pool1d, 2": ((signals,), lambda t: F.max_pool1d(t, 2)),
+        "avg_pool2d, 2 x 2": ((images,), lambda t: F.avg_pool2d(t, 2)),
+        "avg_pool1d, 2": ((signals,), lambda t: F.avg_pool1d(t, 2)),
         "layer_norm": ((x, row, row), lambda t, gain, bias: F.layer_norm(t, row, gain, bias)),
         "rms_norm": ((x, row), lambda t, gain: F.rms_norm(t, row, gain, 1e-6)),
         "rotary": ((heads, angles, angles), lambda t, c, s: rotate(t, c.detach(), s.detach())),

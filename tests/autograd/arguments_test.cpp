@@ -1,5 +1,6 @@
 #include "tests/autograd/helpers.h"
 
+#include <heed/autograd/convolution.h>
 #include <heed/autograd/ops.h>
 
 #include <exception>
@@ -95,6 +96,8 @@ class Given {
             .weights = !flag(),
             .scores = flag()};
   }
+  PoolOptions pool_options() { return {flag() ? 0 : size(), flag() ? 0 : size()}; }
+  ConvOptions conv_options() { return flag() ? ConvOptions{} : ConvOptions{size(), {size(), 0}, size(), size()}; }
   const char* formula() {
     return one_of<const char*>({"ij,jk->ik", "i,j->ij", "...i,...i", "ij", "ii", "...", "i->", "", ",", "->", "a1",
                                 "ij,ij->k", "...a,...b->...ab", "abcdefgh,ijklmnop->abcdefghijklmnop", "abc->ac"});
@@ -279,22 +282,37 @@ std::vector<Call> arranging_calls() {
 }
 
 std::vector<Call> product_calls() {
-  return {call("matmul", [](Given& g) { return matmul(g.tensor(), g.tensor()); }),
-          call("linear", [](Given& g) { return linear(g.tensor(), g.tensor(), g.tensor()); }),
-          call("einsum", [](Given& g) { return einsum(g.formula(), g.tensor()); }),
-          call("einsum", [](Given& g) { return einsum(g.formula(), g.tensor(), g.tensor()); }),
-          call("rotary", [](Given& g) { return rotary(g.tensor(), g.tensor(), g.tensor(), RotaryPairs::halves); }),
-          call("attention",
-               [](Given& g) { return attention(g.tensor(), g.tensor(), g.tensor(), g.attention_options()).output; }),
-          call("attention",
-               [](Given& g) {
-                 const Tensor x = g.tensor();
-                 return attention(x, x, x, g.attention_options()).output;
-               }),
-          call("attention_composed", [](Given& g) {
-            const Tensor x = g.tensor();
-            return attention_composed(x, x, g.tensor(), g.attention_options()).output;
-          })};
+  return {
+      call("matmul", [](Given& g) { return matmul(g.tensor(), g.tensor()); }),
+      call("linear", [](Given& g) { return linear(g.tensor(), g.tensor(), g.tensor()); }),
+      call("conv2d",
+           [](Given& g) {
+             const Tensor x = g.tensor();
+             return conv2d(x, g.flag() ? x : g.tensor(), g.flag() ? Tensor() : g.tensor(), g.conv_options());
+           }),
+      call("conv_transpose2d",
+           [](Given& g) {
+             const Tensor x = g.tensor();
+             const ConvOptions o = g.conv_options();
+             return conv_transpose2d(x, x, {}, {o.stride, o.padding, g.flag() ? 0 : g.size(), o.dilation, o.groups});
+           }),
+      call("conv_transpose1d", [](Given& g) { return conv_transpose1d(g.tensor(), g.tensor(), {}, {g.size()}); }),
+      call("max_pool2d", [](Given& g) { return max_pool2d(g.tensor(), g.size(), g.pool_options()); }),
+      call("avg_pool1d", [](Given& g) { return avg_pool1d(g.tensor(), g.size(), g.pool_options()); }),
+      call("einsum", [](Given& g) { return einsum(g.formula(), g.tensor()); }),
+      call("einsum", [](Given& g) { return einsum(g.formula(), g.tensor(), g.tensor()); }),
+      call("rotary", [](Given& g) { return rotary(g.tensor(), g.tensor(), g.tensor(), RotaryPairs::halves); }),
+      call("attention",
+           [](Given& g) { return attention(g.tensor(), g.tensor(), g.tensor(), g.attention_options()).output; }),
+      call("attention",
+           [](Given& g) {
+             const Tensor x = g.tensor();
+             return attention(x, x, x, g.attention_options()).output;
+           }),
+      call("attention_composed", [](Given& g) {
+        const Tensor x = g.tensor();
+        return attention_composed(x, x, g.tensor(), g.attention_options()).output;
+      })};
 }
 
 std::vector<Call> other_calls() {

@@ -113,6 +113,23 @@ const std::map<std::string, std::function<Tensor(const Call&)>>& table() {
        [](C c) {
          return cumsum(c.x[0], c.i(0), {c.i(1) != 0, c.i(2) != 0});
        }},
+      {"conv",  // stride, padding, dilation, groups, each with two numbers but the last
+       [](C c) {
+         const ConvOptions o{{c.i(0), c.i(1)}, {c.i(2), c.i(3)}, {c.i(4), c.i(5)}, c.i(6)};
+         return conv2d(c.x[0], c.x[1], {}, o);
+       }},
+      {"conv_transpose",
+       [](C c) {
+         return conv_transpose2d(c.x[0], c.x[1], {}, {{c.i(0), c.i(1)}, 0, 0, {c.i(4), c.i(5)}, c.i(6)});
+       }},
+      {"max_pool",
+       [](C c) {
+         return max_pool2d(c.x[0], {c.i(0), c.i(1)}, {{c.i(2), c.i(3)}, {c.i(4), c.i(5)}});
+       }},
+      {"avg_pool",
+       [](C c) {
+         return avg_pool2d(c.x[0], {c.i(0), c.i(1)}, {{c.i(2), c.i(3)}, {c.i(4), c.i(5)}});
+       }},
       {"topk", [](C c) { return topk(c.x[0], c.i(1), c.i(0), c.i(2)).values; }},
       {"sort", [](C c) { return sort(c.x[0], c.i(0), c.i(1)).values; }},
       {"gather",

@@ -99,6 +99,27 @@ class Graph:
         self.lines.append(f"{name} {len(operands)} {' '.join(map(str, operands))} {text}{' '.join(map(str, numbers))}")
         self.values.append(value)
 
+    def emit_convolution(self, name, a, x):
+        rng = self.rng
+        if x.dim() != 4:
+            a = self.input([rng.randint(1, 2), rng.choice([1, 2, 3, 4]), rng.randint(1, 5), rng.randint(1, 5)])
+            x = self.values[a]
+        kernel, stride, dilation = ([rng.randint(1, 3) for _ in range(2)] for _ in range(3))
+        padding = [rng.randint(0, k // 2) for k in kernel]
+        if any(n + 2 * p < d * (k - 1) + 1 for n, p, d, k in zip(x.shape[2:], padding, dilation, kernel)):
+            return
+        if name in ("max_pool", "avg_pool"):
+            f = F.max_pool2d if name == "max_pool" else F.avg_pool2d
+            return self.emit(name, [a], [*kernel, *stride, *padding], f(x, kernel, stride, padding))
+        groups = rng.choice([g for g in (1, 2, 3) if x.shape[1] % g == 0])
+        if name == "conv":
+            b = self.input([groups * rng.randint(1, 2), x.shape[1] // groups, *kernel])
+            y = F.conv2d(x, self.values[b], None, stride, padding, dilation, groups)
+        else:
+            b = self.input([x.shape[1], rng.randint(1, 2), *kernel])
+            y = F.conv_transpose2d(x, self.values[b], None, stride, 0, 0, groups, dilation)
+        return self.emit(name, [a, b], [*stride, *padding, *dilation, groups], y)
+
     def step(self):
         rng = self.rng
         candidates = [i for i, v in enumerate(self.values) if 1 <= v.dim() <= 4 and v.numel() <= 300]
@@ -130,7 +151,7 @@ class Graph:
         name = rng.choice([*unary, *binary, *reductions, "power", "leaky_relu", "clamp", "swiglu", "cumsum", "topk", "sort",
                            "gather", "index_select", "scatter_add", "stack", "split", "pad", "repeat", "tril", "triu",
                            "flatten", "transpose", "row", "einsum", "rotary", "attention", "cross_entropy", "mse", "bce",
-                           "where", "masked_fill", "best", "order", "one_hot", "squeeze", "unsqueeze", "permute", "slice",
+                           "conv", "conv_transpose", "max_pool", "avg_pool", "where", "masked_fill", "best", "order", "one_hot", "squeeze", "unsqueeze", "permute", "slice",
                            "concat", "broadcast_to", "matmul", "linear", "embedding", "select_rows"])
         if name in unary:
             return self.emit(name, [a], [], unary[name](x))
@@ -207,6 +228,8 @@ class Graph:
             loss = F.mse_loss(x, y, reduction=REDUCTIONS[r]) if name == "mse" else F.binary_cross_entropy_with_logits(
                 x, torch.sigmoid(y), reduction=REDUCTIONS[r])
             return self.emit(name, [a, b], [r], loss)
+        if name in ("conv", "conv_transpose", "max_pool", "avg_pool"):
+            return self.emit_convolution(name, a, x)
         if name == "cumsum":
             e, r = rng.randint(0, 1), rng.randint(0, 1)
             return self.emit(name, [a], [axis, e, r], cumsum(x, axis, e, r))

@@ -264,6 +264,12 @@ TEST_CASE("second_derivatives: losses that contain gradients are minimised") {
   CHECK(found[5] < 1e-5 * found[4]);    // Newton's method, after and before
 }
 
+TEST_CASE("cnn: convolutions read digits at any place, a linear classifier does not") {
+  const Output output("cnn");
+  CHECK(output.after("linear:    650 parameters, ") < 0.6);
+  CHECK(output.after("cnn:      6090 parameters, ") > 0.95);
+}
+
 TEST_CASE("causes: knockout of one edge lowers the logit; knockout in every head, the accuracy") {
   const Output output("causes");
   CHECK(output.after("step   0  loss ") > output.after("step 200  loss "));

@@ -1,0 +1,236 @@
+// Convolution by matrix products. The numbers of x that a block of output rows reads are copied to a matrix (taps, positions),
+// where a row holds what one weight is multiplied with (Chellapilla et al. 2006, "High performance convolutional neural networks for
+// document processing"). A block is so small that the matrix stays in the cache.
+#include "autograd/cpu/convolution.h"
+
+#include "autograd/cpu/bfloat16_gemm.h"
+#include "autograd/cpu/blas.h"
+#include "autograd/cpu/kernels.h"
+#include "autograd/cpu/subnormals.h"
+
+#include <heed/autograd/machine.h>
+
+#include <algorithm>
+
+namespace heed::cpu {
+namespace {
+
+constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Consecutive output positions: whole rows, or a part of a row.
+struct Block {
+  std::int64_t row, column, rows, columns;
+  std::int64_t first(const Convolution& c) const { return row * c.out.width + column; }
+  std::int64_t size() const { return rows * columns; }
+};
+
+// The output positions of an image in blocks. They depend only on the sizes.
+struct Blocking {
+  HeightWidth size, count;  // of a block, and number of blocks along each axis
+  bool is_copied;           // false: a block of x is the matrix already
+
+  Blocking(const Convolution& c, std::int64_t taps)
+      : size(1),
+        count(1),
+        is_copied(c.kernel != HeightWidth(1) || c.stride != HeightWidth(1) || c.padding != HeightWidth(0) ||
+                  c.size != c.out) {
+    const std::int64_t positions = std::max<std::int64_t>(32, 131072 / taps);
+    size.width = part(c.out.width, positions);
+    size.height =
+        size.width == c.out.width ? part(c.out.height, std::max<std::int64_t>(1, positions / c.out.width)) : 1;
+    count = {ceil_divide(c.out.height, size.height), ceil_divide(c.out.width, size.width)};
+  }
+  std::int64_t blocks() const { return count.height * count.width; }
+  Block block(const Convolution& c, std::int64_t i) const {
+    const std::int64_t row = i / count.width * size.height, column = i % count.width * size.width;
+    return {row, column, std::min(size.height, c.out.height - row), std::min(size.width, c.out.width - column)};
+  }
+
+ private:
+  // Returns the size, at most `most`, of equal parts of `all`.
+  static std::int64_t part(std::int64_t all, std::int64_t most) { return ceil_divide(all, ceil_divide(all, most)); }
+};
+
+// A matrix for each thread.
+template <class T>
+class Scratch {
+ public:
+  Scratch(const Blocking& blocking, std::int64_t taps)
+      : size_(taps * blocking.size.height * blocking.size.width),
+        tensor_({blocking.is_copied ? threads() : 0, size_}, dtype_of<T>, "conv2d"),
+        data_(tensor_.template mutable_data<T>()) {}
+  T* of_this_thread() const { return data_ + current_thread() * size_; }
+
+ private:
+  std::int64_t size_;
+  Tensor tensor_;
+  T* data_;
+};
+
+// Calls row(row of the matrix, numbers of x for it, or nullptr in the padding, begin and end of those that lie in x) for the taps of
+// `channels` channels and each output row of a block.
+template <class T, class X, class Row>
+[[gnu::always_inline]] inline void for_each_row(const Convolution& c, std::int64_t channels, const Block& block, X* x,
+                                                T* matrix, Row row) {
+  for (std::int64_t channel = 0; channel < channels; ++channel, x += c.plane()) {
+    for (std::int64_t p = 0; p < c.kernel.height; ++p) {
+      for (std::int64_t q = 0; q < c.kernel.width; ++q) {
+        const std::int64_t shift = block.column * c.stride.width + q * c.dilation.width - c.padding.width;
+        const std::int64_t rest = c.size.width - shift;
+        const std::int64_t begin = std::min(block.columns, shift >= 0 ? 0 : ceil_divide(-shift, c.stride.width));
+        const std::int64_t end =
+            std::max(begin, std::min(block.columns, rest > 0 ? ceil_divide(rest, c.stride.width) : 0));
+        for (std::int64_t i = block.row; i < block.row + block.rows; ++i, matrix += block.columns) {
+          const std::int64_t from = i * c.stride.height + p * c.dilation.height - c.padding.height;
+          const bool is_inside = from >= 0 && from < c.size.height;
+          row(matrix, is_inside ? x + (from * c.size.width + shift) : nullptr, begin, end);
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+void copy_block(const Convolution& c, const Block& block, const T* x, T* matrix) {
+  const auto copy = [&](auto step) {
+    for_each_row(c, c.channels, block, x, matrix, [&](T* to, const T* from, std::int64_t begin, std::int64_t end) {
+      if (!from) begin = end = block.columns;
+      for (std::int64_t j = 0; j < begin; ++j) to[j] = T{0};
+      for (std::int64_t j = begin; j < end; ++j) to[j] = from[j * step];
+      for (std::int64_t j = end; j < block.columns; ++j) to[j] = T{0};
+    });
+  };
+  if (c.stride.width == 1) return copy(std::integral_constant<std::int64_t, 1>{});
+  copy(c.stride.width);
+}
+
+template <class T>
+void add_block(const Convolution& c, std::int64_t channels, const Block& block, T* matrix, T* x) {
+  const auto add = [&](auto step) {
+    for_each_row(c, channels, block, x, matrix, [&](const T* from, T* to, std::int64_t begin, std::int64_t end) {
+      if (!to) return;
+#pragma omp simd
+      for (std::int64_t j = begin; j < end; ++j) to[j * step] += from[j];
+    });
+  };
+  if (c.stride.width == 1) return add(std::integral_constant<std::int64_t, 1>{});
+  add(c.stride.width);
+}
+
+template <class T>
+void multiply(const Convolution& c, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& A,
+              const Matrix<T>& B, T beta, T* C, std::int64_t ldc) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (c.rounds) return bfloat16_gemm(m, n, k, 1.0F, A, B, beta, C, ldc);
+  }
+  gemm(m, n, k, T{1}, A, B, beta, C, ldc);
+}
+
+}  // namespace
+
+template <class T>
+void convolve(const Convolution& c, const T* x, const T* W, const T* bias, T* y) {
+  blas_description();  // loads the library before any thread needs it
+  const std::int64_t k = c.taps(), all = c.positions();
+  const Blocking blocking(c, k);
+  const std::int64_t blocks = blocking.blocks();
+  const Scratch<T> scratch(blocking, k);
+  parallel_for(c.images * c.groups * blocks, 1, [&](std::int64_t task, std::int64_t) {
+    const DenormalsAreZero all_normal;
+    const Block block = blocking.block(c, task % blocks);
+    const std::int64_t item = task / blocks, group = item % c.groups, n = block.size();
+    const T* from = x + item * c.channels * c.plane();
+    T* to = y + item * c.filters * all + block.first(c);
+    Matrix<T> B{from + block.first(c), all, 1};
+    if (blocking.is_copied) {
+      T* const matrix = scratch.of_this_thread();
+      copy_block(c, block, from, matrix);
+      B = {matrix, n, 1};
+    }
+    for (std::int64_t o = 0; bias && o < c.filters; ++o) std::fill_n(to + o * all, n, bias[group * c.filters + o]);
+    multiply(c, c.filters, n, k, {W + group * c.filters * k, k, 1}, B, bias ? T{1} : T{0}, to, all);
+  });
+}
+
+template <class T>
+void convolve_transposed(const Convolution& c, const T* y, const T* W, const T* bias, T* x) {
+  blas_description();
+  // Few images are divided by channels, too.
+  const std::int64_t items = c.images * c.groups, wanted = items >= 8 ? 1 : ceil_divide(8, items);
+  const std::int64_t channels = ceil_divide(c.channels, wanted), parts = ceil_divide(c.channels, channels);
+  const std::int64_t k = c.taps(), all = c.positions(), of_channel = c.kernel.height * c.kernel.width;
+  const Blocking blocking(c, channels * of_channel);
+  const Scratch<T> scratch(blocking, channels * of_channel);
+  parallel_for(items * parts, 1, [&](std::int64_t task, std::int64_t) {
+    const DenormalsAreZero all_normal;
+    const std::int64_t item = task / parts, group = item % c.groups, channel = task % parts * channels;
+    const std::int64_t count = std::min(channels, c.channels - channel), m = count * of_channel;
+    const T* from = y + item * c.filters * all;
+    const Matrix<T> A{W + group * c.filters * k + channel * of_channel, 1, k};
+    T* to = x + (item * c.channels + channel) * c.plane();
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::fill_n(to + i * c.plane(), c.plane(), bias ? bias[group * c.channels + channel + i] : T{0});
+    }
+    for (std::int64_t i = 0; i < blocking.blocks(); ++i) {
+      const Block block = blocking.block(c, i);
+      const Matrix<T> B{from + block.first(c), all, 1};
+      if (!blocking.is_copied) {
+        multiply(c, m, block.size(), c.filters, A, B, T{1}, to + block.first(c), c.plane());
+        continue;
+      }
+      T* const matrix = scratch.of_this_thread();
+      multiply(c, m, block.size(), c.filters, A, B, T{0}, matrix, block.size());
+      add_block(c, count, block, matrix, to);
+    }
+  });
+}
+
+template <class T>
+void convolve_for_weights(const Convolution& c, const T* x, const T* y, T* W) {
+  blas_description();
+  const std::int64_t k = c.taps(), all = c.positions(), of_group = c.filters * k;
+  const Blocking blocking(c, k);
+  const std::int64_t blocks = blocking.blocks();
+  const Scratch<T> scratch(blocking, k);
+  // Sums a fixed number of parts of the blocks, then the parts in order.
+  const std::int64_t items = c.images * blocks;
+  const std::int64_t most = c.groups >= 8 ? 1 : std::clamp<std::int64_t>((std::int64_t{1} << 22) / of_group, 2, 8);
+  const std::int64_t of_part = ceil_divide(items, most), parts = ceil_divide(items, of_part);
+  Tensor sums({parts > 1 ? parts : 0, c.groups, of_group}, dtype_of<T>, "conv2d");
+  T* const partial = parts > 1 ? sums.mutable_data<T>() : W;
+  parallel_for(parts * c.groups, 1, [&](std::int64_t task, std::int64_t) {
+    const DenormalsAreZero all_normal;
+    const std::int64_t begin = task / c.groups * of_part, group = task % c.groups;
+    for (std::int64_t item = begin; item < std::min(items, begin + of_part); ++item) {
+      const Block block = blocking.block(c, item % blocks);
+      const std::int64_t image = item / blocks * c.groups + group, n = block.size();
+      const T* from = x + image * c.channels * c.plane();
+      Matrix<T> B{from + block.first(c), 1, all};
+      if (blocking.is_copied) {
+        T* const matrix = scratch.of_this_thread();
+        copy_block(c, block, from, matrix);
+        B = {matrix, 1, n};
+      }
+      const Matrix<T> A{y + image * c.filters * all + block.first(c), all, 1};
+      multiply(c, c.filters, k, n, A, B, item == begin ? T{0} : T{1}, partial + task * of_group, k);
+    }
+  });
+  if (parts == 1) return;
+  const std::int64_t count = c.groups * of_group;
+  parallel_for(count, row_grain(count), [&](std::int64_t begin, std::int64_t end) {
+    std::copy(partial + begin, partial + end, W + begin);
+    for (std::int64_t part = 1; part < parts; ++part) {
+      const T* from = partial + part * count;
+      for (std::int64_t i = begin; i < end; ++i) W[i] += from[i];
+    }
+  });
+}
+
+template void convolve(const Convolution&, const float*, const float*, const float*, float*);
+template void convolve(const Convolution&, const double*, const double*, const double*, double*);
+template void convolve_transposed(const Convolution&, const float*, const float*, const float*, float*);
+template void convolve_transposed(const Convolution&, const double*, const double*, const double*, double*);
+template void convolve_for_weights(const Convolution&, const float*, const float*, float*);
+template void convolve_for_weights(const Convolution&, const double*, const double*, double*);
+
+}  // namespace heed::cpu

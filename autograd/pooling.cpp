@@ -1,0 +1,228 @@
+#include "autograd/cpu/kernels.h"
+
+#include <heed/autograd/convolution.h>
+#include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace heed {
+namespace {
+
+// The windows of pooling over `planes` images of one channel.
+struct Windows {
+  std::int64_t planes;
+  HeightWidth size, kernel, stride, padding, out;
+
+  std::int64_t plane() const { return size.height * size.width; }
+  std::int64_t positions() const { return out.height * out.width; }
+  std::int64_t grain() const { return cpu::row_grain(planes, positions() * kernel.height * kernel.width); }
+  Shape flat() const { return {planes, plane()}; }
+  Shape flat_out() const { return {planes, positions()}; }
+
+  // Calls f(position of the output, first row, end of rows, first column, end of columns) for each window of a plane.
+  template <class F>
+  [[gnu::always_inline]] inline void for_each(F f) const {
+    for (std::int64_t i = 0; i < out.height; ++i) {
+      const std::int64_t top = i * stride.height - padding.height, left_of_first = -padding.width;
+      const std::int64_t first = std::max<std::int64_t>(0, top), end = std::min(size.height, top + kernel.height);
+      for (std::int64_t j = 0; j < out.width; ++j) {
+        const std::int64_t left = left_of_first + j * stride.width;
+        f(i * out.width + j, first, end, std::max<std::int64_t>(0, left), std::min(size.width, left + kernel.width));
+      }
+    }
+  }
+};
+
+Windows windows_of(const char* operation, const Tensor& x, const HeightWidth& kernel, const PoolOptions& options) {
+  check_defined(operation, {&x});
+  if (x.rank() != 4) {
+    fail("{}: expected x (B, C, H, W), got {}{}", operation, to_string(x.shape()),
+         x.rank() == 3 ? ". Did you mean unsqueeze(x, 0)?" : "");
+  }
+  const auto windows = [&](std::int64_t size, std::int64_t k, std::int64_t stride, std::int64_t padding) {
+    constexpr std::int64_t max_size = std::int64_t{1} << 31;
+    if (k < 1 || k >= max_size) fail("{}: the kernel must be at least 1, got {}", operation, k);
+    if (stride < 0 || stride >= max_size) fail("{}: stride must be at least 1, got {}", operation, stride);
+    if (padding < 0 || padding > k / 2) {
+      fail("{}: padding must lie between 0 and half of the kernel, {}, got {}", operation, k / 2, padding);
+    }
+    if (size >= max_size) fail("{}: sizes must be below 2^31, got {}", operation, to_string(x.shape()));
+    if (k > size + 2 * padding || size < 1) {
+      fail("{}: the kernel covers {} elements of an axis, but x {} with its padding has {}", operation, k,
+           to_string(x.shape()), size + 2 * padding);
+    }
+    return (size + 2 * padding - k) / (stride == 0 ? k : stride) + 1;
+  };
+  const HeightWidth size{x.size(2), x.size(3)}, &stride = options.stride, &padding = options.padding;
+  const HeightWidth out{windows(size.height, kernel.height, stride.height, padding.height),
+                        windows(size.width, kernel.width, stride.width, padding.width)};
+  if (size.height * size.width >= std::int64_t{1} << 31) {
+    fail("{}: images must have fewer than 2^31 elements, got {}", operation, to_string(x.shape()));
+  }
+  return {Shape{x.size(0), x.size(1)}.numel(operation),
+          size,
+          kernel,
+          {stride.height == 0 ? kernel.height : stride.height, stride.width == 0 ? kernel.width : stride.width},
+          padding,
+          out};
+}
+
+std::vector<GradientSample> pooling_samples(Tensor (*pool)(const Tensor&, HeightWidth, const PoolOptions&)) {
+  const auto sample = [pool](const Shape& x, const HeightWidth& k, const PoolOptions& o) {
+    return GradientSample{fmt::format("{} kernel {} x {} stride {} x {} padding {} x {}", to_string(x), k.height,
+                                      k.width, o.stride.height, o.stride.width, o.padding.height, o.padding.width),
+                          {{x, Argument::Values::distinct}},
+                          [=](auto& t) { return pool(t[0], k, o); }};
+  };
+  return {sample({2, 2, 4, 4}, 2, {}),
+          sample({1, 1, 5, 6}, {3, 2}, {.stride = {2, 1}, .padding = {1, 0}}),
+          sample({1, 2, 3, 3}, 2, {.stride = 1, .padding = 1}),
+          sample({1, 1, 4, 4}, 1, {.stride = 3}),
+          sample({1, 2, 1, 3}, {1, 3}, {}),
+          sample({0, 2, 2, 2}, 2, {})};
+}
+
+Tensor max_pool(const Tensor& x, const Windows& w);
+Tensor avg_pool(const Tensor& x, const Windows& w);
+Tensor spread_evenly(const Tensor& dy, const Windows& w);
+
+}  // namespace
+
+static const Operation max_pool_operation("max_pool2d", "y = max of x over a window",
+                                          "dx = at the first maximum of each window, the sum of dy",
+                                          [] { return pooling_samples(max_pool2d); });
+static const Operation avg_pool_operation("avg_pool2d", "y = sum of x over a window / size of the window",
+                                          "dx = sum of dy over the windows / size of a window",
+                                          [] { return pooling_samples(avg_pool2d); });
+static const Operation avg_pool_transposed_operation(
+    "avg_pool2d transposed", "x = sum of y over the windows / size of a window", "dy = avg_pool2d(dx)", [] {
+      return std::vector<GradientSample>{{"(2, 3, 2)", {{{2, 6}}}, [](auto& y) {
+                                            return spread_evenly(y[0], {2, {4, 3}, {2, 2}, {1, 1}, 0, {3, 2}});
+                                          }}};
+    });
+
+namespace {
+
+// x (planes, height width) -> (planes, out)
+Tensor max_pool(const Tensor& x, const Windows& w) {
+  const Tensor dense = contiguous(x.detach());
+  Tensor y(w.flat_out(), x.dtype(), "max_pool2d");
+  std::vector<std::int32_t> chosen(static_cast<std::size_t>(y.numel()));
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* const all = dense.data<T>();
+    T* const results = y.mutable_data<T>();
+    cpu::parallel_for(w.planes, w.grain(), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t plane = begin; plane < end; ++plane) {
+        const T* const from = all + plane * w.plane();
+        T* const to = results + plane * w.positions();
+        std::int32_t* const positions = chosen.data() + plane * w.positions();
+        w.for_each([=](std::int64_t at, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
+          std::int64_t best = top * w.size.width + left;
+          T greatest = from[best];
+          for (std::int64_t i = top; i < bottom; ++i) {
+            for (std::int64_t j = i * w.size.width + left; j < i * w.size.width + right; ++j) {
+              const bool is_better = !(from[j] <= greatest) && !std::isnan(greatest);
+              best = is_better ? j : best;
+              greatest = is_better ? from[j] : greatest;
+            }
+          }
+          to[at] = greatest;
+          positions[at] = static_cast<std::int32_t>(best);
+        });
+      }
+    });
+  });
+  const Ids positions(w.flat_out(), std::move(chosen));
+  return record(max_pool_operation, {&x}, y, Saved(positions), Recordable([w](const Tensor& dy, const Ids& at) {
+                  return std::vector{scatter_add(zeros(w.flat(), dy.dtype()), at, dy, 1)};
+                }));
+}
+
+Tensor avg_pool(const Tensor& x, const Windows& w) {
+  const Tensor dense = contiguous(x.detach());
+  Tensor y(w.flat_out(), x.dtype(), "avg_pool2d");
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* const all = dense.data<T>();
+    T* const results = y.mutable_data<T>();
+    const double share = 1.0 / static_cast<double>(w.kernel.height * w.kernel.width);
+    cpu::parallel_for(w.planes, w.grain(), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t plane = begin; plane < end; ++plane) {
+        const T* const from = all + plane * w.plane();
+        T* const to = results + plane * w.positions();
+        w.for_each([=](std::int64_t at, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
+          double total = 0;
+          for (std::int64_t i = top; i < bottom; ++i) {
+            for (std::int64_t j = left; j < right; ++j) total += static_cast<double>(from[i * w.size.width + j]);
+          }
+          to[at] = static_cast<T>(total * share);
+        });
+      }
+    });
+  });
+  return record(avg_pool_operation, {&x}, y, Saved(),
+                Recordable([w](const Tensor& dy) { return std::vector{spread_evenly(dy, w)}; }));
+}
+
+// (planes, out) -> (planes, height width)
+Tensor spread_evenly(const Tensor& dy, const Windows& w) {
+  const Tensor dense = contiguous(dy.detach());
+  Tensor x = zeros(w.flat(), dy.dtype());
+  dispatch(dy.dtype(), [&]<class T>() {
+    const T* const all = dense.data<T>();
+    T* const results = x.mutable_data<T>();
+    const T share = static_cast<T>(1.0 / static_cast<double>(w.kernel.height * w.kernel.width));
+    cpu::parallel_for(w.planes, w.grain(), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t plane = begin; plane < end; ++plane) {
+        const T* const from = all + plane * w.positions();
+        T* const to = results + plane * w.plane();
+        w.for_each([=](std::int64_t at, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
+          const T each = from[at] * share;
+          for (std::int64_t i = top; i < bottom; ++i) {
+            for (std::int64_t j = left; j < right; ++j) to[i * w.size.width + j] += each;
+          }
+        });
+      }
+    });
+  });
+  return record(avg_pool_transposed_operation, {&dy}, x, Saved(),
+                Recordable([w](const Tensor& dx) { return std::vector{avg_pool(dx, w)}; }));
+}
+
+// (B, C, H, W) -> (B, C, H', W')
+Tensor pooled(const Tensor& x, const Windows& w, Tensor (*pool)(const Tensor&, const Windows&)) {
+  return reshape(pool(reshape(x, w.flat()), w), {x.size(0), x.size(1), w.out.height, w.out.width});
+}
+
+// (B, C, L) -> (B, C, L')
+Tensor pooled_1d(const char* operation, const Tensor& x, std::int64_t kernel, const PoolOptions& o,
+                 Tensor (*pool)(const Tensor&, const Windows&)) {
+  check_defined(operation, {&x});
+  if (x.rank() != 3) fail("{}: expected x (B, C, L), got {}", operation, to_string(x.shape()));
+  for (const auto& [name, option] : {std::pair{"stride", o.stride}, std::pair{"padding", o.padding}}) {
+    if (option.height != option.width) {
+      fail("{}: {} must be one number, got {} and {}", operation, name, option.height, option.width);
+    }
+  }
+  const Tensor image = unsqueeze(x, 2);
+  const Windows w = windows_of(operation, image, {1, kernel}, {{1, o.stride.width}, {0, o.padding.width}});
+  return squeeze(pooled(image, w, pool), 2);
+}
+
+}  // namespace
+
+Tensor max_pool2d(const Tensor& x, HeightWidth kernel, const PoolOptions& options) {
+  return pooled(x, windows_of("max_pool2d", x, kernel, options), max_pool);
+}
+Tensor max_pool1d(const Tensor& x, std::int64_t kernel, const PoolOptions& options) {
+  return pooled_1d("max_pool1d", x, kernel, options, max_pool);
+}
+Tensor avg_pool2d(const Tensor& x, HeightWidth kernel, const PoolOptions& options) {
+  return pooled(x, windows_of("avg_pool2d", x, kernel, options), avg_pool);
+}
+Tensor avg_pool1d(const Tensor& x, std::int64_t kernel, const PoolOptions& options) {
+  return pooled_1d("avg_pool1d", x, kernel, options, avg_pool);
+}
+
+}  // namespace heed

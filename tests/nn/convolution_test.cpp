@@ -1,0 +1,184 @@
+#include "tests/autograd/helpers.h"
+#include "tests/golden.h"
+
+#include <heed/autograd/convolution.h>
+#include <heed/autograd/derivatives.h>
+#include <heed/nn/convolution.h>
+#include <heed/nn/hook.h>
+
+using namespace heed;
+
+// The cases that make_convolution.py computes with PyTorch.
+namespace {
+
+using Inputs = std::vector<Tensor>;
+
+void check(const std::string& name, const std::function<Tensor(const Inputs&)>& function,
+           const std::vector<std::string>& keys = {"x", "W", "b"}) {
+  const Golden golden("convolution");
+  const auto value = [&](const std::string& key) { return golden(name + "." + key); };
+  Inputs inputs;
+  for (const std::string& key : keys) inputs.push_back(variable(value(key)));
+  const Recording recording;
+  const Tensor y = function(inputs);
+  const std::vector<Tensor> first = grad(sum(y * sin(y)), inputs);
+  Tensor squares = sum(square(first[0]));
+  for (std::size_t i = 1; i < first.size(); ++i) squares += sum(square(first[i]));
+  const std::vector<Tensor> second = grad(squares, inputs);
+  INFO(name);
+  CHECK(error(y, value("y")) < 1e-12);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    INFO(keys[i]);
+    CHECK(error(first[i], value("first." + keys[i])) < 1e-11);
+    CHECK(error(second[i], value("second." + keys[i])) < 1e-10);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Convolutions have PyTorch's values, gradients and second derivatives") {
+  check("plain", [](auto& t) { return conv2d(t[0], t[1], t[2]); });
+  check("strided", [](auto& t) {
+    return conv2d(t[0], t[1], t[2], {.stride = {2, 3}, .padding = {1, 2}, .dilation = {2, 1}});
+  });
+  check("groups", [](auto& t) { return conv2d(t[0], t[1], t[2], {.stride = 2, .padding = 1, .groups = 2}); });
+  check("depthwise", [](auto& t) { return conv2d(t[0], t[1], t[2], {.padding = 1, .groups = 4}); });
+  check("conv1d",
+        [](auto& t) { return conv1d(t[0], t[1], t[2], {.stride = 2, .padding = 3, .dilation = 2, .groups = 2}); });
+}
+
+TEST_CASE("Transposed convolutions have PyTorch's values, gradients and second derivatives") {
+  check("transposed", [](auto& t) {
+    return conv_transpose2d(t[0], t[1], t[2],
+                            {.stride = {2, 3}, .padding = {1, 0}, .output_padding = {1, 2}, .dilation = {1, 2}});
+  });
+  check("transposed groups",
+        [](auto& t) { return conv_transpose2d(t[0], t[1], t[2], {.stride = 2, .padding = 1, .groups = 2}); });
+  check("conv_transpose1d", [](auto& t) {
+    return conv_transpose1d(t[0], t[1], t[2], {.stride = 3, .padding = 1, .output_padding = 1, .dilation = 2});
+  });
+}
+
+TEST_CASE("Pooling has PyTorch's values, gradients and second derivatives") {
+  const PoolOptions options{.stride = {2, 1}, .padding = {1, 0}};
+  check("max_pool2d", [&](auto& t) { return max_pool2d(t[0], {3, 2}, options); }, {"x"});
+  check("max_pool1d", [](auto& t) { return max_pool1d(t[0], 3); }, {"x"});
+  check("avg_pool2d", [](auto& t) { return avg_pool2d(t[0], {3, 2}, {.stride = {2, 1}, .padding = 1}); }, {"x"});
+  check("avg_pool1d", [](auto& t) { return avg_pool1d(t[0], 4, {.stride = 3, .padding = 2}); }, {"x"});
+}
+
+TEST_CASE("Convolution gives the same bits for any number of threads, in float32, with any shape of block") {
+  Random random(3);
+  struct Case {
+    Shape x, W;
+    ConvOptions options;
+  };
+  const std::vector<Case> cases{
+      {{1, 3, 70, 65}, {5, 3, 5, 5}, {.stride = 1, .padding = 2}},
+      {{9, 8, 6, 6}, {4, 8, 1, 1}, {}},
+      {{2, 200, 20, 40}, {7, 200, 3, 3}, {.stride = 2}},
+      {{20, 16, 8, 8}, {16, 1, 3, 3}, {.stride = 1, .padding = 1, .dilation = 1, .groups = 16}}};
+  for (const Case& each : cases) {
+    const Tensor x = variable(uniform(each.x, random)), W = variable(0.05 * uniform(each.W, random));
+    const Tensor narrow_x = variable(x.detach().to(DType::float32)), narrow_W = variable(W.detach().to(DType::float32));
+    const Recording recording;
+    std::vector<std::vector<Tensor>> results;
+    for (const auto& [a, b] : {std::pair{x, W}, std::pair{narrow_x, narrow_W}}) {
+      for (const int count : {1, 3}) {
+        const Threads threads(count);
+        const Tensor y = conv2d(a, b, {}, each.options);
+        const Gradients gradients = backward(sum(y * sin(y)));
+        results.push_back({y, gradients[a], gradients[b]});
+      }
+    }
+    INFO(to_string(each.x));
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(same_bits(results[0][i].detach(), results[1][i].detach()));
+      CHECK(same_bits(results[2][i].detach(), results[3][i].detach()));
+      CHECK(error(results[2][i].detach().to(DType::float64), results[0][i].detach()) < 2e-3);
+    }
+  }
+}
+
+TEST_CASE("Pooling takes the first of equal maxima, and NaN, as PyTorch does") {
+  const Tensor x = variable(tensor({1, 1, 2, 4}, {1, 1, 2, 3, 1, 1, 3, 0}));
+  const Recording recording;
+  const Tensor y = max_pool2d(x, 2);
+  CHECK(y.to_vector() == std::vector<double>{1, 3});
+  CHECK(backward(sum(y))[x].to_vector() == std::vector<double>{1, 0, 0, 1, 0, 0, 0, 0});
+  const double nan = std::nan("");
+  CHECK(std::isnan(max_pool2d(tensor({1, 1, 2, 2}, {1, nan, 5, 0}), 2).item()));
+  CHECK(max_pool2d(full({1, 1, 2, 2}, -3), 2, {.stride = 1, .padding = 1}).to_vector() == std::vector<double>(9, -3));
+  CHECK(avg_pool2d(full({1, 1, 2, 2}, 4), 2, {.padding = 1}).to_vector() == std::vector<double>(4, 1));
+}
+
+TEST_CASE("Empty batches and channels give empty results, or the bias") {
+  CHECK(conv2d(ones({0, 2, 3, 3}), ones({4, 2, 3, 3})).shape() == Shape{0, 4, 1, 1});
+  CHECK(conv2d(ones({2, 0, 3, 3}), ones({1, 0, 3, 3}), tensor({1}, {5})).to_vector() == std::vector<double>{5, 5});
+  CHECK(conv_transpose2d(ones({1, 0, 1, 1}), ones({0, 1, 1, 2}), tensor({1}, {5})).to_vector() ==
+        std::vector<double>{5, 5});
+  CHECK(max_pool2d(ones({0, 2, 4, 4}), 2).shape() == Shape{0, 2, 2, 2});
+}
+
+TEST_CASE("Wrong arguments of convolutions are named") {
+  const Tensor x = ones({2, 4, 5, 5}), W = ones({8, 4, 3, 3});
+  const auto conv = [&](const Tensor& a, const Tensor& b, const ConvOptions& o = {}, const Tensor& bias = {}) {
+    return message([&] { return conv2d(a, b, bias, o); });
+  };
+  CHECK(conv(x[0], W) ==
+        "conv2d: expected x (B, C, H, W) and W (out, C / groups, kernel height, kernel width), got (4, 5, 5) and "
+        "(8, 4, 3, 3). Did you mean unsqueeze(x, 0)?");
+  CHECK(conv(x, ones({8, 3, 3, 3})) ==
+        "conv2d: x (2, 4, 5, 5) has 4 channels; with groups = 1 it needs W (out, 4, ...), got (8, 3, 3, 3)");
+  CHECK(conv(x, W, {.groups = 3}) == "conv2d: groups must divide the 4 channels of x and the 8 of axis 0 of W, got 3");
+  CHECK(conv(x, W, {.dilation = {1, 3}}) ==
+        "conv2d: the kernel covers 3 x 7 elements, but x with its padding has 5 x 5");
+  CHECK(conv(x, W, {.stride = 0}) == "conv2d: stride must be at least 1, got 0");
+  CHECK(conv(x, W, {.padding = {0, -1}}) == "conv2d: padding must be at least 0, got -1");
+  CHECK(conv(x, W, {}, ones({4})) == "conv2d: W (8, 4, 3, 3) needs a bias of shape (8) and the dtype of x, got (4)");
+  CHECK(conv(x, W.to(DType::float64)) ==
+        "conv2d: both tensors must have one dtype, got float32 (2, 4, 5, 5) and float64 (8, 4, 3, 3)");
+  CHECK(message([&] {
+          return conv1d(x[0], W[0], {}, {.stride = {1, 2}});
+        }) == "conv1d: stride must be one number, got 1 and 2");
+  CHECK(message([&] { return conv_transpose2d(x, W); }) ==
+        "conv_transpose2d: x (2, 4, 5, 5) has 4 channels; with groups = 1 it needs W (4, out / groups, ...), got "
+        "(8, 4, 3, 3)");
+  CHECK(message([&] {
+          return conv_transpose2d(x, ones({4, 1, 2, 2}), {}, {.output_padding = 1});
+        }) == "conv_transpose2d: output_padding must be smaller than the stride or the dilation, got 1");
+  CHECK(message([&] { return max_pool2d(x, 6); }) ==
+        "max_pool2d: the kernel covers 6 elements of an axis, but x (2, 4, 5, 5) with its padding has 5");
+  CHECK(message([&] { return avg_pool2d(x, 2, {.padding = 2}); }) ==
+        "avg_pool2d: padding must lie between 0 and half of the kernel, 1, got 2");
+  CHECK(message([&] { return max_pool1d(x, 2); }) == "max_pool1d: expected x (B, C, L), got (2, 4, 5, 5)");
+}
+
+TEST_CASE("Layers of convolution name their parameters, begin as documented, and show their outputs") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  const Conv2d conv(scope / "conv", 4, 32, 3, {.stride = 2, .padding = 1, .groups = 2});
+  const Conv1d line(scope / "line", 3, 5, 4, {.bias = false});
+  const ConvTranspose2d up(scope / "up", 32, 4, 2, {.stride = 2});
+  std::vector<std::pair<std::string, Shape>> all;
+  for (const auto& [name, p] : parameters) all.emplace_back(name, p.shape());
+  CHECK(all == std::vector<std::pair<std::string, Shape>>{{"conv.weight", {32, 2, 3, 3}},
+                                                          {"conv.bias", {32}},
+                                                          {"line.weight", {5, 3, 4}},
+                                                          {"up.weight", {32, 4, 2, 2}},
+                                                          {"up.bias", {4}}});
+  CHECK(max(abs(conv.weight)).item() == Approx(std::sqrt(6.0 / 18)).epsilon(0.03));
+  CHECK(max(abs(up.weight)).item() == Approx(std::sqrt(6.0 / 32)).epsilon(0.03));
+  CHECK(sum(abs(conv.bias)).item() == 0);
+  const Tensor x = ones({2, 4, 8, 6}), h = conv(x), y = up(h);
+  CHECK(h.shape() == Shape{2, 32, 4, 3});
+  CHECK(y.shape() == Shape{2, 4, 8, 6});
+  CHECK(line(ones({1, 3, 9})).shape() == Shape{1, 5, 6});
+  CHECK(same_bits(h, conv2d(x, conv.weight, conv.bias, {.stride = 2, .padding = 1, .groups = 2})));
+  std::vector<std::string> names;
+  const Hook hook([&](const std::string& name, Tensor&) { names.push_back(name); });
+  conv(x);
+  CHECK(names == std::vector<std::string>{"conv.output"});
+  CHECK(message([&] { return Conv2d(scope / "odd", 4, 6, 3, {.groups = 4}).weight; }) ==
+        "Conv2d: groups must divide the 4 input and 6 output channels, got 4");
+}
