@@ -75,7 +75,7 @@ Unembedding::Unembedding(Scope scope, const Transformer& transformer, const Logi
   if (config.tied && embedded != width)
     projection.emplace(scope / "output_projection", width, embedded, LinearOptions{.bias = false});
   weight = config.tied ? transformer.token_embedding->weight
-                       : scope.parameter("unembedding", {words, width}, Init::gaussian(deviation));
+                       : scope.parameter("unembedding", {words, width}, Init::normal(deviation));
   if (config.bias) bias = scope.parameter("output_bias", {words}, Init::zeros());
 }
 
@@ -123,7 +123,7 @@ OutputHead::OutputHead(Scope scope, const Transformer& transformer, const ModelC
       break;
     case HeadKind::candidate:
       pointer.emplace(scope / "candidates" / "pointer", t.d_model(), t.d_model(), LinearOptions{.bias = false});
-      if (config.or_none) none = (scope / "candidates").parameter("none", {t.d_model()}, Init::gaussian(1));
+      if (config.or_none) none = (scope / "candidates").parameter("none", {t.d_model()}, Init::normal(1));
       if (t.layers < 1) fail("CandidateChooser: expected a transformer with layers, got none");
       break;
   }

@@ -32,7 +32,7 @@ Linearised Linear::linearised(std::int64_t begin, std::int64_t end) const {
 
 Embedding::Embedding(Scope scope, int count, int d, double deviation)
     : name(scope.name()),
-      weight(scope.parameter("weight", {count, d}, Init::gaussian(deviation))),
+      weight(scope.parameter("weight", {count, d}, Init::normal(deviation))),
       dtype(scope.dtype()) {}
 
 Tensor Embedding::operator()(const Ids& ids) const {
@@ -43,7 +43,7 @@ Tensor Embedding::operator()(const Ids& ids) const {
 
 LearnedPositions::LearnedPositions(Scope scope, int max_length, int d, double deviation, int first_row)
     : name(scope.name()),
-      weight(scope.parameter("weight", {max_length + first_row, d}, Init::gaussian(deviation))),
+      weight(scope.parameter("weight", {max_length + first_row, d}, Init::normal(deviation))),
       offset(first_row) {}
 
 Tensor LearnedPositions::operator()(const Tensor& x, std::int64_t first) const {

@@ -46,8 +46,7 @@ class Parameters {
   void freeze(const std::string& name) { set_frozen(name, true); }
   /// Unfreezes the parameter with this name or those in this scope, except buffers.
   void unfreeze(const std::string& name) { set_frozen(name, false); }
-  /// Makes the parameter with this name a buffer: saved and loaded like the others, but frozen for good, as the running statistics
-  /// of BatchNorm are. Throws Error if the name is unknown.
+  /// Makes the parameter with this name a buffer: saved and loaded like the others, but frozen for good.
   void make_buffer(const std::string& name);
   /// Returns whether a buffer has this name.
   bool is_buffer(const std::string& name) const { return buffers_->contains(name); }
@@ -99,8 +98,7 @@ class Parameter : public Tensor {
 struct Init {
   /// The distribution's family. `orthogonal` is uniform among the matrices with orthonormal rows or columns.
   enum class Kind { constant, uniform, normal, orthogonal } kind;
-  double
-      scale;  ///< the constant, the bound of uniform [-scale, scale), the standard deviation, or the gain of orthogonal
+  double scale;  ///< the constant, the bound of uniform [-scale, scale), the deviation, or the gain of orthogonal
   /// Where it is not none, the bound or deviation is sqrt(scale / fan) for this fan of the shape; both: in + out.
   enum class Fan { none, in, out, both } fan = Fan::none;
 
@@ -113,8 +111,6 @@ struct Init {
   /// Returns uniform in [-bound, bound).
   static Init uniform(double bound) { return {Kind::uniform, bound}; }
   /// Returns normal with mean 0.
-  static Init gaussian(double deviation) { return {Kind::normal, deviation}; }
-  /// As gaussian().
   static Init normal(double deviation) { return {Kind::normal, deviation}; }
   /// Returns uniform with bound sqrt(6 / (fan_in + fan_out)) (Glorot & Bengio 2010, equation 16).
   static Init xavier(std::int64_t fan_in, std::int64_t fan_out);

@@ -48,8 +48,8 @@ TEST_CASE("Initial values depend only on the seed and the full name") {
   const auto values = [](std::uint64_t seed, const std::string& name, bool after_others, DType dtype) {
     Parameters parameters;
     const Scope scope(parameters, seed, dtype);
-    if (after_others) (scope / "others").parameter("weight", {7}, Init::gaussian(1));
-    return (scope / name).parameter("weight", {3, 5}, Init::gaussian(1));
+    if (after_others) (scope / "others").parameter("weight", {7}, Init::normal(1));
+    return (scope / name).parameter("weight", {3, 5}, Init::normal(1));
   };
   const auto base = values(1, "a", false, DType::float32).to_vector();
   CHECK(values(1, "a", true, DType::float32).to_vector() == base);
@@ -77,7 +77,7 @@ TEST_CASE("Initial values have the requested distribution") {
   CHECK(bound == Approx(expected).epsilon(0.001));
   CHECK(bound <= expected);
 
-  const auto [normal_mean, normal_deviation, farthest] = moments("normal", Init::gaussian(0.5));
+  const auto [normal_mean, normal_deviation, farthest] = moments("normal", Init::normal(0.5));
   CHECK(std::abs(normal_mean) < 0.015);
   CHECK(normal_deviation == Approx(0.5).epsilon(0.02));
   CHECK(farthest > 1.5);

@@ -75,7 +75,7 @@ TEST_CASE("mean_gradients names a parameter on which the loss of a micro-batch d
 TEST_CASE(
     "mean_gradients gives the gradient of a batch however it is cut, with ignored labels and weights of classes") {
   Parameters parameters;
-  const Tensor w = Scope(parameters, 1).parameter("w", {4, 3}, Init::gaussian(1));
+  const Tensor w = Scope(parameters, 1).parameter("w", {4, 3}, Init::normal(1));
   Random random(2);
   const Tensor x = random_normal({12, 4}, random);
   const std::vector<std::int32_t> labels{-1, -1, -1, 2, -1, 1, -1, -1, 0, 2, 1, 0};

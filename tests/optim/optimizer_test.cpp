@@ -375,8 +375,8 @@ TEST_CASE("An optimiser can leave parameters without a gradient unchanged, as Py
 TEST_CASE("A group has a method of its own") {
   Parameters parameters;
   const Scope scope(parameters, 1);
-  (scope / "hidden").parameter("weight", {3, 2}, Init::gaussian(1));
-  (scope / "words").parameter("weight", {3, 2}, Init::gaussian(1));
+  (scope / "hidden").parameter("weight", {3, 2}, Init::normal(1));
+  (scope / "words").parameter("weight", {3, 2}, Init::normal(1));
   const Optimizer optimizer(parameters,
                             {.method = OptimizerOptions::Method::muon,
                              .groups = {{.parameters = {"words"}, .method = OptimizerOptions::Method::adamw}}});

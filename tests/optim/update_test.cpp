@@ -11,7 +11,7 @@ TEST_CASE("An optimiser reads a gradient that is a transposed view correctly") {
   const Tensor values = tensor({2, 3}, {1, -2, 3, 0, 0.5, 9});
   const auto run = [&](const Tensor& gradient) {
     Parameters parameters;
-    const Tensor p = Scope(parameters, 1).parameter("p", {3, 2}, Init::gaussian(1));
+    const Tensor p = Scope(parameters, 1).parameter("p", {3, 2}, Init::normal(1));
     Gradients gradients;
     gradients.set(p, gradient);
     Optimizer(parameters, {.method = method}).step(gradients, 0.1);
@@ -24,7 +24,7 @@ TEST_CASE("Optimizer::step gives the same bits for any number of threads") {
   const auto run = [](int count) {
     set_threads(count);
     Parameters parameters;
-    const Tensor p = Scope(parameters, 1).parameter("p", {100, 333}, Init::gaussian(1));
+    const Tensor p = Scope(parameters, 1).parameter("p", {100, 333}, Init::normal(1));
     Optimizer optimizer(parameters, {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.1});
     for (int step = 0; step < 3; ++step) {
       Gradients gradients;

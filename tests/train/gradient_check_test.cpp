@@ -36,7 +36,7 @@ template <class G>
 ModelCheck check_square(G gradient) {
   Parameters parameters;
   const Scope scope(parameters, 1, DType::float64);
-  const Tensor W = scope.parameter("W", {3, 2}, Init::gaussian(1)), b = scope.parameter("b", {2}, Init::zeros());
+  const Tensor W = scope.parameter("W", {3, 2}, Init::normal(1)), b = scope.parameter("b", {2}, Init::zeros());
   const Tensor x = tensor({2, 3}, {1, -2, 0.5, 0.25, 1, 3}, DType::float64);
   return check_parameters(
       parameters,
@@ -149,8 +149,8 @@ TEST_CASE("A wrong gradient fails the check, and the message gives both derivati
 TEST_CASE("A parameter that the loss does not depend on fails the check") {
   Parameters parameters;
   const Scope scope(parameters, 1, DType::float64);
-  const Tensor used = scope.parameter("used", {2}, Init::gaussian(1));
-  scope.parameter("unused", {2}, Init::gaussian(1));
+  const Tensor used = scope.parameter("used", {2}, Init::normal(1));
+  scope.parameter("unused", {2}, Init::normal(1));
   const ModelCheck check = check_parameters(
       parameters, [&] { return sum(square(used)); }, 1);
   CHECK_FALSE(check.passed);
