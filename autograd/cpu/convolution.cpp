@@ -11,6 +11,8 @@
 #include <heed/autograd/machine.h>
 
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 namespace heed::cpu {
 namespace {
@@ -96,7 +98,11 @@ void copy_block(const Convolution& c, const Block& block, const T* x, T* matrix)
     for_each_row(c, c.channels, block, x, matrix, [&](T* to, const T* from, std::int64_t begin, std::int64_t end) {
       if (!from) begin = end = block.columns;
       for (std::int64_t j = 0; j < begin; ++j) to[j] = T{0};
-      for (std::int64_t j = begin; j < end; ++j) to[j] = from[j * step];
+      if constexpr (std::is_same_v<decltype(step), std::int64_t>) {
+        for (std::int64_t j = begin; j < end; ++j) to[j] = from[j * step];
+      } else if (from) {
+        std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin) * sizeof(T));
+      }
       for (std::int64_t j = end; j < block.columns; ++j) to[j] = T{0};
     });
   };
