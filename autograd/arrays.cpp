@@ -67,7 +67,7 @@ Array<T> concatenated(const std::vector<Array<T>>& parts, int axis) {
 template <class T>
 Array<T> selected(const Array<T>& x, const Ids& indices, int axis) {
   const int a = checked_axis("index_select", axis, x.rank());
-  cpu::check_selection(x.shape(), indices, a);
+  cpu::check_selection("index_select", x.shape(), indices, a);
   Shape shape = x.shape();
   shape[a] = indices.numel();
   std::vector<T> values;

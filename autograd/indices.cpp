@@ -29,6 +29,12 @@ void check_indices(const char* operation, const Shape& x, const Ids& indices, in
   }
 }
 
+void check_values(const char* operation, const Tensor& x, const Ids& indices, const Tensor& values) {
+  if (values.shape() == indices.shape() && values.dtype() == x.dtype()) return;
+  fail("{}: expected values {} {}, as x and the indices, got {} {}", operation, to_string(x.dtype()),
+       to_string(indices.shape()), to_string(values.dtype()), to_string(values.shape()));
+}
+
 // Calls f(e, offset) for each element e of the indices, with the offset of the chosen element of x (which has
 // `strides`).
 template <class F>
@@ -130,10 +136,7 @@ Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, in
   check_defined("scatter_add", {&x, &values});
   const int a = checked_axis("scatter_add", axis, x.rank());
   check_indices("scatter_add", x.shape(), indices, a);
-  if (values.shape() != indices.shape() || values.dtype() != x.dtype()) {
-    fail("scatter_add: expected values {} {}, as x and the indices, got {} {}", to_string(x.dtype()),
-         to_string(indices.shape()), to_string(values.dtype()), to_string(values.shape()));
-  }
+  check_values("scatter_add", x, indices, values);
   Tensor y = x.detach().clone();
   add_chosen(y, indices, values, a);
   return record(scatter_add_operation, {&x, &values}, y, Saved(indices),
@@ -142,11 +145,29 @@ Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, in
                 }));
 }
 
-void cpu::check_selection(const Shape& shape, const Ids& indices, int axis) {
-  if (indices.rank() != 1) fail("index_select: expected indices (n), got {}", to_string(indices.shape()));
+// x without the elements that are replaced, plus the values that stay.
+Tensor scatter(const Tensor& x, const Ids& indices, const Tensor& values, int axis) {
+  check_defined("scatter", {&x, &values});
+  const int a = checked_axis("scatter", axis, x.rank());
+  check_indices("scatter", x.shape(), indices, a);
+  check_values("scatter", x, indices, values);
+  std::vector<std::int64_t> last(static_cast<std::size_t>(x.numel()), -1);  // that goes to each element of x
+  const auto for_each = [&, strides = row_major_strides(x.shape())](auto f) { for_chosen(indices, strides, a, f); };
+  for_each([&](std::int64_t e, std::int64_t offset) { last[static_cast<std::size_t>(offset)] = e; });
+  std::vector<std::uint8_t> is_replaced(last.size()), is_passed(static_cast<std::size_t>(indices.numel()));
+  std::ranges::transform(last, is_replaced.begin(), [](std::int64_t e) { return e >= 0; });
+  for_each([&](std::int64_t e, std::int64_t offset) {
+    is_passed[static_cast<std::size_t>(e)] = last[static_cast<std::size_t>(offset)] != e;
+  });
+  return scatter_add(masked_fill(x, Booleans(x.shape(), std::move(is_replaced)), 0), indices,
+                     masked_fill(values, Booleans(indices.shape(), std::move(is_passed)), 0), a);
+}
+
+void cpu::check_selection(const char* operation, const Shape& shape, const Ids& indices, int axis) {
+  if (indices.rank() != 1) fail("{}: expected indices (n), got {}", operation, to_string(indices.shape()));
   for (std::int64_t i = 0; i < indices.numel(); ++i) {
     if (indices[i] >= 0 && indices[i] < shape[axis]) continue;
-    fail("index_select: index {} at position {} lies outside [0, {})", indices[i], i, shape[axis]);
+    fail("{}: index {} at position {} lies outside [0, {})", operation, indices[i], i, shape[axis]);
   }
 }
 
@@ -164,7 +185,7 @@ static const Operation index_select_operation(
 Tensor index_select(const Tensor& x, const Ids& indices, int axis) {
   check_defined("index_select", {&x});
   const int a = checked_axis("index_select", axis, x.rank());
-  cpu::check_selection(x.shape(), indices, a);
+  cpu::check_selection("index_select", x.shape(), indices, a);
   Shape shape = x.shape();
   const std::int64_t n = shape[a] = indices.numel();
   Tensor y(shape, x.dtype(), "index_select");
@@ -182,36 +203,13 @@ Tensor index_select(const Tensor& x, const Ids& indices, int axis) {
   });
   return record(
       index_select_operation, {&x}, y, Saved(indices),
-      [=, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& selected) {
+      [a, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& selected) {
         Tensor dx = needs.take_total_or_zeros(from, dy.dtype());
-        const Tensor source = contiguous(dy);
-        dispatch(dy.dtype(), [&]<class T>() {
-          const T* const g = source.data<T>();
-          T* const sum = dx.mutable_data<T>();
-          // Each task adds the rows of dy, in order, to its columns of dx, of which it is the only writer.
-          const std::int64_t grain = std::max<std::int64_t>(cpu::row_grain(outer * inner, n), 64);
-          cpu::parallel_for(outer * inner, grain, [&](std::int64_t begin, std::int64_t end) {
-            while (begin < end) {
-              const std::int64_t o = begin / inner, column = begin % inner;
-              const std::int64_t width = std::min(inner - column, end - begin);
-              for (std::int64_t i = 0; i < n; ++i) {
-                const T* const row = g + (o * n + i) * inner + column;
-                T* const to = sum + (o * size + selected[i]) * inner + column;
-                for (std::int64_t j = 0; j < width; ++j) to[j] += row[j];
-              }
-              begin += width;
-            }
-          });
-        });
+        cpu::add_selected(dx, selected, dy, a);
         return std::vector{dx};
       },
-      Recordable([=, from = x.shape()](const Tensor& dy, const Ids& selected) {
-        std::vector<std::int64_t> positions;
-        for (std::int64_t row = 0; row < outer * n; ++row) {
-          const std::int64_t first = (row / n * size + selected[row % n]) * inner;
-          for (std::int64_t j = 0; j < inner; ++j) positions.push_back(first + j);
-        }
-        return std::vector{cpu::spread(dy, positions, from)};
+      Recordable([a, from = x.shape()](const Tensor& dy, const Ids& selected) {
+        return std::vector{index_add(zeros(from, dy.dtype()), selected, dy, a)};
       }));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <heed/autograd/array.h>
+#include <heed/autograd/indexing.h>
 #include <heed/autograd/mask.h>
 #include <heed/autograd/random.h>
 #include <heed/autograd/tensor.h>
@@ -101,6 +102,13 @@ Tensor leaky_relu(const Tensor& x, double slope = 0.01);  ///< x > 0 ? x : slope
 Tensor gelu(const Tensor& x);       ///< x Phi(x) with erf (Hendrycks & Gimpel 2016, arXiv:1606.08415)
 Tensor gelu_tanh(const Tensor& x);  ///< its tanh approximation, same paper
 Tensor silu(const Tensor& x);       ///< x sigmoid(x) (Elfwing et al. 2018, arXiv:1702.03118)
+/// Steps: gradient 0. For a gradient of 1 write x + (round(x) - x).detach(). (rounding.cpp)
+///@{
+Tensor round(const Tensor& x);  ///< the nearest integer; halves go to the even one
+Tensor floor(const Tensor& x);  ///< the next integer below
+Tensor ceil(const Tensor& x);   ///< the next integer above
+Tensor sign(const Tensor& x);   ///< -1, 0 or 1; 0 for NaN
+///@}
 /// Returns silu(gate) value, the product in SwiGLU (Shazeer 2020, arXiv:2002.05202). Both have one shape.
 Tensor swiglu(const Tensor& gate, const Tensor& value);
 
@@ -183,6 +191,10 @@ Tensor max(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = fa
 Tensor min(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);  ///< as max()
 /// Returns the sum of (x - mean)^2 divided by max(n - correction, 0). Use a correction of 1 to estimate the variance from a sample.
 Tensor var(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false, double correction = 0);
+/// Returns the standard deviation, the root of var(). The gradient at 0 is 0.
+Tensor stddev(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false, double correction = 0);
+/// Returns the product, accumulated in double; 1 without elements. Its gradient is exact beside zeros. (prod.cpp)
+Tensor prod(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
 /// Returns sqrt(sum x^2). The gradient at 0 is 0.
 Tensor norm(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
 /// Returns log sum e^x; -infinity without elements.
@@ -204,6 +216,10 @@ Tensor max(const Tensor& x, Axis axis, bool keepdim = false) {
 template <std::same_as<int> Axis>
 Tensor min(const Tensor& x, Axis axis, bool keepdim = false) {
   return min(x, std::vector<int>{axis}, keepdim);
+}
+template <std::same_as<int> Axis>
+Tensor prod(const Tensor& x, Axis axis, bool keepdim = false) {
+  return prod(x, std::vector<int>{axis}, keepdim);
 }
 ///@}
 /// Options of cumsum(): y_j = sum of x_i for i <= j along the axis. `exclusive` sums i < j; `reversed` sums from the end. (cumsum.cpp)
@@ -265,19 +281,6 @@ Booleans slice(const Booleans& x, int axis, std::int64_t begin, std::int64_t end
 Booleans concat(const std::vector<Booleans>& parts, int axis);   ///< along an axis that exists
 Tensor tensor(const Ids& x, DType dtype = DType::float32);       ///< the numbers
 Tensor tensor(const Booleans& x, DType dtype = DType::float32);  ///< 1 where true, else 0
-
-/// Elements by index, counted from 0. Throws `Error` for an index outside the axis. (indices.cpp, gather.cpp)
-Tensor gather(const Tensor& x, const Ids& indices, int axis);  ///< y[i, j, k] = x[i, indices[i, j, k], k] for axis 1
-/// Returns x with y[i, indices[i, j, k], k] += values[i, j, k] applied in order (for axis 1). indices and values have one shape.
-Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, int axis);
-/// Select rows (or other slices) by index: a mini-batch is index_select(examples, indices). indices (n); the axis gets size n.
-Tensor index_select(const Tensor& x, const Ids& indices, int axis = 0);
-Ids index_select(const Ids& x, const Ids& indices, int axis = 0);            ///< copies
-Booleans index_select(const Booleans& x, const Ids& indices, int axis = 0);  ///< copies
-Tensor embedding(const Tensor& table, const Ids& ids);      ///< table (V, d), ids in [0, V) -> (ids.shape()..., d)
-Tensor select_rows(const Tensor& x, const Ids& positions);  ///< x[b, positions[b], :]: (B, T, d), (B) -> (B, d)
-/// Returns (..., classes): 1 at ids, else 0.
-Tensor one_hot(const Ids& ids, std::int64_t classes, DType dtype = DType::float32);
 
 /// New constants. (indices.cpp)
 Tensor arange(double begin, double end, double step = 1, DType dtype = DType::float32);  ///< begin + i step, before end

@@ -191,6 +191,15 @@ Tensor var(const Tensor& x, const std::vector<int>& axes, bool keepdim, double c
   return where(in_range, y, cast(var(cast(x, DType::float64), axes, keepdim, correction), DType::float32));
 }
 
+Tensor stddev(const Tensor& x, const std::vector<int>& axes, bool keepdim, double correction) {
+  const Shape kept = checked_split("stddev", x, axes).output_keepdim;
+  if (!(correction >= 0 && std::isfinite(correction))) {
+    fail("stddev: correction must be finite and at least 0, got {}", correction);
+  }
+  const double n = static_cast<double>(x.numel() / std::max<std::int64_t>(1, kept.numel()));
+  return norm(x - mean(x, axes, true), axes, keepdim) / std::sqrt(std::max(0.0, n - correction));
+}
+
 static const Operation norm_operation("norm", "y = sqrt(sum(x^2)), in double, where no square of a float overflows",
                                       "dx = dy x / y, 0 where y is 0",
                                       [] { return cpu::reduction_samples(norm, Argument::Values::nonzero, false); });

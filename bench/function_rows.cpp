@@ -51,7 +51,7 @@ constexpr std::size_t inputs_of = std::is_invocable_v<F>                     ? 0
                                   : std::is_invocable_v<F, Tensor&, Tensor&> ? 2
                                                                              : 3;
 
-// Returns a call for each public function of ops.h and convolution.h that computes, with inputs of n x c numbers.
+// Returns a call for each public function of ops.h, indexing.h and convolution.h that computes, with inputs of n x c numbers.
 std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   std::vector<Call> all;
   const Shape x{n, c}, row{c}, flat{n * c};
@@ -103,6 +103,10 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   add("sigmoid", sigmoid);
   add("softplus", softplus);
   add("relu", relu);
+  add("round", heed::round);
+  add("floor", heed::floor);
+  add("ceil", heed::ceil);
+  add("sign", sign);
   add("leaky_relu", [](T t) { return leaky_relu(t); });
   add("gelu", gelu);
   add("gelu_tanh", gelu_tanh);
@@ -119,6 +123,9 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   add("operator>: a > b", [](T a, T b) { return a > b; });
   add("operator>=: a >= b", [](T a, T b) { return a >= b; });
   add("equal", [](T a, T b) { return equal(a, b); });
+  add("operator==: a == b", [](T a, T b) { return a == b; });
+  add("operator!=: a != b", [](T a, T b) { return a != b; });
+  add("operator%: ids % 7", [=] { return ids(x, c) % 7; });
   add("operator!: !booleans", [=] { return !third(x); });
   add("operator&: booleans & booleans", [=] { return third(x) & third(x); });
   add("operator|: booleans | booleans", [=] { return third(x) | third(x); });
@@ -136,6 +143,9 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   add("min, last axis", [](T t) { return min(t, {-1}); });
   add("var", [](T t) { return var(t); });
   add("var, last axis", [](T t) { return var(t, {-1}); });
+  add("stddev, last axis", [](T t) { return stddev(t, {-1}); });
+  add("prod, last axis", [](T t) { return prod(t, -1); });
+  add("prod, first axis", [](T t) { return prod(t, 0); });
   add("norm", [](T t) { return norm(t); });
   add("norm, last axis", [](T t) { return norm(t, {-1}); });
   add("logsumexp, last axis", [](T t) { return logsumexp(t, {-1}); });
@@ -170,6 +180,12 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
 
   add("gather, last axis", [=](T t) { return gather(t, ids(x, c), 1); });
   add("scatter_add, last axis", [=](T a, T b) { return scatter_add(a, ids(x, c), b, 1); });
+  add("scatter, last axis", [=](T a, T b) { return scatter(a, ids(x, c), b, 1); });
+  add("index_add", [=](T a, T b) { return index_add(a, ids({n}, n), b); });
+  add("nonzero", [=] { return nonzero(third(x)); });
+  add("flip, first axis", [](T t) { return flip(t, 0); });
+  add("flip, last axis", [](T t) { return flip(t, 1); });
+  add("roll, last axis", [](T t) { return roll(t, 1, 1); });
   add("index_select", [=](T t) { return index_select(t, ids({n}, n)); });
   add("embedding", [=](T t) { return embedding(t, ids({n}, n)); });
   add("select_rows", [=](T t) { return select_rows(t, ids({n / 4}, 4)); }, {{n / 4, 4, c}});

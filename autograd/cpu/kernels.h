@@ -75,7 +75,7 @@ struct SliceRange {
 SliceRange checked_slice(const Shape& shape, int axis, std::int64_t begin, std::int64_t end, std::int64_t step);
 
 /// Throws `Error` unless `indices` has one axis and its values lie in axis `axis` of `shape`.
-void check_selection(const Shape& shape, const Ids& indices, int axis);
+void check_selection(const char* operation, const Shape& shape, const Ids& indices, int axis);
 
 template <class T>
 Operand<T> operand(const Tensor& x, const Shape& output) {

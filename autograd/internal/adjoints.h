@@ -1,4 +1,5 @@
 #pragma once
+#include <heed/autograd/array.h>
 #include <heed/autograd/tensor.h>
 
 #include <cstdint>
@@ -15,6 +16,9 @@ Tensor pick(const Tensor& x, const std::vector<std::int64_t>& positions, const S
 
 // Returns zeros of `shape` to which y[positions[i]] += x[i] is applied in order: the adjoint of pick().
 Tensor spread(const Tensor& x, const std::vector<std::int64_t>& positions, const Shape& shape);
+
+// Adds values[:, i] to sum[:, indices[i]], in the order of i: the adjoint of index_select(). `sum` is contiguous.
+void add_selected(Tensor& sum, const Ids& indices, const Tensor& values, int axis);
 
 // Records y, which is known, as softmax(x) along an axis. x may lack its numbers.
 Tensor known_softmax(const Tensor& x, const Tensor& y, int axis);

@@ -107,6 +107,7 @@ const std::map<std::string, std::function<Tensor(const Call&)>>& table() {
       {"sum", [](C c) { return sum(c.x[0], c.axes(1), c.i(0)); }},
       {"mean", [](C c) { return mean(c.x[0], c.axes(1), c.i(0)); }},
       {"var", [](C c) { return var(c.x[0], c.axes(1), c.i(0)); }},
+      {"prod", [](C c) { return prod(c.x[0], c.axes(1), c.i(0)); }},
       {"norm", [](C c) { return norm(c.x[0], c.axes(1), c.i(0)); }},
       {"logsumexp", [](C c) { return logsumexp(c.x[0], c.axes(1), c.i(0)); }},
       {"cumsum",
@@ -140,6 +141,10 @@ const std::map<std::string, std::function<Tensor(const Call&)>>& table() {
        }},
       {"index_select", [](C c) { return index_select(c.x[0], c.ids({std::ssize(c.n) - 1}, 1), c.i(0)); }},
       {"scatter_add", [](C c) { return scatter_add(c.x[0], c.ids(c.x[1].shape(), 1), c.x[1], c.i(0)); }},
+      {"scatter", [](C c) { return scatter(c.x[0], c.ids(c.x[1].shape(), 1), c.x[1], c.i(0)); }},
+      {"index_add", [](C c) { return index_add(c.x[0], c.ids({std::ssize(c.n) - 1}, 1), c.x[1], c.i(0)); }},
+      {"flip", [](C c) { return flip(c.x[0], c.axes(0)); }},
+      {"roll", [](C c) { return roll(c.x[0], c.i(1), c.i(0)); }},
       {"stack", [](C c) { return stack(c.x, c.i(0)); }},
       {"split",
        [](C c) {

@@ -24,6 +24,12 @@ def wave(shape):
     return torch.sin(torch.arange(1, n + 1, dtype=torch.float64)).reshape(shape)
 
 
+def product(x, axes, keepdim):
+    for axis in reversed(axes):
+        x = x.prod(axis, keepdim)
+    return x
+
+
 def cumsum(x, axis, exclusive, reverse):
     if reverse:
         x = x.flip(axis)
@@ -146,10 +152,11 @@ class Graph:
         reductions = {"min": lambda: first_best(x, axes, keep, False), "max": lambda: first_best(x, axes, keep, True),
                       "sum": lambda: x.sum(axes, bool(keep)), "mean": lambda: x.mean(axes, bool(keep)),
                       "var": lambda: x.var(axes, correction=0, keepdim=bool(keep)),
+                      "prod": lambda: product(x, axes, bool(keep)),
                       "norm": lambda: torch.linalg.vector_norm(x, dim=axes, keepdim=bool(keep)),
                       "logsumexp": lambda: x.logsumexp(axes, bool(keep))}
         name = rng.choice([*unary, *binary, *reductions, "power", "leaky_relu", "clamp", "swiglu", "cumsum", "topk", "sort",
-                           "gather", "index_select", "scatter_add", "stack", "split", "pad", "repeat", "tril", "triu",
+                           "gather", "index_select", "scatter_add", "scatter", "index_add", "flip", "roll", "stack", "split", "pad", "repeat", "tril", "triu",
                            "flatten", "transpose", "row", "einsum", "rotary", "attention", "cross_entropy", "mse", "bce",
                            "conv", "conv_transpose", "max_pool", "avg_pool", "where", "masked_fill", "best", "order", "one_hot", "squeeze", "unsqueeze", "permute", "slice",
                            "concat", "broadcast_to", "matmul", "linear", "embedding", "select_rows"])
@@ -253,6 +260,23 @@ class Graph:
             b = self.input(shape)
             ids = torch.tensor([rng.randrange(n) for _ in range(self.values[b].numel())]).reshape(shape)
             return self.emit(name, [a, b], [axis, *ids.flatten().tolist()], x.scatter_add(axis, ids, self.values[b]))
+        if name == "scatter":
+            shape[axis] = rng.randint(1, n)
+            b = self.input(shape)
+            # one value for each element: PyTorch leaves open which of several stays
+            ids = torch.rand(x.shape, generator=torch.Generator().manual_seed(rng.randrange(1000))).argsort(axis)
+            ids = ids.narrow(axis, 0, shape[axis]).contiguous()
+            return self.emit(name, [a, b], [axis, *ids.flatten().tolist()], x.scatter(axis, ids, self.values[b]))
+        if name == "index_add":
+            ids = [rng.randrange(n) for _ in range(rng.randint(1, 5))]
+            shape[axis] = len(ids)
+            b = self.input(shape)
+            return self.emit(name, [a, b], [axis, *ids], x.index_add(axis, torch.tensor(ids), self.values[b]))
+        if name == "flip":
+            return self.emit(name, [a], axes, x.flip(axes))
+        if name == "roll":
+            shift = rng.randint(-4, 4)
+            return self.emit(name, [a], [axis, shift], x.roll(shift, axis))
         if name == "stack":
             b = self.input(shape)
             at = rng.randint(-x.dim() - 1, x.dim())

@@ -1,0 +1,49 @@
+#pragma once
+#include <heed/autograd/array.h>
+#include <heed/autograd/tensor.h>
+
+#include <vector>
+
+/// @file
+/// Operations that choose elements by their positions, or move them. ops.h includes this file.
+///
+///     const Tensor batch = index_select(examples, Ids({2}, {7, 3}));              // rows 7 and 3
+///     const Tensor sums = index_add(zeros({nodes, d}), receivers, messages);      // messages summed by receiver
+///     const Tensor mirrored = flip(images, -1);                                   // columns from right to left
+namespace heed {
+
+/// Elements by index, counted from 0. Throws `Error` for an index outside the axis. (indices.cpp, gather.cpp, rearranging.cpp)
+Tensor gather(const Tensor& x, const Ids& indices, int axis);  ///< y[i, j, k] = x[i, indices[i, j, k], k] for axis 1
+/// Returns x with y[i, indices[i, j, k], k] += values[i, j, k] applied in order (for axis 1). indices and values have one shape.
+Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, int axis);
+/// Returns x with y[i, indices[i, j, k], k] = values[i, j, k] (for axis 1). Of several values for one element the last one
+/// stays, and gets the gradient.
+Tensor scatter(const Tensor& x, const Ids& indices, const Tensor& values, int axis);
+/// Returns x with y[indices[i], ...] += values[i, ...] applied in order (for axis 0). values has the shape of
+/// index_select(x, indices, axis).
+Tensor index_add(const Tensor& x, const Ids& indices, const Tensor& values, int axis = 0);
+/// Select rows (or other slices) by index: a mini-batch is index_select(examples, indices). indices (n); the axis gets size n.
+Tensor index_select(const Tensor& x, const Ids& indices, int axis = 0);
+Ids index_select(const Ids& x, const Ids& indices, int axis = 0);            ///< copies
+Booleans index_select(const Booleans& x, const Ids& indices, int axis = 0);  ///< copies
+Tensor embedding(const Tensor& table, const Ids& ids);      ///< table (V, d), ids in [0, V) -> (ids.shape()..., d)
+Tensor select_rows(const Tensor& x, const Ids& positions);  ///< x[b, positions[b], :]: (B, T, d), (B) -> (B, d)
+/// Returns (..., classes): 1 at ids, else 0.
+Tensor one_hot(const Ids& ids, std::int64_t classes, DType dtype = DType::float32);
+/// Returns the positions of the elements that are true, or not 0 (NaN is not 0), in row-major order: (count, rank). The first axis
+/// of x is column 0. For x of one axis, reshape(nonzero(x), {-1}) are indices for index_select().
+///@{
+Ids nonzero(const Booleans& x);
+Ids nonzero(const Tensor& x);
+Ids nonzero(const Ids& x);
+///@}
+
+/// Elements in another order; each returns a copy. (rearranging.cpp)
+///@{
+Tensor flip(const Tensor& x, int axis);                      ///< from the last to the first along the axis
+Tensor flip(const Tensor& x, const std::vector<int>& axes);  ///< along each of these axes
+/// y[(i + shift) mod n] = x[i] along the axis of size n. A negative shift moves to lower positions.
+Tensor roll(const Tensor& x, std::int64_t shift, int axis);
+///@}
+
+}  // namespace heed

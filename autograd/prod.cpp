@@ -1,0 +1,101 @@
+#include "autograd/cpu/kernels.h"
+#include "autograd/cpu/reductions.h"
+
+#include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+namespace heed {
+namespace {
+
+// Returns the product of n numbers, as eight products whose multiplications overlap.
+template <class T>
+double product_of_row(const T* x, std::int64_t n) {
+  std::array<double, 8> parts;
+  parts.fill(1);
+  std::int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (std::size_t l = 0; l < 8; ++l) parts[l] *= static_cast<double>(x[i + static_cast<std::int64_t>(l)]);
+  }
+  for (std::size_t l = 0; i < n; ++i, ++l) parts[l] *= static_cast<double>(x[i]);
+  return std::accumulate(parts.begin(), parts.end(), 1.0, std::multiplies());
+}
+
+// Returns dy times the product of the other elements of each row (m, n): what comes before an element times what comes after it,
+// so that no quotient meets a zero.
+Tensor products_of_others(const Tensor& dy, const Tensor& x) {
+  const std::int64_t m = x.size(0), n = x.size(1);
+  const Tensor dense = contiguous(x.detach()), dense_dy = contiguous(dy);
+  Tensor dx(x.shape(), x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    const T *const from = dense.data<T>(), *const g = dense_dy.data<T>();
+    T* const to = dx.mutable_data<T>();
+    cpu::parallel_for(m, cpu::row_grain(m, n), [=](std::int64_t begin, std::int64_t end) {
+      std::vector<double> before(static_cast<std::size_t>(n));
+      for (std::int64_t r = begin; r < end; ++r) {
+        const T* const row = from + r * n;
+        double product = static_cast<double>(g[r]);
+        for (std::int64_t j = 0; j < n; ++j) {
+          before[static_cast<std::size_t>(j)] = product;
+          product *= static_cast<double>(row[j]);
+        }
+        product = 1;
+        for (std::int64_t j = n; j-- > 0;) {
+          to[r * n + j] = static_cast<T>(before[static_cast<std::size_t>(j)] * product);
+          product *= static_cast<double>(row[j]);
+        }
+      }
+    });
+  });
+  return dx;
+}
+
+}  // namespace
+
+static const Operation prod_operation("prod", "y = product of x over axes, in double",
+                                      "dx = dy times the product of the other elements",
+                                      [] { return cpu::reduction_samples(prod, Argument::Values::any, true); });
+
+// The product of each row: x (m, n) -> (m).
+static Tensor product_of_rows(const Tensor& x) {
+  const std::int64_t m = x.size(0), n = x.size(1);
+  const Tensor dense = contiguous(x.detach());
+  Tensor y({m}, x.dtype(), "prod");
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* const from = dense.data<T>();
+    T* const to = y.mutable_data<T>();
+    cpu::parallel_for(m, cpu::row_grain(m, n), [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) to[r] = static_cast<T>(product_of_row(from + r * n, n));
+    });
+  });
+  return record(
+      prod_operation, {&x}, y, Saved(x),
+      [](const Tensor& dy, const Tensor& X) { return std::vector{products_of_others(dy, X)}; },
+      Recordable([m, n](const Tensor& dy, const Tensor& X) {
+        // row i of (n, n) holds all elements but element i
+        const Ids counted = arange_ids(0, static_cast<std::int32_t>(n));
+        const Booleans is_itself = equal(reshape(counted, {n, 1}), reshape(counted, {1, n}));
+        const Tensor others = masked_fill(broadcast_to(reshape(X, {m, 1, n}), {m, n, n}), is_itself, 1);
+        return std::vector{reshape(dy, {m, 1}) * prod(others, {2})};
+      }));
+}
+
+Tensor prod(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+  const cpu::Split s = cpu::split_axes("prod", x, axes, x.strides());
+  std::vector<int> order, reduced;
+  for (int a = 0; a < x.rank(); ++a) {
+    const bool is_reduced =
+        axes.empty() || std::ranges::any_of(axes, [&](int b) { return a == (b < 0 ? b + x.rank() : b); });
+    (is_reduced ? reduced : order).push_back(a);
+  }
+  order.insert(order.end(), reduced.begin(), reduced.end());
+  const Tensor rows = reshape(permute(x, order), {s.kept.numel("prod"), s.reduced.numel("prod")});
+  return reshape(product_of_rows(rows), keepdim ? s.output_keepdim : s.output);
+}
+
+}  // namespace heed

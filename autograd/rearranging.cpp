@@ -1,0 +1,150 @@
+#include "autograd/cpu/kernels.h"
+#include "autograd/internal/adjoints.h"
+
+#include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace heed {
+
+void cpu::add_selected(Tensor& sum, const Ids& indices, const Tensor& values, int axis) {
+  const Tensor source = contiguous(values.detach());
+  if (source.numel() == 0) return;
+  const std::int64_t n = indices.numel(), size = sum.size(axis), inner = sum.strides()[axis],
+                     outer = source.numel() / (n * inner);
+  dispatch(sum.dtype(), [&]<class T>() {
+    const T* const from = source.data<T>();
+    T* const to = sum.mutable_data<T>();
+    // Each task adds the rows of values, in order, to its columns of the sum, of which it is the only writer.
+    const std::int64_t grain = std::max<std::int64_t>(cpu::row_grain(outer * inner, n), 64);
+    cpu::parallel_for(outer * inner, grain, [&](std::int64_t begin, std::int64_t end) {
+      while (begin < end) {
+        const std::int64_t o = begin / inner, column = begin % inner;
+        const std::int64_t width = std::min(inner - column, end - begin);
+        for (std::int64_t i = 0; i < n; ++i) {
+          const T* const row = from + (o * n + i) * inner + column;
+          T* const target = to + (o * size + indices[i]) * inner + column;
+          for (std::int64_t j = 0; j < width; ++j) target[j] += row[j];
+        }
+        begin += width;
+      }
+    });
+  });
+}
+
+static const Operation index_add_operation("index_add", "y = x, y[:, indices[i]] += values[:, i], in the order of i",
+                                           "dx = dy, dvalues[:, i] = dy[:, indices[i]]", [] {
+                                             const auto add = [](int axis) {
+                                               return [axis](auto& x) {
+                                                 return index_add(x[0], Ids({4}, {2, 0, 2, 1}), x[1], axis);
+                                               };
+                                             };
+                                             return std::vector<GradientSample>{
+                                                 {"rows", {{{3, 2}}, {{4, 2}}}, add(0)},
+                                                 {"columns", {{{2, 3}}, {{2, 4}}}, add(-1)},
+                                                 {"middle axis", {{{2, 3, 2}}, {{2, 4, 2}}}, add(1)},
+                                                 {"no indices", {{{3, 2}}, {{0, 2}}}, [](auto& x) {
+                                                    return index_add(x[0], Ids({0}, {}), x[1]);
+                                                  }}};
+                                           });
+Tensor index_add(const Tensor& x, const Ids& indices, const Tensor& values, int axis) {
+  check_defined("index_add", {&x, &values});
+  const int a = checked_axis("index_add", axis, x.rank());
+  cpu::check_selection("index_add", x.shape(), indices, a);
+  Shape selected = x.shape();
+  selected[a] = indices.numel();
+  if (values.shape() != selected || values.dtype() != x.dtype()) {
+    fail("index_add: expected values {} {}, as index_select(x, indices, {}), got {} {}", to_string(x.dtype()),
+         to_string(selected), axis, to_string(values.dtype()), to_string(values.shape()));
+  }
+  Tensor y = x.detach().clone();
+  cpu::add_selected(y, indices, values, a);
+  return record(index_add_operation, {&x, &values}, y, Saved(indices),
+                Recordable([a](const Tensor& dy, const Ids& chosen) {
+                  return std::vector{dy, index_select(dy, chosen, a)};
+                }));
+}
+
+Ids nonzero(const Booleans& x) {
+  const std::int64_t found = count(x), rank = x.rank();
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (found > 0 && x.size(axis) - 1 > std::numeric_limits<std::int32_t>::max()) {
+      fail("nonzero: axis {} of {} has more than 2^31 positions", axis, to_string(x.shape()));
+    }
+  }
+  std::vector<std::int32_t> positions = cpu::new_values<std::int32_t>("nonzero", {found, rank});
+  std::size_t to = 0;
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    if (!x.data()[i]) continue;
+    std::int64_t left = i;
+    for (int axis = x.rank(); axis-- > 0; left /= x.size(axis)) {
+      positions[to + static_cast<std::size_t>(axis)] = static_cast<std::int32_t>(left % x.size(axis));
+    }
+    to += static_cast<std::size_t>(rank);
+  }
+  return Ids({found, rank}, std::move(positions));
+}
+Ids nonzero(const Tensor& x) {
+  check_defined("nonzero", {&x});
+  return nonzero(x != 0);
+}
+Ids nonzero(const Ids& x) { return nonzero(x != 0); }
+
+static const Operation flip_operation("flip", "y[i] = x[n - 1 - i] along an axis", "dx[i] = dy[n - 1 - i]", [] {
+  std::vector<GradientSample> samples;
+  for (const auto& [shape, axis] : {std::pair<Shape, int>{{4}, 0}, {{2, 3, 2}, 1}, {{3, 2}, -1}, {{2, 0}, 1}}) {
+    samples.push_back(
+        {fmt::format("{} along {}", to_string(shape), axis), {{shape}}, [a = axis](auto& x) { return flip(x[0], a); }});
+  }
+  return samples;
+});
+Tensor flip(const Tensor& x, int axis) {
+  check_defined("flip", {&x});
+  const int a = checked_axis("flip", axis, x.rank());
+  const Tensor dense = contiguous(x.detach());
+  Tensor y(x.shape(), x.dtype(), "flip");
+  const std::int64_t n = x.size(a), inner = y.strides()[a], rows = y.numel() ? y.numel() / inner : 0;
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* const from = dense.data<T>();
+    T* const to = y.mutable_data<T>();
+    if (inner == 1) {
+      const std::int64_t outer = rows ? rows / n : 0;
+      cpu::parallel_for(outer, cpu::row_grain(outer, n), [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t r = begin; r < end; ++r) std::reverse_copy(from + r * n, from + (r + 1) * n, to + r * n);
+      });
+      return;
+    }
+    cpu::parallel_for(rows, cpu::row_grain(rows, inner), [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        std::copy_n(from + (r - r % n + n - 1 - r % n) * inner, inner, to + r * inner);
+      }
+    });
+  });
+  return record(flip_operation, {&x}, y, Saved(),
+                Recordable([a](const Tensor& dy) { return std::vector{flip(dy, a)}; }));
+}
+
+Tensor flip(const Tensor& x, const std::vector<int>& axes) {
+  check_defined("flip", {&x});
+  std::vector<int> flipped;
+  Tensor y = x;
+  for (const int axis : axes) {
+    const int a = checked_axis("flip", axis, x.rank());
+    if (std::ranges::count(flipped, a)) fail("flip: axis {} of {} is given twice", axis, to_string(x.shape()));
+    flipped.push_back(a);
+    y = flip(y, a);
+  }
+  return y;
+}
+
+Tensor roll(const Tensor& x, std::int64_t shift, int axis) {
+  check_defined("roll", {&x});
+  const int a = checked_axis("roll", axis, x.rank());
+  const std::int64_t n = x.size(a), by = n ? (shift % n + n) % n : 0;
+  return concat({slice(x, a, n - by), slice(x, a, 0, n - by)}, a);
+}
+
+}  // namespace heed
