@@ -1,5 +1,8 @@
 #include <heed/nn/batch_norm.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace heed {
 namespace {
 
@@ -7,6 +10,12 @@ void check_channels(const char* what, const Tensor& x, std::int64_t channels) {
   check_defined(what, {&x});
   if (x.rank() < 2 || x.size(1) != channels) {
     fail("{}: expected (B, {}) or (B, {}, ...), got {}", what, channels, channels, to_string(x.shape()));
+  }
+}
+
+void check_epsilon(const char* what, double epsilon) {
+  if (!(epsilon >= 0 && std::isfinite(epsilon))) {
+    fail("{}: epsilon must be finite and at least 0, got {}", what, epsilon);
   }
 }
 
@@ -20,13 +29,20 @@ Tensor per_channel(const Tensor& values, const Tensor& x) {
 }  // namespace
 
 BatchNorm::BatchNorm(Scope scope, int channels, ChannelNormConfig constants)
-    : config(constants),
+    : name(scope.name()),
+      config(constants),
       gain(scope.parameter("gain", {channels}, Init::ones())),
       bias(scope.parameter("bias", {channels}, Init::zeros())),
       running_mean(scope.buffer("running_mean", {channels}, 0)),
-      running_variance(scope.buffer("running_variance", {channels}, 1)) {}
+      running_variance(scope.buffer("running_variance", {channels}, 1)) {
+  check_epsilon("BatchNorm", config.epsilon);
+  if (!(config.momentum >= 0 && config.momentum <= 1)) {
+    fail("BatchNorm: momentum must be from 0 to 1, got {}", config.momentum);
+  }
+}
 
 Tensor BatchNorm::operator()(const Tensor& x, Phase phase) const {
+  const LayerScope scope(name);
   check_channels("BatchNorm", x, gain.size(0));
   Tensor mean = per_channel(running_mean, x), variance = per_channel(running_variance, x);
   if (phase == Phase::train) {
@@ -46,25 +62,32 @@ Tensor BatchNorm::operator()(const Tensor& x, Phase phase) const {
     move(running_mean, mean, config.momentum);
     move(running_variance, variance, config.momentum * n / (n - 1));
   }
-  return (x - mean) / sqrt(variance + config.epsilon) * per_channel(gain, x) + per_channel(bias, x);
+  Tensor y = (x - mean) / sqrt(variance + config.epsilon) * per_channel(gain, x) + per_channel(bias, x);
+  Hook::show(name, "output", y);
+  return y;
 }
 
 GroupNorm::GroupNorm(Scope scope, int number, int channels, double constant)
-    : groups(number),
+    : name(scope.name()),
+      groups(number),
       epsilon(constant),
       gain(scope.parameter("gain", {channels}, Init::ones())),
       bias(scope.parameter("bias", {channels}, Init::zeros())) {
+  check_epsilon("GroupNorm", epsilon);
   if (groups < 1 || channels % groups != 0) {
     fail("GroupNorm: {} channels cannot form {} equal groups", channels, groups);
   }
 }
 
 Tensor GroupNorm::operator()(const Tensor& x) const {
+  const LayerScope scope(name);
   check_channels("GroupNorm", x, gain.size(0));
   const Tensor grouped = reshape(x, {x.size(0), groups, x.numel() / std::max<std::int64_t>(1, x.size(0) * groups)});
   const Tensor centred = grouped - mean(grouped, -1, true);
   const Tensor normalised = centred / sqrt(var(grouped, {-1}, true) + epsilon);
-  return reshape(normalised, x.shape()) * per_channel(gain, x) + per_channel(bias, x);
+  Tensor y = reshape(normalised, x.shape()) * per_channel(gain, x) + per_channel(bias, x);
+  Hook::show(name, "output", y);
+  return y;
 }
 
 }  // namespace heed

@@ -22,9 +22,11 @@ struct ChannelNormConfig {
 ///     const BatchNorm norm(scope / "norm", 64);
 ///     const Tensor y = norm(conv(x), Phase::train);   // (B, 64, H, W)
 struct BatchNorm {
+  std::string name;
   ChannelNormConfig config;
-  Parameter gain, bias, running_mean, running_variance;                 ///< (C)
-  BatchNorm(Scope scope, int channels, ChannelNormConfig config = {});  ///< gain 1, bias 0, mean 0, variance 1
+  Parameter gain, bias, running_mean, running_variance;  ///< (C)
+  /// Begins with gain 1, bias 0, mean 0 and variance 1. Throws Error for a negative epsilon, and a momentum outside [0, 1].
+  BatchNorm(Scope scope, int channels, ChannelNormConfig config = {});
   /// Throws Error for another number of channels, and in Phase::train for fewer than two values per channel.
   Tensor operator()(const Tensor& x, Phase phase) const;
 };
@@ -34,10 +36,12 @@ struct BatchNorm {
 ///
 ///     const GroupNorm norm(scope / "norm", 8, 64);   // 8 groups of 8 channels
 struct GroupNorm {
+  std::string name;
   int groups;
   double epsilon;
-  Parameter gain, bias;                                                     ///< (C)
-  GroupNorm(Scope scope, int groups, int channels, double epsilon = 1e-5);  ///< gain 1, bias 0
+  Parameter gain, bias;  ///< (C)
+  /// Begins with gain 1 and bias 0. Throws Error for groups that do not divide the channels, and a negative epsilon.
+  GroupNorm(Scope scope, int groups, int channels, double epsilon = 1e-5);
   Tensor operator()(const Tensor& x) const;  ///< throws Error for another number of channels
 };
 

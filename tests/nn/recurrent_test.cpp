@@ -139,3 +139,28 @@ TEST_CASE("GroupNorm equals PyTorch's") {
   CHECK(message([&] { GroupNorm(Scope(parameters, 1) / "other", 4, 6); }) ==
         "GroupNorm: 6 channels cannot form 4 equal groups");
 }
+
+TEST_CASE(
+    "BatchNorm and GroupNorm check their constants, name their layer in messages, and show their output to a Hook") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  CHECK(message([&] { BatchNorm(scope / "a", 3, {.epsilon = -1}); }) ==
+        "BatchNorm: epsilon must be finite and at least 0, got -1");
+  CHECK(message([&] { BatchNorm(scope / "b", 3, {.momentum = 2}); }) ==
+        "BatchNorm: momentum must be from 0 to 1, got 2");
+  CHECK(message([&] { GroupNorm(scope / "c", 3, 3, std::nan("")); }) ==
+        "GroupNorm: epsilon must be finite and at least 0, got nan");
+  const BatchNorm batch(scope / "batch", 3);
+  const GroupNorm group(scope / "group", 3, 3);
+  CHECK(message([&] {
+          (void)batch(zeros({4, 2}), Phase::train);
+        }) == "batch: BatchNorm: expected (B, 3) or (B, 3, ...), got (4, 2)");
+  CHECK(message([&] { (void)group(zeros({4, 2})); }) == "group: GroupNorm: expected (B, 3) or (B, 3, ...), got (4, 2)");
+  std::vector<std::string> shown;
+  {
+    const Hook hook([&](const std::string& value, Tensor&) { shown.push_back(value); });
+    (void)batch(zeros({4, 3}), Phase::evaluate);
+    (void)group(zeros({4, 3}));
+  }
+  CHECK(shown == std::vector<std::string>{"batch.output", "group.output"});
+}
