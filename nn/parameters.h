@@ -38,8 +38,7 @@ class Parameters {
   Parameters(const Parameters&) = default;             ///< moves copy: the source stays valid
   Parameters& operator=(const Parameters&) = default;  ///< shares the entries of the source
 
-  /// Adds a variable and names it for messages. Throws Error for an existing name, and for a tensor that is not a
-  /// variable().
+  /// Adds a variable and names it for messages. Throws Error for an existing name, and unless it is a variable().
   void add(const std::string& name, const Tensor& value);
   /// Freezes the parameter with this name or those in this scope ("encoder.0"; "": all), but not those added later.
   /// Throws Error if the name is unknown.
@@ -102,10 +101,8 @@ struct Init {
   /// Where it is not none, the bound or deviation is sqrt(scale / fan) for this fan of the shape; both: in + out.
   enum class Fan { none, in, out, both } fan = Fan::none;
 
-  /// Returns 0 for every element.
-  static Init zeros() { return {Kind::constant, 0}; }
-  /// Returns 1 for every element.
-  static Init ones() { return {Kind::constant, 1}; }
+  static Init zeros() { return {Kind::constant, 0}; }  ///< 0 for every element
+  static Init ones() { return {Kind::constant, 1}; }   ///< 1 for every element
   /// Returns `value` for every element.
   static Init constant(double value) { return {Kind::constant, value}; }
   /// Returns uniform in [-bound, bound).
