@@ -5,7 +5,7 @@ using namespace heed;
 
 namespace {
 
-using Values = std::vector<double>;
+using NumberList = std::vector<double>;
 
 std::vector<int> numbers(const Ids& x) { return {x.begin(), x.end()}; }
 
@@ -30,12 +30,12 @@ Slopes slopes(F f) {
 
 // The expected numbers are PyTorch 2.13's.
 TEST_CASE("prod multiplies over axes, with exact derivatives beside zeros") {
-  CHECK(prod(example(), {1}).to_vector() == Values{0, -1.5, 0});
-  CHECK(prod(example(), 0).to_vector() == Values{0, 0, 0});
+  CHECK(prod(example(), {1}).to_vector() == NumberList{0, -1.5, 0});
+  CHECK(prod(example(), 0).to_vector() == NumberList{0, 0, 0});
   CHECK(prod(example()).item() == 0);
   CHECK(prod(full({20}, 2)).item() == 1 << 20);
   CHECK(prod(example(), {0, 1}, true).shape() == Shape{1, 1});
-  CHECK(prod(ones({2, 0}), 1).to_vector() == Values{1, 1});
+  CHECK(prod(ones({2, 0}), 1).to_vector() == NumberList{1, 1});
   CHECK(prod(tensor({2}, {1e-30, 1e30})).item() == Approx(1));
   const Slopes rows = slopes([](const Tensor& x) { return prod(x, 1); });
   CHECK(distance(rows.first.to_vector(), {0, -3, 0, -4.5, -0.75, 2.25, 0, 0, 0}) < 1e-12);
@@ -56,36 +56,36 @@ TEST_CASE("stddev is the root of the variance, and its gradient is 0 where it is
                                           -0.5773502691896256, 1.1547005383792515, -0.5773502691896256}) < 1e-12);
   const Tensor same = variable(full({4}, 3));
   const Recording recording;
-  CHECK(backward(stddev(same))[same].to_vector() == Values{0, 0, 0, 0});
+  CHECK(backward(stddev(same))[same].to_vector() == NumberList{0, 0, 0, 0});
   CHECK(stddev(tensor({2}, {-3e30, 3e30})).item() == Approx(3e30));  // no square overflows
   CHECK(message([&] { stddev(same, {0}, false, -1); }) == "stddev: correction must be finite and at least 0, got -1");
 }
 
 TEST_CASE("round, floor, ceil and sign are PyTorch's, with gradient 0") {
   const Tensor x = tensor({9}, {-2.5, -1.5, -0.5, -0.2, 0, 0.5, 1.5, 2.5, 3.7});
-  CHECK(round(x).to_vector() == Values{-2, -2, 0, 0, 0, 0, 2, 2, 4});
-  CHECK(floor(x).to_vector() == Values{-3, -2, -1, -1, 0, 0, 1, 2, 3});
-  CHECK(ceil(x).to_vector() == Values{-2, -1, 0, 0, 0, 1, 2, 3, 4});
-  CHECK(sign(x).to_vector() == Values{-1, -1, -1, -1, 0, 1, 1, 1, 1});
+  CHECK(round(x).to_vector() == NumberList{-2, -2, 0, 0, 0, 0, 2, 2, 4});
+  CHECK(floor(x).to_vector() == NumberList{-3, -2, -1, -1, 0, 0, 1, 2, 3});
+  CHECK(ceil(x).to_vector() == NumberList{-2, -1, 0, 0, 0, 1, 2, 3, 4});
+  CHECK(sign(x).to_vector() == NumberList{-1, -1, -1, -1, 0, 1, 1, 1, 1});
   CHECK(sign(full({1}, std::nan(""))).item() == 0);
   const Tensor v = variable(x);
   const Recording recording;
-  CHECK(backward(sum(round(v) + floor(v) + ceil(v) + sign(v)))[v].to_vector() == Values(9, 0.0));
-  CHECK(backward(sum(v + (round(v) - v).detach()))[v].to_vector() == Values(9, 1.0));  // as the header says
+  CHECK(backward(sum(round(v) + floor(v) + ceil(v) + sign(v)))[v].to_vector() == NumberList(9, 0.0));
+  CHECK(backward(sum(v + (round(v) - v).detach()))[v].to_vector() == NumberList(9, 1.0));  // as the header says
 }
 
 TEST_CASE("flip and roll move elements along any axis") {
   const Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
-  CHECK(flip(x, 0).to_vector() == Values{4, 5, 6, 1, 2, 3});
-  CHECK(flip(x, -1).to_vector() == Values{3, 2, 1, 6, 5, 4});
+  CHECK(flip(x, 0).to_vector() == NumberList{4, 5, 6, 1, 2, 3});
+  CHECK(flip(x, -1).to_vector() == NumberList{3, 2, 1, 6, 5, 4});
   CHECK(flip(x, {1}).to_vector() == flip(x, 1).to_vector());
-  CHECK(flip(x, {0, 1}).to_vector() == Values{6, 5, 4, 3, 2, 1});
-  CHECK(flip(reshape(x, {1, 3, 2}), 1).to_vector() == Values{5, 6, 3, 4, 1, 2});
-  CHECK(flip(transpose(x), 0).to_vector() == Values{3, 6, 2, 5, 1, 4});
-  CHECK(flip(broadcast_to(ones({1}), {3, 2}), 0).to_vector() == Values(6, 1.0));
-  CHECK(roll(x, 1, 1).to_vector() == Values{3, 1, 2, 6, 4, 5});
-  CHECK(roll(x, -4, 1).to_vector() == Values{2, 3, 1, 5, 6, 4});
-  CHECK(roll(x, 3, 0).to_vector() == Values{4, 5, 6, 1, 2, 3});
+  CHECK(flip(x, {0, 1}).to_vector() == NumberList{6, 5, 4, 3, 2, 1});
+  CHECK(flip(reshape(x, {1, 3, 2}), 1).to_vector() == NumberList{5, 6, 3, 4, 1, 2});
+  CHECK(flip(transpose(x), 0).to_vector() == NumberList{3, 6, 2, 5, 1, 4});
+  CHECK(flip(broadcast_to(ones({1}), {3, 2}), 0).to_vector() == NumberList(6, 1.0));
+  CHECK(roll(x, 1, 1).to_vector() == NumberList{3, 1, 2, 6, 4, 5});
+  CHECK(roll(x, -4, 1).to_vector() == NumberList{2, 3, 1, 5, 6, 4});
+  CHECK(roll(x, 3, 0).to_vector() == NumberList{4, 5, 6, 1, 2, 3});
   CHECK(roll(x, 0, 0).to_vector() == x.to_vector());
   CHECK(roll(zeros({0, 2}), 5, 0).shape() == Shape{0, 2});
   CHECK(flip(zeros({2, 0}), 0).shape() == Shape{2, 0});
@@ -96,7 +96,7 @@ TEST_CASE("flip and roll move elements along any axis") {
 TEST_CASE("index_add adds slices in order, and scatter keeps the last value of an element") {
   const Tensor x = example(), v = arange(1, 13, 1, DType::float64);
   const Ids columns({4}, {2, 0, 2, 1});
-  CHECK(index_add(x, columns, reshape(v, {3, 4}), 1).to_vector() == Values{3.5, 4, 2, 6.5, 11, 11, 10, 14, 20});
+  CHECK(index_add(x, columns, reshape(v, {3, 4}), 1).to_vector() == NumberList{3.5, 4, 2, 6.5, 11, 11, 10, 14, 20});
   CHECK(x.to_vector() == example().to_vector());
   CHECK(message([&] {
           index_add(x, columns, zeros({3, 3}, DType::float64), 1);
@@ -107,16 +107,16 @@ TEST_CASE("index_add adds slices in order, and scatter keeps the last value of a
 
   const Ids rows({3, 1}, {2, 0, 1});
   CHECK(scatter(x, rows, tensor({3, 1}, {9, 8, 7}, DType::float64), 1).to_vector() ==
-        Values{1.5, 0, 9, 8, 3, -1, 0, 7, 0});
+        NumberList{1.5, 0, 9, 8, 3, -1, 0, 7, 0});
   const double endless = INFINITY;
-  CHECK(scatter(full({2}, endless), Ids({1}, {1}), ones({1}), 0).to_vector() == Values{endless, 1});
+  CHECK(scatter(full({2}, endless), Ids({1}, {1}), ones({1}), 0).to_vector() == NumberList{endless, 1});
   const Tensor base = variable(ones({3})), values = variable(tensor({3}, {5, 6, 7}));
   const Recording recording;
   const Tensor y = scatter(base, Ids({3}, {1, 1, 0}), values, 0);
-  CHECK(y.to_vector() == Values{7, 6, 1});
+  CHECK(y.to_vector() == NumberList{7, 6, 1});
   const Gradients gradients = backward(y, tensor({3}, {1, 2, 3}));
-  CHECK(gradients[base].to_vector() == Values{0, 0, 3});
-  CHECK(gradients[values].to_vector() == Values{0, 2, 1});
+  CHECK(gradients[base].to_vector() == NumberList{0, 0, 3});
+  CHECK(gradients[values].to_vector() == NumberList{0, 2, 1});
   CHECK(message([&] { scatter(base, Ids({1}, {0}), ones({2}), 0); }) ==
         "scatter: expected values float32 (1), as x and the indices, got float32 (2)");
 }
@@ -130,5 +130,5 @@ TEST_CASE("nonzero lists the positions of elements that are not 0") {
   CHECK(nonzero(zeros({2, 2})).shape() == Shape{0, 2});
   CHECK(nonzero(ones({})).shape() == Shape{1, 0});
   const Tensor x = tensor({4}, {1, -2, 3, -4});
-  CHECK(index_select(x, reshape(nonzero(x < 0), {-1})).to_vector() == Values{-2, -4});
+  CHECK(index_select(x, reshape(nonzero(x < 0), {-1})).to_vector() == NumberList{-2, -4});
 }
