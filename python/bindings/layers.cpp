@@ -99,7 +99,7 @@ void bind_parameters(nb::module_& m) {
       .def_static("ones", &Init::ones, "Returns 1.")
       .def_static("xavier", &Init::xavier, "fan_in"_a, "fan_out"_a,
                   "Returns uniform with bound sqrt(6 / (fan_in + fan_out)) (Glorot & Bengio 2010).")
-      .def_static("normal", &Init::gaussian, "deviation"_a, "Returns normal with mean 0.")
+      .def_static("normal", &Init::normal, "deviation"_a, "Returns normal with mean 0.")
       .def_static(
           "uniform",
           [](double bound) {
