@@ -42,7 +42,7 @@ class Log {
   /// Makes the directory `path`, or the first of path-2, path-3, ... that does not exist. With `resume`, opens that of `path`, where a line that
   /// was cut off is removed. Throws Error when there is no log to continue.
   explicit Log(const std::filesystem::path& path, LogOptions options = {});
-  Log(Log&&) noexcept;
+  Log(Log&&) noexcept;  ///< leaves an object that may only be destroyed
   ~Log();
 
   /// Returns the directory that was made or opened.

@@ -21,8 +21,8 @@ class ProgressBar {
  public:
   /// Takes the number of steps.
   explicit ProgressBar(std::int64_t steps);
-  ProgressBar(ProgressBar&&) noexcept;
-  ~ProgressBar();  ///< ends the line, which stays visible
+  ProgressBar(ProgressBar&&) noexcept;  ///< leaves an object that may only be destroyed
+  ~ProgressBar();                       ///< ends the line, which stays visible
 
   /// Shows that step `step`, counted from 0, is done. Call it after each step: it takes little time.
   void show(std::int64_t step, const std::vector<std::pair<std::string, Scalar>>& values = {});
