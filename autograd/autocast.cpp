@@ -14,6 +14,7 @@ thread_local Precision current = Precision::float32;
 Autocast::Autocast(Precision precision) : before_(std::exchange(current, precision)) {}
 Autocast::~Autocast() { current = before_; }
 Precision Autocast::precision() { return current; }
+Precision Autocast::precision(DType dtype) { return dtype == DType::float32 ? current : Precision::float32; }
 
 bool has_bfloat16_products() { return cpu::has_bfloat16_unit(); }
 

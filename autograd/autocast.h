@@ -1,5 +1,6 @@
 #pragma once
 #include <heed/autograd/enum_names.h>
+#include <heed/autograd/tensor.h>
 
 #include <cstdint>
 
@@ -12,8 +13,8 @@ template <>
 inline constexpr EnumName<Precision> enum_names<Precision>[] = {{Precision::float32, "float32"},
                                                                 {Precision::bfloat16, "bfloat16"}};
 
-/// Sets the precision of matmul(), linear() and attention() on this thread while it is open. backward() computes the gradients of
-/// each operation with the precision that the operation was recorded with. All else stays float32: norms, softmax, losses,
+/// Sets the precision of matmul(), linear(), attention() and convolutions on this thread while it is open. backward() computes the
+/// gradients of each operation with the precision that the operation was recorded with. All else stays float32: norms, softmax, losses,
 /// parameters, gradients and optimisers. Tensors of float64 are not rounded.
 ///
 ///     const Recording recording;
@@ -35,6 +36,8 @@ class Autocast {
 
   /// Returns the precision of this thread.
   static Precision precision();
+  /// Returns the precision of this thread's products of tensors of this dtype: only float32 tensors are rounded.
+  static Precision precision(DType dtype);
 
  private:
   Precision before_;

@@ -192,15 +192,20 @@ Tensor for_weights(const Tensor& x, const Tensor& y, const Convolution& c) {
       }));
 }
 
-bool rounds_products(const Tensor& x) {
-  return x.dtype() == DType::float32 && Autocast::precision() == Precision::bfloat16;
-}
-
-// Returns the sizes of conv2d(x, W, options) but for `out`.
+// Returns the sizes of conv2d(x, W, options), with `out` 0.
 Convolution sizes_of(const Tensor& x, const Tensor& W, const ConvOptions& o) {
   const std::int64_t groups = std::max<std::int64_t>(1, o.groups);
-  return {x.size(0), groups,   W.size(1), W.size(0) / groups, last_axes(x),      last_axes(W),
-          0,         o.stride, o.padding, o.dilation,         rounds_products(x)};
+  return {x.size(0),
+          groups,
+          W.size(1),
+          W.size(0) / groups,
+          last_axes(x),
+          last_axes(W),
+          0,
+          o.stride,
+          o.padding,
+          o.dilation,
+          Autocast::precision(x.dtype())};
 }
 
 Convolution geometry(const Tensor& x, const Tensor& W, const ConvOptions& o) {
@@ -227,8 +232,17 @@ Tensor checked_conv2d(const char* operation, const Tensor& x, const Tensor& W, c
 Tensor checked_conv_transpose2d(const char* operation, const Tensor& x, const Tensor& W, const Tensor& bias,
                                 const ConvTransposeOptions& o) {
   const std::int64_t groups = std::max<std::int64_t>(1, o.groups);
-  Convolution c{x.size(0), o.groups,  W.size(1),  W.size(0) / groups, 0, last_axes(W), last_axes(x),
-                o.stride,  o.padding, o.dilation, rounds_products(x)};
+  Convolution c{x.size(0),
+                o.groups,
+                W.size(1),
+                W.size(0) / groups,
+                0,
+                last_axes(W),
+                last_axes(x),
+                o.stride,
+                o.padding,
+                o.dilation,
+                Autocast::precision(x.dtype())};
   check_operands(operation, x, W, bias, c, true);
   check_option(operation, "output_padding", o.output_padding, 0);
   const auto size = [&](std::int64_t n, std::int64_t stride, std::int64_t padding, std::int64_t taken,

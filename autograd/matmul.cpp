@@ -23,14 +23,15 @@ struct Tiling {
   std::int64_t m, n, k;
   std::int64_t tile_m, tile_n, tile_k;
   std::int64_t rows, columns, parts;  // number of tiles along m, n, k
-  bool rounds;                        // the operands, to bfloat16
+  Precision precision;                // of float32 operands
 
-  Tiling(std::int64_t m_, std::int64_t n_, std::int64_t k_, std::int64_t batches, bool rounds_)
-      : m(m_), n(n_), k(k_), rounds(rounds_) {
+  Tiling(std::int64_t m_, std::int64_t n_, std::int64_t k_, std::int64_t batches, Precision precision_)
+      : m(m_), n(n_), k(k_), precision(precision_) {
     // Halves the product into up to 8 equal tiles of at least a million operations, so that two, four or eight threads
     // are balanced. Tiles have twice as many rows as columns, because each packs b again. Below 128 rows or columns
     // this costs more than it gains. Products of bfloat16 take so little time that packing counts: up to 4 tiles.
-    const std::int64_t wanted = std::clamp<std::int64_t>(2 * m * n * k / 1'000'000, 1, rounds ? 4 : 8);
+    const std::int64_t wanted =
+        std::clamp<std::int64_t>(2 * m * n * k / 1'000'000, 1, precision == Precision::bfloat16 ? 4 : 8);
     rows = columns = 1;
     while (rows * columns < wanted) {
       const std::int64_t height = m / rows, width = n / columns;
@@ -53,20 +54,6 @@ struct Tiling {
   }
 };
 
-// Computes C = A B + beta C for a part of the product.
-template <class T, class S>
-void multiply_block(const Tiling& t, std::int64_t m, std::int64_t n, std::int64_t k, const cpu::Matrix<T>& A,
-                    const cpu::Matrix<S>& B, T beta, T* C) {
-  if constexpr (std::is_same_v<T, float> && std::is_same_v<S, BFloat16>) {
-    if (t.rounds) return cpu::bfloat16_gemm(m, n, k, 1.0F, A, B, beta, C, t.n);
-  }
-  const cpu::Matrix<T> wide = cpu::widened<T>(k, n, B);
-  if constexpr (std::is_same_v<T, float>) {
-    if (t.rounds) return cpu::bfloat16_gemm(m, n, k, 1.0F, A, wide, beta, C, t.n);
-  }
-  cpu::gemm(m, n, k, T{1}, A, wide, beta, C, t.n);
-}
-
 template <class T, class S>
 void multiply_tile(const Tiling& t, std::int64_t tile, cpu::Matrix<T> A, cpu::Matrix<S> B, T* C, const T* bias) {
   const std::int64_t i = tile / t.columns * t.tile_m, j = tile % t.columns * t.tile_n;
@@ -77,7 +64,7 @@ void multiply_tile(const Tiling& t, std::int64_t tile, cpu::Matrix<T> A, cpu::Ma
   }
   A.data += i * A.row_stride;
   B.data += j * B.column_stride;
-  multiply_block(t, rows, columns, t.k, A, B, bias ? T{1} : T{0}, c);
+  cpu::gemm(t.precision, rows, columns, t.k, T{1}, A, B, bias ? T{1} : T{0}, c, t.n);
 }
 
 // Computes long sums over k in parts of fixed length, then adds the parts in order.
@@ -90,7 +77,7 @@ void multiply_parts(const Tiling& t, cpu::Matrix<T> A, cpu::Matrix<S> B, T* C, c
     const std::int64_t p = part * t.tile_k, length = std::min(t.tile_k, t.k - p);
     const cpu::Matrix<T> a{A.data + p * A.column_stride, A.row_stride, A.column_stride};
     const cpu::Matrix<S> b{B.data + p * B.row_stride, B.row_stride, B.column_stride};
-    multiply_block(t, t.m, t.n, length, a, b, T{0}, parts + part * t.m * t.n);
+    cpu::gemm(t.precision, t.m, t.n, length, T{1}, a, b, T{0}, parts + part * t.m * t.n, t.n);
   });
   cpu::parallel_for(t.m * t.n, cpu::row_grain(t.m * t.n), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) C[i] = parts[i] + (bias ? bias[i % t.n] : T{0});
@@ -122,9 +109,10 @@ void multiply(const Tiling& tiling, const Shape& batch, const Tensor& a, const T
   const T* bias_data = bias.defined() ? bias.data<T>() : nullptr;
   T* C = y.mutable_data<T>();
   constexpr bool is_exact = std::is_same_v<T, float> && std::is_same_v<S, BFloat16>;  // W, when it is rounded
-  if ((is_exact || !tiling.rounds) && tiling.m == 1 && batch.numel() == 1 &&
+  const bool rounds = tiling.precision == Precision::bfloat16;
+  if ((is_exact || !rounds) && tiling.m == 1 && batch.numel() == 1 &&
       cpu::is_row_product(tiling.k, tiling.n, B.row_stride, B.column_stride)) {
-    const Tensor x = tiling.rounds ? a.detach().to(DType::bfloat16).to(a.dtype()) : a;
+    const Tensor x = rounds ? a.detach().to(DType::bfloat16).to(a.dtype()) : a;
     return cpu::row_product(tiling.k, tiling.n, T{1}, x.data<T>(), x.strides()[-1], B, bias_data, C);
   }
   if (tiling.parts > 1) return multiply_parts(tiling, A, B, C, bias_data);
@@ -153,8 +141,7 @@ Tensor product(const char* operation, const Tensor& a_any, const Tensor& b_any, 
   blas_description();  // loads the library before any thread needs it
   const Tensor a = blas_layout(operation, a_any), b = blas_layout(operation, b_any);
   const Shape batch = broadcast_shapes(operation, leading(a.shape()), leading(b.shape()));
-  const bool rounds = a.dtype() == DType::float32 && Autocast::precision() == Precision::bfloat16;
-  const Tiling tiling(a.size(-2), b.size(-1), a.size(-1), batch.numel(operation), rounds);
+  const Tiling tiling(a.size(-2), b.size(-1), a.size(-1), batch.numel(operation), Autocast::precision(a.dtype()));
   Shape shape = batch;
   shape.append(tiling.m);
   shape.append(tiling.n);

@@ -66,8 +66,8 @@ class Scratch {
 template <class T>
 void compute_scores(const Sizes& s, const Block& block, const Tile& tile, const Matrices<T>& Q, const Matrices<T>& K,
                     T* S, T* slope = nullptr) {
-  multiply(s, block.rows, tile.keys, s.d_k, static_cast<T>(s.scale), Q.rows(block.b, block.first),
-           K.transposed(block.b, tile.first), T{0}, S, tile.stride);
+  gemm(s.precision, block.rows, tile.keys, s.d_k, static_cast<T>(s.scale), Q.rows(block.b, block.first),
+       K.transposed(block.b, tile.first), T{0}, S, tile.stride);
   constexpr T hidden = -std::numeric_limits<T>::infinity();
   for (std::int64_t i = 0; i < block.rows; ++i) {
     T* row = S + i * tile.stride;
@@ -160,7 +160,7 @@ AttentionForward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, con
       const ShortTile t(block);
       compute_short_scores(s, block, t, Q, K, S);
       softmax_short(t, S, m, inverse);
-      multiply(s, t.rows, s.d_v, t.keys, T{1}, Matrix<T>{S, 1, t.stride}, V.rows(block.b, 0), T{0}, O, ldo);
+      gemm(s.precision, t.rows, s.d_v, t.keys, T{1}, Matrix<T>{S, 1, t.stride}, V.rows(block.b, 0), T{0}, O, ldo);
       for (std::int64_t i = 0; i < t.rows && want_weights; ++i) {
         for (std::int64_t j = 0; j < t.keys; ++j) all_weights[(query + i) * s.T_k + j] = S[j * t.stride + i];
       }
@@ -171,8 +171,8 @@ AttentionForward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, con
     for_tiles(block, [&](const Tile& tile) {
       compute_scores(s, block, tile, Q, K, S);
       exponentiate(s, block, tile, S, m, row_sum.data(), O, ldo);
-      multiply(s, block.rows, s.d_v, tile.keys, T{1}, Matrix<T>{S, tile.stride, 1}, V.rows(block.b, tile.first),
-               static_cast<T>(!tile.is_first), O, ldo);  // O += S V
+      gemm(s.precision, block.rows, s.d_v, tile.keys, T{1}, Matrix<T>{S, tile.stride, 1}, V.rows(block.b, tile.first),
+           static_cast<T>(!tile.is_first), O, ldo);  // O += S V
     });
     normalise(s, block, row_sum.data(), m, inverse, O, ldo);
     if (!want_weights) return;
@@ -228,11 +228,14 @@ AttentionGradients backward(const Sizes& s, const Tensor& Q_, const Tensor& K_, 
       const ShortTile t(block);
       compute_short_scores(s, block, t, Q, K, P, slope);
       weights_from_short_scores(t, P, all_row_max + query, all_inverse + query);
-      multiply(s, t.keys, s.d_v, rows, T{1}, Matrix<T>{P, t.stride, 1}, dO.rows(b, 0), T{0}, dV.rows(b, 0), dV.stride);
+      gemm(s.precision, t.keys, s.d_v, rows, T{1}, Matrix<T>{P, t.stride, 1}, dO.rows(b, 0), T{0}, dV.rows(b, 0),
+           dV.stride);
       multiply_by_queries(s, t, s.d_v, T{1}, V.rows(b, 0), dO.transposed(b, 0), dS);  // dP^T = V dO^T
       short_score_gradients(s, t, P, slope, block_dbias, dS);
-      multiply(s, rows, s.d_k, t.keys, T{1}, Matrix<T>{dS, 1, t.stride}, K.rows(b, 0), T{0}, dQ.rows(b, 0), dQ.stride);
-      multiply(s, t.keys, s.d_k, rows, T{1}, Matrix<T>{dS, t.stride, 1}, Q.rows(b, 0), T{0}, dK.rows(b, 0), dK.stride);
+      gemm(s.precision, rows, s.d_k, t.keys, T{1}, Matrix<T>{dS, 1, t.stride}, K.rows(b, 0), T{0}, dQ.rows(b, 0),
+           dQ.stride);
+      gemm(s.precision, t.keys, s.d_k, rows, T{1}, Matrix<T>{dS, t.stride, 1}, Q.rows(b, 0), T{0}, dK.rows(b, 0),
+           dK.stride);
       return;
     }
     std::array<T, max_rows> D;
@@ -241,14 +244,15 @@ AttentionGradients backward(const Sizes& s, const Tensor& Q_, const Tensor& K_, 
       const std::int64_t key = tile.first, keys = tile.keys, stride = tile.stride;
       compute_scores(s, block, tile, Q, K, P, slope);
       weights_from_scores(block, tile, all_row_max + query, all_inverse + query, P);
-      multiply(s, keys, s.d_v, rows, T{1}, Matrix<T>{P, 1, stride}, dO.rows(b, first), add, dV.rows(b, key),
-               dV.stride);                                                                              // dV += P^T dO
-      multiply(s, rows, keys, s.d_v, T{1}, dO.rows(b, first), V.transposed(b, key), T{0}, dS, stride);  // dP = dO V^T
+      gemm(s.precision, keys, s.d_v, rows, T{1}, Matrix<T>{P, 1, stride}, dO.rows(b, first), add, dV.rows(b, key),
+           dV.stride);  // dV += P^T dO
+      gemm(s.precision, rows, keys, s.d_v, T{1}, dO.rows(b, first), V.transposed(b, key), T{0}, dS,
+           stride);  // dP = dO V^T
       score_gradients(s, block, tile, P, D.data(), slope, block_dbias, dS);
-      multiply(s, rows, s.d_k, keys, T{1}, Matrix<T>{dS, stride, 1}, K.rows(b, key), static_cast<T>(!tile.is_first),
-               dQ.rows(b, first), dQ.stride);  // dQ += dS K
-      multiply(s, keys, s.d_k, rows, T{1}, Matrix<T>{dS, 1, stride}, Q.rows(b, first), add, dK.rows(b, key),
-               dK.stride);  // dK += dS^T Q
+      gemm(s.precision, rows, s.d_k, keys, T{1}, Matrix<T>{dS, stride, 1}, K.rows(b, key),
+           static_cast<T>(!tile.is_first), dQ.rows(b, first), dQ.stride);  // dQ += dS K
+      gemm(s.precision, keys, s.d_k, rows, T{1}, Matrix<T>{dS, 1, stride}, Q.rows(b, first), add, dK.rows(b, key),
+           dK.stride);  // dK += dS^T Q
     });
   };
   const std::int64_t work = std::max<std::int64_t>(1, s.T_q * s.T_k * (s.d_k + s.d_v));

@@ -41,7 +41,7 @@ struct Sizes {
   Shape batch;
   std::int64_t batches, T_q, T_k, d_k, d_v;
   double scale, soft_cap;
-  bool rounds;  // the operands of products, to bfloat16
+  Precision precision;  // of the products
   Mask::Band band;
   const std::uint8_t* visible = nullptr;
   std::vector<std::int64_t> visible_offset;
@@ -58,7 +58,7 @@ struct Sizes {
         d_v(V.size(-1)),
         scale(terms.scale),
         soft_cap(terms.soft_cap),
-        rounds(Q.dtype() == DType::float32 && Autocast::precision() == Precision::bfloat16),
+        precision(Autocast::precision(Q.dtype())),
         band(terms.mask.band()),
         bias(terms.bias),
         block_rows(std::max<std::int64_t>(1, equal_parts(T_q, terms.mask.has_band() ? max_band_rows : max_rows, MR))) {
@@ -80,16 +80,6 @@ struct Sizes {
     return shape;
   }
 };
-
-// Computes C = alpha A B + beta C with the precision of this call.
-template <class T>
-void multiply(const Sizes& s, std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const Matrix<T>& A,
-              const Matrix<T>& B, T beta, T* C, std::int64_t ldc) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (s.rounds) return bfloat16_gemm(m, n, k, alpha, A, B, beta, C, ldc);
-  }
-  gemm(m, n, k, alpha, A, B, beta, C, ldc);
-}
 
 // An input as gemm takes it: one (rows x columns) matrix per batch.
 template <class T>

@@ -123,15 +123,6 @@ void add_block(const Convolution& c, std::int64_t channels, const Block& block, 
   add(c.stride.width);
 }
 
-template <class T>
-void multiply(const Convolution& c, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& A,
-              const Matrix<T>& B, T beta, T* C, std::int64_t ldc) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (c.rounds) return bfloat16_gemm(m, n, k, 1.0F, A, B, beta, C, ldc);
-  }
-  gemm(m, n, k, T{1}, A, B, beta, C, ldc);
-}
-
 }  // namespace
 
 template <class T>
@@ -154,7 +145,7 @@ void convolve(const Convolution& c, const T* x, const T* W, const T* bias, T* y)
       B = {matrix, n, 1};
     }
     for (std::int64_t o = 0; bias && o < c.filters; ++o) std::fill_n(to + o * all, n, bias[group * c.filters + o]);
-    multiply(c, c.filters, n, k, {W + group * c.filters * k, k, 1}, B, bias ? T{1} : T{0}, to, all);
+    gemm(c.precision, c.filters, n, k, T{1}, {W + group * c.filters * k, k, 1}, B, bias ? T{1} : T{0}, to, all);
   });
 }
 
@@ -181,11 +172,11 @@ void convolve_transposed(const Convolution& c, const T* y, const T* W, const T* 
       const Block block = blocking.block(c, i);
       const Matrix<T> B{from + block.first(c), all, 1};
       if (!blocking.is_copied) {
-        multiply(c, m, block.size(), c.filters, A, B, T{1}, to + block.first(c), c.plane());
+        gemm(c.precision, m, block.size(), c.filters, T{1}, A, B, T{1}, to + block.first(c), c.plane());
         continue;
       }
       T* const matrix = scratch.of_this_thread();
-      multiply(c, m, block.size(), c.filters, A, B, T{0}, matrix, block.size());
+      gemm(c.precision, m, block.size(), c.filters, T{1}, A, B, T{0}, matrix, block.size());
       add_block(c, count, block, matrix, to);
     }
   });
@@ -218,7 +209,7 @@ void convolve_for_weights(const Convolution& c, const T* x, const T* y, T* W) {
         B = {matrix, 1, n};
       }
       const Matrix<T> A{y + image * c.filters * all + block.first(c), all, 1};
-      multiply(c, c.filters, k, n, A, B, item == begin ? T{0} : T{1}, partial + task * of_group, k);
+      gemm(c.precision, c.filters, k, n, T{1}, A, B, item == begin ? T{0} : T{1}, partial + task * of_group, k);
     }
   });
   if (parts == 1) return;

@@ -1,4 +1,5 @@
 #pragma once
+#include <heed/autograd/autocast.h>
 #include <heed/autograd/convolution.h>
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace heed::cpu {
 struct Convolution {
   std::int64_t images, groups, channels, filters;  // channels and filters of each group
   HeightWidth size, kernel, out, stride, padding, dilation;
-  bool rounds;  // the operands of products, to bfloat16
+  Precision precision;  // of the products
 
   std::int64_t plane() const { return size.height * size.width; }                // numbers of a channel of x
   std::int64_t positions() const { return out.height * out.width; }              // numbers of a channel of y

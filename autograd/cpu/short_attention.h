@@ -45,7 +45,7 @@ void multiply_by_queries(const Sizes& s, const ShortTile& t, std::int64_t d, T s
   for (std::int64_t j = 0; j < t.keys; ++j) {
     Vector::store(Lanes{}, S + (j + 1) * t.stride - vector_queries);
   }
-  multiply(s, t.keys, t.rows, d, scale, A, B_transposed, T{0}, S, t.stride);
+  gemm(s.precision, t.keys, t.rows, d, scale, A, B_transposed, T{0}, S, t.stride);
 }
 
 // Like compute_scores().
