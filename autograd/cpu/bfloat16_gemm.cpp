@@ -32,7 +32,7 @@ Matrix<float> rounded(std::int64_t rows, std::int64_t columns, const Matrix<S>& 
 }
 
 #if defined(__AMX_BF16__) && defined(__AMX_TILE__) && defined(__AVX512BF16__) && defined(__AVX512BW__) && \
-    defined(__AVX512VL__)
+    defined(__AVX512DQ__) && defined(__AVX512VL__)
 
 constexpr std::int64_t KC = 16 * depth, MC = 16 * panel_lines;  // of a block of A, which stays in the second cache
 constexpr std::int64_t step_pairs = 2 * tile_pairs;             // of two tiles: 32 lines of 32 numbers
@@ -181,18 +181,11 @@ bool on_unit(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<float>
         pack_panel<false>(b.at(j, p), columns, kc, workspace->B);
         for (std::int64_t r = 0; r < mc; r += panel_lines) {
           const std::int64_t rows = std::min(panel_lines, mc - r);
-          const bool tall = rows > side, wide = columns > side;
-          float* const at = C + (i + r) * ldc + j;
-          if (rows % side == 0 && columns % side == 0) {
-            multiply(steps, panel_of(r), workspace->B, adds, tall, wide, at, ldc);
-            continue;
-          }
-          float* const edge = workspace->C;
-          for (std::int64_t row = 0; adds && row < rows; ++row) {
-            std::copy_n(at + row * ldc, columns, edge + row * panel_lines);
-          }
-          multiply(steps, panel_of(r), workspace->B, adds, tall, wide, edge, panel_lines);
-          for (std::int64_t row = 0; row < rows; ++row) std::copy_n(edge + row * panel_lines, columns, at + row * ldc);
+          const bool is_whole = rows % side == 0 && columns % side == 0;
+          multiply_block(is_whole, adds, rows, columns, C + (i + r) * ldc + j, ldc, workspace->C,
+                         [&](float* to, std::int64_t stride) {
+                           multiply(steps, panel_of(r), workspace->B, adds, rows > side, columns > side, to, stride);
+                         });
         }
       }
     }
@@ -200,7 +193,11 @@ bool on_unit(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<float>
   return true;
 }
 
+constexpr bool has_kernel = true;
+
 #else
+
+constexpr bool has_kernel = false;
 
 template <class S>
 bool on_unit(std::int64_t, std::int64_t, std::int64_t, const Matrix<float>&, const Matrix<S>&, float, float*,
@@ -212,14 +209,7 @@ bool on_unit(std::int64_t, std::int64_t, std::int64_t, const Matrix<float>&, con
 
 }  // namespace
 
-bool has_bfloat16_unit() {
-#if defined(__AMX_BF16__) && defined(__AMX_TILE__) && defined(__AVX512BF16__) && defined(__AVX512BW__) && \
-    defined(__AVX512VL__)
-  return has_matrix_unit();
-#else
-  return false;
-#endif
-}
+bool has_bfloat16_unit() { return has_kernel && has_matrix_unit(); }
 
 template <class S>
 void bfloat16_gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const Matrix<float>& A,

@@ -3,11 +3,12 @@
 #include "autograd/cpu/micro_kernel.h"
 #include "autograd/cpu/pack.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <immintrin.h>
 #include <type_traits>
 
-// What split_gemm() and bfloat16_gemm() share. Both have these terms:
+// The parts that split_gemm() and bfloat16_gemm() share, in these terms:
 //   line   a row of A or a column of B: the numbers of one sum over k
 //   pair   two numbers of a line, as bfloat16
 //   tile   16 x 16 pairs, in one register of the unit: 16 lines of 32 numbers. A's lie by lines, B's by pairs.
@@ -55,6 +56,17 @@ class TileScope {
   ~TileScope() { _tile_release(); }
   TileScope(const TileScope&) = delete;
 };
+
+// Calls multiply(to, stride), which computes whole tiles, for a block of C: `c` itself if it `is_whole`, else a copy in `edge` (32 x 32),
+// whose rows x columns are then written back. The copy begins with C if the product `adds` to it.
+template <class Multiply>
+void multiply_block(bool is_whole, bool adds, std::int64_t rows, std::int64_t columns, float* c, std::int64_t ldc,
+                    float* edge, const Multiply& multiply) {
+  if (is_whole) return multiply(c, ldc);
+  for (std::int64_t row = 0; adds && row < rows; ++row) std::copy_n(c + row * ldc, columns, edge + row * panel_lines);
+  multiply(edge, panel_lines);
+  for (std::int64_t row = 0; row < rows; ++row) std::copy_n(edge + row * panel_lines, columns, c + row * ldc);
+}
 
 }  // namespace heed::cpu
 #endif

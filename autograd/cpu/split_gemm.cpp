@@ -227,21 +227,12 @@ bool split_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<flo
         }
         for (std::int64_t r = 0; r < mc; r += panel_lines) {
           const std::int64_t rows = std::min(panel_lines, mc - r);
-          const auto multiply_into = [&](float* to, std::int64_t stride) {
-            multiply(steps, workspace->A + r * steps * step_pairs / panel_lines, left.parts, workspace->B, right.parts,
-                     adds, columns > side, to, stride);
-          };
-          float* const at = c + r * ldc;
-          if (rows == panel_lines && columns % side == 0) {
-            multiply_into(at, ldc);
-            continue;
-          }
-          float* const edge = workspace->C;
-          for (std::int64_t row = 0; adds && row < rows; ++row) {
-            std::copy_n(at + row * ldc, columns, edge + row * panel_lines);
-          }
-          multiply_into(edge, panel_lines);
-          for (std::int64_t row = 0; row < rows; ++row) std::copy_n(edge + row * panel_lines, columns, at + row * ldc);
+          const bool is_whole = rows == panel_lines && columns % side == 0;
+          multiply_block(is_whole, adds, rows, columns, c + r * ldc, ldc, workspace->C,
+                         [&](float* to, std::int64_t stride) {
+                           multiply(steps, workspace->A + r * steps * step_pairs / panel_lines, left.parts,
+                                    workspace->B, right.parts, adds, columns > side, to, stride);
+                         });
         }
       }
     }
