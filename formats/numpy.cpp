@@ -198,28 +198,14 @@ std::string npy_bytes(const char* type, const Shape& shape, std::string_view dat
   for (const std::int64_t size : shape) sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", size);
   if (shape.rank() == 1) sizes += ",";
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", type, sizes);
-  header.append(64 - (10 + header.size() + 1) % 64, ' ');  // the data begin at a multiple of 64
+  constexpr std::size_t before = 10, alignment = 64;  // magic, version and length; the data begin at a multiple of 64
+  header.append(alignment - 1 - (before + header.size()) % alignment, ' ');
   header += '\n';
   std::string text = "\x93NUMPY\x01";
   text += '\0';
   text += static_cast<char>(header.size() & 0xFF);
   text += static_cast<char>(header.size() >> 8);
   return text + header + std::string(data);
-}
-
-std::string npy_bytes(const Tensor& x) {
-  check_defined("write_npy", {&x});
-  if (x.dtype() == DType::bfloat16 || is_in_blocks(x.dtype())) {
-    fail("write_npy: NumPy has no type {}; write x.to(DType::float32), or x.clone() of a type of blocks",
-         to_string(x.dtype()));
-  }
-  const NoRecording constants;
-  const Tensor dense = x.is_contiguous() ? x.detach() : x.detach().clone();
-  return dispatch_stored(dense.dtype(), [&]<class T>() {
-    const char* const type = sizeof(T) == 2 ? "<f2" : sizeof(T) == 4 ? "<f4" : "<f8";
-    return npy_bytes(type, x.shape(),
-                     {reinterpret_cast<const char*>(dense.data<T>()), static_cast<std::size_t>(x.numel()) * sizeof(T)});
-  });
 }
 
 template <class T>
@@ -261,7 +247,22 @@ Ids parse_npy_ids(std::string_view bytes, const std::string& source) {
 Tensor read_npy(const std::filesystem::path& path) { return parse_npy(read_file(path), path.string()); }
 Ids read_npy_ids(const std::filesystem::path& path) { return parse_npy_ids(read_file(path), path.string()); }
 
-void write_npy(const std::filesystem::path& path, const Tensor& x) { write_file(path, npy_bytes(x)); }
+std::string format_npy(const Tensor& x) {
+  check_defined("write_npy", {&x});
+  if (x.dtype() == DType::bfloat16 || is_in_blocks(x.dtype())) {
+    fail("write_npy: NumPy has no type {}; write x.to(DType::float32), or x.clone() of a type of blocks",
+         to_string(x.dtype()));
+  }
+  const NoRecording constants;
+  const Tensor dense = x.is_contiguous() ? x.detach() : x.detach().clone();
+  return dispatch_stored(dense.dtype(), [&]<class T>() {
+    const char* const type = sizeof(T) == 2 ? "<f2" : sizeof(T) == 4 ? "<f4" : "<f8";
+    return npy_bytes(type, x.shape(),
+                     {reinterpret_cast<const char*>(dense.data<T>()), static_cast<std::size_t>(x.numel()) * sizeof(T)});
+  });
+}
+
+void write_npy(const std::filesystem::path& path, const Tensor& x) { write_file(path, format_npy(x)); }
 void write_npy(const std::filesystem::path& path, const Ids& x) { write_file(path, npy_bytes("<i4", x)); }
 void write_npy(const std::filesystem::path& path, const Booleans& x) {
   std::vector<std::uint8_t> values;
@@ -289,7 +290,7 @@ void write_npz(const std::filesystem::path& path, const NamedTensors& arrays) {
     if (name.empty() || name.size() > 1000 || !names.insert(name).second) {
       fail("write_npz: expected names that differ, of 1 to 1000 bytes, got '{}'", excerpt(name));
     }
-    files.emplace_back(name + ".npy", npy_bytes(tensor));
+    files.emplace_back(name + ".npy", format_npy(tensor));
   }
   write_file(path, write_zip(files));
 }

@@ -1,11 +1,10 @@
 #include "views/picture.h"
 
 #include <heed/autograd/ops.h>
+#include <heed/formats/numpy.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <bit>
 
 namespace heed {
 namespace {
@@ -45,7 +44,6 @@ std::string attention_csv(const Dump& dump, const View& view) {
 }
 
 std::string attention_npy(const SentenceAttention& sentence, const View& view) {
-  static_assert(std::endian::native == std::endian::little);
   const Range layers = chosen_range("layer", view.layer, static_cast<int>(sentence.layers.size()));
   std::vector<Tensor> parts;
   for (int layer = layers.begin; layer < layers.end; ++layer) {
@@ -58,19 +56,9 @@ std::string attention_npy(const SentenceAttention& sentence, const View& view) {
     const Range heads = chosen_range("head", view.head, static_cast<int>(weights.size(0)));
     parts.push_back(slice(weights, 0, heads.begin, heads.end));
   }
-  const Tensor all = contiguous(concat(parts, 0));  // (layers heads, T, T)
+  const Tensor all = concat(parts, 0);  // (layers heads, T, T)
   const auto count = std::ssize(parts);
-  std::string header = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}, {}, {}), }}", count,
-                                   all.size(0) / count, all.size(1), all.size(2));
-  constexpr std::size_t before = 10, alignment = 64;  // magic, version and length; the data starts at a multiple of 64
-  header.append(alignment - 1 - (before + header.size()) % alignment, ' ');
-  header += '\n';
-  std::string bytes = "\x93NUMPY\x01";
-  bytes += '\0';
-  bytes += static_cast<char>(header.size() & 0xff);
-  bytes += static_cast<char>(header.size() >> 8);
-  bytes += header;
-  return bytes.append(reinterpret_cast<const char*>(all.data<float>()), static_cast<std::size_t>(all.numel()) * 4);
+  return format_npy(reshape(all, {count, all.size(0) / count, all.size(1), all.size(2)}));
 }
 
 }  // namespace heed
