@@ -1,4 +1,5 @@
 #include "files/internal/ascii.h"
+#include "formats/internal/prefixes.h"
 
 #include <heed/files/utf8.h>
 #include <heed/formats/safetensors.h>
@@ -13,27 +14,15 @@ namespace {
 constexpr const char *parameter_prefix = "parameter.", *optimizer_prefix = "optimizer.", *lbfgs_prefix = "lbfgs.",
                      *average_prefix = "average.", *random_prefix = "heed.random.", *step_key = "heed.step";
 
-void append(NamedTensors& all, const char* prefix, const NamedTensors& part) {
-  for (const auto& [name, tensor] : part) all.emplace_back(prefix + name, tensor);
-}
-
-NamedTensors taken(const NamedTensors& all, std::string_view prefix) {
-  NamedTensors part;
-  for (const auto& [name, tensor] : all) {
-    if (name.starts_with(prefix)) part.emplace_back(name.substr(prefix.size()), tensor);
-  }
-  return part;
-}
-
 }  // namespace
 
 void TrainingState::save(const std::filesystem::path& path, std::int64_t step) const {
   if (step < 0) fail("TrainingState: expected a step from 0, got {}", step);
   SafeTensors content;
-  append(content.tensors, parameter_prefix, {parameters.begin(), parameters.end()});
-  if (optimizer) append(content.tensors, optimizer_prefix, optimizer->state());
-  if (lbfgs) append(content.tensors, lbfgs_prefix, lbfgs->state());
-  if (average) append(content.tensors, average_prefix, average->state());
+  append_with_prefix(content.tensors, parameter_prefix, {parameters.begin(), parameters.end()});
+  if (optimizer) append_with_prefix(content.tensors, optimizer_prefix, optimizer->state());
+  if (lbfgs) append_with_prefix(content.tensors, lbfgs_prefix, lbfgs->state());
+  if (average) append_with_prefix(content.tensors, average_prefix, average->state());
   for (const auto& [name, random] : randoms) content.metadata[random_prefix + name] = random->state();
   content.metadata[step_key] = std::to_string(step);
   write_safetensors(path, content);
@@ -58,17 +47,17 @@ std::int64_t TrainingState::load(const std::filesystem::path& path) const {
     if (!restored.contains(name)) fail("{}: lacks the generator '{}'", source, excerpt(name));
   }
   const auto check_absent = [&](bool is_given, const char* prefix, const char* member) {
-    if (!is_given && !taken(content.tensors, prefix).empty()) {
+    if (!is_given && !with_prefix(content.tensors, prefix).empty()) {
       fail("{}: has the state of an object that TrainingState::{} lacks", source, member);
     }
   };
   check_absent(optimizer != nullptr, optimizer_prefix, "optimizer");
   check_absent(lbfgs != nullptr, lbfgs_prefix, "lbfgs");
   check_absent(average != nullptr, average_prefix, "average");
-  if (optimizer) optimizer->load_state(taken(content.tensors, optimizer_prefix), source);
-  if (lbfgs) lbfgs->load_state(taken(content.tensors, lbfgs_prefix), source);
-  Parameters(parameters).load(taken(content.tensors, parameter_prefix), source);
-  if (average) average->load_state(taken(content.tensors, average_prefix), source);
+  if (optimizer) optimizer->load_state(with_prefix(content.tensors, optimizer_prefix), source);
+  if (lbfgs) lbfgs->load_state(with_prefix(content.tensors, lbfgs_prefix), source);
+  Parameters(parameters).load(with_prefix(content.tensors, parameter_prefix), source);
+  if (average) average->load_state(with_prefix(content.tensors, average_prefix), source);
   for (const auto& [name, random] : randoms) *random = restored.at(name);
   return *step;
 }

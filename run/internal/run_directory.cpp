@@ -1,6 +1,7 @@
 #include "run/internal/run_directory.h"
 
 #include "files/digest.h"
+#include "formats/internal/prefixes.h"
 #include "run/dump.h"
 #include "run/internal/program.h"
 #include "tokenizers/internal/json.h"
@@ -30,14 +31,6 @@ constexpr const char* moment_prefix = "optimizer.";
 constexpr const char* average_prefix = "average.";
 
 fs::path checkpoint_path(const fs::path& run) { return run / "checkpoint.safetensors"; }
-
-NamedTensors with_prefix(const std::vector<std::pair<std::string, Tensor>>& tensors, const std::string& prefix) {
-  NamedTensors result;
-  for (const auto& [name, tensor] : tensors) {
-    if (name.starts_with(prefix)) result.emplace_back(name.substr(prefix.size()), tensor);
-  }
-  return result;
-}
 
 bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
@@ -219,9 +212,9 @@ std::string to_text(const Progress& progress) {
 void save_checkpoint(const RunDirectory& run, const Model& model, const NamedTensors& moments,
                      const WeightAverage& average, const Progress& progress, const Origin& origin) {
   SafeTensors content;
-  for (const auto& [name, tensor] : model.parameters) content.tensors.emplace_back(parameter_prefix + name, tensor);
-  for (const auto& [name, tensor] : moments) content.tensors.emplace_back(moment_prefix + name, tensor);
-  for (const auto& [name, tensor] : average.state()) content.tensors.emplace_back(average_prefix + name, tensor);
+  append_with_prefix(content.tensors, parameter_prefix, {model.parameters.begin(), model.parameters.end()});
+  append_with_prefix(content.tensors, moment_prefix, moments);
+  append_with_prefix(content.tensors, average_prefix, average.state());
   content.metadata["heed.progress"] = to_text(progress);
   content.metadata["heed.config"] = origin.config;
   content.metadata["heed.train"] = origin.data.train;
