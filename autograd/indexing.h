@@ -16,8 +16,8 @@ namespace heed {
 Tensor gather(const Tensor& x, const Ids& indices, int axis);  ///< y[i, j, k] = x[i, indices[i, j, k], k] for axis 1
 /// Returns x with y[i, indices[i, j, k], k] += values[i, j, k] applied in order (for axis 1). indices and values have one shape.
 Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, int axis);
-/// Returns x with y[i, indices[i, j, k], k] = values[i, j, k] (for axis 1). Of several values for one element the last one
-/// stays, and gets the gradient.
+/// Returns x with y[i, indices[i, j, k], k] = values[i, j, k] (for axis 1). The last of several values
+/// for one element stays, and gets the gradient.
 Tensor scatter(const Tensor& x, const Ids& indices, const Tensor& values, int axis);
 /// Returns x with y[indices[i], ...] += values[i, ...] applied in order (for axis 0). values has the shape of
 /// index_select(x, indices, axis).

@@ -61,7 +61,7 @@ class Loader {
   bool has_next() const { return options_.steps == 0 || taken_ < options_.steps; }
 
   /// Returns the batch of the next step. Throws what make_batch() threw for it, and Error after the last step. After an exception, the
-  /// next call goes on with the step behind.
+  /// next call continues with the step after it.
   Value next() {
     if (!has_next()) fail("Loader: all {} batches were taken", options_.steps);
     const std::int64_t step = taken_++;

@@ -13,7 +13,7 @@ constexpr std::int32_t cpu = 1;
 constexpr std::uint8_t floating = 2, brain_floating = 4;
 constexpr std::uint64_t read_only = 1;
 
-// What a structure of ours points to.
+// The memory that a structure of ours points to.
 template <class Managed>
 struct Exported {
   Managed managed{};

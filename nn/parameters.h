@@ -56,7 +56,7 @@ class Parameters {
   Tensor operator[](const std::string& name) && { return std::as_const(*this)[name]; }  ///< of a temporary: a handle
   /// Returns whether a parameter has this name.
   bool contains(const std::string& name) const { return find(name) != nullptr; }
-  /// Returns the number of parameters.
+  /// Returns the number of parameters, with buffers.
   std::size_t size() const { return entries_->size(); }
   /// Returns the number of elements of all parameters, without buffers.
   std::int64_t numel() const;

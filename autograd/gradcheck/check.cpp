@@ -43,7 +43,7 @@ std::vector<double> numerical_column(const Function& function, std::vector<Tenso
       h);
 }
 
-// What the loss does not depend on is an error, or has gradient 0.
+// Whether an input that the loss does not depend on is an error, or has gradient 0.
 enum class Missing { error, zero };
 
 std::vector<std::vector<double>> gradients_of(const Function& function, const std::vector<Tensor>& inputs,

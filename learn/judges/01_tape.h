@@ -64,7 +64,7 @@ struct Expressions {
   }
 };
 
-/// What the learner wrote.
+/// The code that the learner wrote.
 struct TapeSolution {
   Run add, subtract, multiply, divide, exp_of, log_of, tanh_of, chain, reused, neuron;
   std::string (*drawn)();

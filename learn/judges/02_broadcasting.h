@@ -3,7 +3,7 @@
 
 namespace learn {
 
-/// What the learner wrote.
+/// The code that the learner wrote.
 struct BroadcastingSolution {
   std::vector<int> (*broadcast_shape)(const std::vector<int>&, const std::vector<int>&);
   std::size_t (*offset)(const Array&, const std::vector<int>&);

@@ -3,7 +3,7 @@
 
 namespace learn {
 
-/// What the learner wrote.
+/// The code that the learner wrote.
 struct MatmulSolution {
   Array (*matmul)(const Array&, const Array&);
   Array (*transposed)(const Array&);

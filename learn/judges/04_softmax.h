@@ -3,7 +3,7 @@
 
 namespace learn {
 
-/// What the learner wrote.
+/// The code that the learner wrote.
 struct SoftmaxSolution {
   Array (*softmax)(const Array&);
   Array (*softmax_backward)(const Array&, const Array&);

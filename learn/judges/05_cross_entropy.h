@@ -3,7 +3,7 @@
 
 namespace learn {
 
-/// What the learner wrote.
+/// The code that the learner wrote.
 struct CrossEntropySolution {
   double (*cross_entropy)(const Array&, const std::vector<int>&);
   Array (*cross_entropy_backward)(const Array&, const std::vector<int>&);

@@ -5,7 +5,7 @@
 
 namespace learn {
 
-/// What the learner wrote; each function returns output and weights.
+/// The code that the learner wrote; each function returns output and weights.
 struct AttentionSolution {
   using Tensor = heed::Tensor;
   using Booleans = heed::Booleans;

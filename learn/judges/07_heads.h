@@ -3,7 +3,7 @@
 
 namespace learn {
 
-/// What the learner wrote.
+/// The code that the learner wrote.
 struct HeadsSolution {
   using T = heed::Tensor;
   T (*split_heads)(const T&, int);

@@ -3,7 +3,7 @@
 
 namespace learn {
 
-/// What the learner wrote.
+/// The code that the learner wrote.
 struct BlockSolution {
   using T = heed::Tensor;
   using Part = std::function<T(const T&)>;

@@ -3,7 +3,7 @@
 
 namespace learn {
 
-/// What the learner wrote: the parameters after each of these gradients.
+/// The code that the learner wrote: the parameters after each of these gradients.
 struct AdamWSolution {
   using Numbers = std::vector<double>;
   /// options: lr, beta1, beta2, eps, weight_decay

@@ -6,7 +6,7 @@
 
 namespace learn {
 
-/// What the learner wrote.
+/// The code that the learner wrote.
 struct CharactersSolution {
   using Ids = heed::Ids;
   using Text32 = std::vector<std::int32_t>;

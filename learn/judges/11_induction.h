@@ -3,7 +3,7 @@
 
 namespace learn {
 
-/// What the learner wrote.
+/// The code that the learner wrote.
 struct InductionSolution {
   std::vector<std::int32_t> (*targets)(const std::vector<std::int32_t>& signs, std::size_t period);
   std::vector<double> (*previous_token_score)(const heed::Tensor& weights);

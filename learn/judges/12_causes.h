@@ -5,7 +5,7 @@
 
 namespace learn {
 
-/// What the learner wrote.
+/// The code that the learner wrote.
 struct CausesSolution {
   using Places = std::vector<int>;
   std::vector<double> (*edge_weight)(const heed::Tensor& weights, const Places& query, const Places& key);
