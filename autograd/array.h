@@ -2,6 +2,7 @@
 #include <heed/autograd/error.h>
 #include <heed/autograd/shape.h>
 
+#include <concepts>
 #include <initializer_list>
 #include <memory>
 #include <vector>
@@ -21,11 +22,17 @@ class Array {
   Array(const Array&) = default;             ///< moves copy: the source stays valid
   Array& operator=(const Array&) = default;  ///< shares the elements of the source
   /// Throws `Error` when a size is negative or the counts differ.
-  Array(Shape shape, std::vector<T> values)
-      : shape_(shape), values_(std::make_shared<const std::vector<T>>(std::move(values))) {
-    const std::int64_t needed = checked_numel("array", shape_);
-    if (needed != numel()) fail("array: shape {} needs {} values, got {}", to_string(shape_), needed, numel());
+  Array(Shape shape, std::vector<T> values) : shape_(shape), numel_(checked_numel("array", shape_)) {
+    const auto kept = std::make_shared<const std::vector<T>>(std::move(values));
+    const std::size_t given = kept->size();
+    if (given != static_cast<std::size_t>(numel_)) {
+      fail("array: shape {} needs {} values, got {}", to_string(shape_), numel_, given);
+    }
+    values_ = {kept, kept->data()};
   }
+  /// Takes as many elements as `shape` has.
+  template <std::same_as<std::shared_ptr<T[]>> Values>
+  Array(Shape shape, const Values& values) : shape_(shape), numel_(checked_numel("array", shape_)), values_(values) {}
 
   /// Returns the shape.
   const Shape& shape() const& { return shape_; }
@@ -35,9 +42,9 @@ class Array {
   /// Returns the size along `axis`. A negative axis counts from the end. Throws `Error` outside [-rank, rank).
   std::int64_t size(int axis) const { return shape_.begin()[checked_axis("size", axis, rank())]; }
   /// Returns the number of elements.
-  std::int64_t numel() const { return static_cast<std::int64_t>(values_->size()); }
+  std::int64_t numel() const { return numel_; }
   /// Returns the elements, row-major.
-  const T* data() const& { return values_->data(); }
+  const T* data() const& { return values_.get(); }
   const T* begin() const& { return data(); }          ///< the first element
   const T* end() const& { return data() + numel(); }  ///< behind the last element
   const T* data() && = delete;   // the elements may end with the temporary: keep the array in a variable
@@ -45,9 +52,9 @@ class Array {
   const T* end() && = delete;    // as above
   /// Returns element `i`, counted row-major. Throws `Error` outside [0, numel()).
   T operator[](std::int64_t i) const {
-    if (static_cast<std::uint64_t>(i) >= values_->size()) [[unlikely]]
+    if (static_cast<std::uint64_t>(i) >= static_cast<std::uint64_t>(numel_)) [[unlikely]]
       fail_index(i);
-    return (*values_)[static_cast<std::size_t>(i)];
+    return values_[i];
   }
   /// Returns the element at one index per axis. Throws `Error` outside the shape.
   T at(std::initializer_list<std::int64_t> index) const { return data()[checked_offset("at", index, shape_)]; }
@@ -58,7 +65,8 @@ class Array {
   }
 
   Shape shape_;
-  std::shared_ptr<const std::vector<T>> values_;
+  std::int64_t numel_;
+  std::shared_ptr<const T[]> values_;
 };
 
 #ifdef HEED_DOXYGEN                        // Doxygen confuses functions of two aliases of one template

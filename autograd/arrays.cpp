@@ -85,11 +85,11 @@ Array<T> selected(const Array<T>& x, const Ids& indices, int axis) {
 template <class T, class F>
 Booleans combined(const char* operation, const Array<T>& a, const Array<T>& b, F f) {
   const Shape shape = broadcast_shapes(operation, a.shape(), b.shape());
-  std::vector<std::uint8_t> values = cpu::new_values<std::uint8_t>(operation, shape);
+  const auto values = cpu::unset_values<std::uint8_t>(operation, shape);
   cpu::map(
-      shape, values.data(), [f](T u, T v) { return static_cast<std::uint8_t>(f(u, v)); }, cpu::operand(a, shape),
+      shape, values.get(), [f](T u, T v) { return static_cast<std::uint8_t>(f(u, v)); }, cpu::operand(a, shape),
       cpu::operand(b, shape));
-  return Booleans(shape, std::move(values));
+  return Booleans(shape, values);
 }
 
 template <class T>
@@ -130,9 +130,9 @@ Booleans equal(const Ids& a, const Ids& b) { return combined("equal", a, b, std:
 Booleans equal(const Ids& a, std::int32_t b) { return equal(a, constant(b)); }
 
 Booleans operator!(const Booleans& x) {
-  std::vector<std::uint8_t> values(static_cast<std::size_t>(x.numel()));
-  std::transform(x.begin(), x.end(), values.begin(), [](std::uint8_t v) { return v == 0; });
-  return Booleans(x.shape(), std::move(values));
+  const auto values = cpu::unset_values<std::uint8_t>("!", x.shape());
+  std::transform(x.begin(), x.end(), values.get(), [](std::uint8_t v) { return v == 0; });
+  return Booleans(x.shape(), values);
 }
 Booleans operator&(const Booleans& a, const Booleans& b) { return combined("&", a, b, std::logical_and<>()); }
 Booleans operator|(const Booleans& a, const Booleans& b) { return combined("|", a, b, std::logical_or<>()); }

@@ -16,13 +16,13 @@ template <class Compare>
 Booleans compared(const char* operation, const Tensor& a, const Tensor& b, Compare compare) {
   cpu::check_one_dtype(operation, a, b);
   const Shape shape = broadcast_shapes(operation, a.shape(), b.shape());
-  std::vector<std::uint8_t> values = cpu::new_values<std::uint8_t>(operation, shape);
+  const auto values = cpu::unset_values<std::uint8_t>(operation, shape);
   dispatch(a.dtype(), [&]<class T>() {
     cpu::map(
-        shape, values.data(), [compare](T u, T v) { return static_cast<std::uint8_t>(compare(u, v)); },
+        shape, values.get(), [compare](T u, T v) { return static_cast<std::uint8_t>(compare(u, v)); },
         cpu::operand<T>(a, shape), cpu::operand<T>(b, shape));
   });
-  return Booleans(shape, std::move(values));
+  return Booleans(shape, values);
 }
 
 Tensor constant_like(const Tensor& a, double b) { return full({}, b, a.dtype()); }

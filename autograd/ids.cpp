@@ -13,13 +13,13 @@ namespace {
 template <class F>
 Ids calculated(const char* operation, const Ids& a, const Ids& b, const char* needs, F f) {
   const Shape shape = broadcast_shapes(operation, a.shape(), b.shape());
-  std::vector<std::int32_t> values = cpu::new_values<std::int32_t>(operation, shape);
+  const auto values = cpu::unset_values<std::int32_t>(operation, shape);
   const Ids left = broadcast_to(a, shape), right = broadcast_to(b, shape);
   const std::int32_t *const u = left.data(), *const v = right.data();
-  for (std::size_t i = 0; i < values.size(); ++i) {
+  for (std::int64_t i = 0; i < left.numel(); ++i) {
     if (!f(u[i], v[i], values[i])) fail("{}: {} {} {} at position {}: {}", operation, u[i], operation, v[i], i, needs);
   }
-  return Ids(shape, std::move(values));
+  return Ids(shape, values);
 }
 
 constexpr const char* id_fits = "the result must fit in 32 bits";
@@ -34,10 +34,10 @@ Ids broadcast_to(const Ids& x, const Shape& shape) {
     fail("broadcast_to: {} does not broadcast to {}", to_string(x.shape()), to_string(shape));
   }
   if (x.shape() == shape) return x;
-  std::vector<std::int32_t> values = cpu::new_values<std::int32_t>("broadcast_to", shape);
+  const auto values = cpu::unset_values<std::int32_t>("broadcast_to", shape);
   cpu::map(
-      shape, values.data(), [](std::int32_t v) { return v; }, cpu::operand(x, shape));
-  return Ids(shape, std::move(values));
+      shape, values.get(), [](std::int32_t v) { return v; }, cpu::operand(x, shape));
+  return Ids(shape, values);
 }
 
 Ids operator+(const Ids& a, const Ids& b) {

@@ -16,6 +16,18 @@
 namespace heed {
 namespace {
 
+// Throws `Error` unless all indices lie in [0, n).
+void check_range(const char* operation, const Ids& indices, std::int64_t n) {
+  const auto is_outside = [end = static_cast<std::uint64_t>(n)](std::int32_t i) {
+    return static_cast<std::uint32_t>(i) >= end;  // a negative index is a large number
+  };
+  bool any = false;
+  for (const std::int32_t i : indices) any |= is_outside(i);
+  if (!any) return;
+  const std::int32_t* const first = std::find_if(indices.begin(), indices.end(), is_outside);
+  fail("{}: index {} at position {} lies outside [0, {})", operation, *first, first - indices.begin(), n);
+}
+
 void check_indices(const char* operation, const Shape& x, const Ids& indices, int axis) {
   bool fits = indices.shape().rank() == x.rank();
   for (int a = 0; fits && a < x.rank(); ++a) fits = a == axis || indices.shape()[a] <= x[a];
@@ -23,10 +35,7 @@ void check_indices(const char* operation, const Shape& x, const Ids& indices, in
     fail("{}: indices {} must have the rank of {} and may be longer only along axis {}", operation,
          to_string(indices.shape()), to_string(x), axis);
   }
-  for (std::int64_t i = 0; i < indices.numel(); ++i) {
-    if (indices[i] >= 0 && indices[i] < x[axis]) continue;
-    fail("{}: index {} at position {} lies outside [0, {})", operation, indices[i], i, x[axis]);
-  }
+  check_range(operation, indices, x[axis]);
 }
 
 void check_values(const char* operation, const Tensor& x, const Ids& indices, const Tensor& values) {
@@ -43,11 +52,10 @@ void for_chosen(const Ids& indices, const Shape& strides, int axis, F f) {
   Shape others = strides;
   others[axis] = 0;
   const cpu::Walk<1> walk(indices.shape(), {&others});
-  const std::int64_t n = walk.size[0];
+  const std::int64_t n = walk.size[0], step = walk.stride[0][0], along = strides[axis];
   walk.rows(0, indices.numel() / n, [&](std::int64_t first, const std::array<std::int64_t, 1>& offset) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      f(first + i, offset[0] + i * walk.stride[0][0] + indices[first + i] * strides[axis]);
-    }
+    const std::int32_t* const index = indices.data() + first;
+    for (std::int64_t i = 0; i < n; ++i) f(first + i, offset[0] + i * step + index[i] * along);
   });
 }
 
@@ -165,10 +173,7 @@ Tensor scatter(const Tensor& x, const Ids& indices, const Tensor& values, int ax
 
 void cpu::check_selection(const char* operation, const Shape& shape, const Ids& indices, int axis) {
   if (indices.rank() != 1) fail("{}: expected indices (n), got {}", operation, to_string(indices.shape()));
-  for (std::int64_t i = 0; i < indices.numel(); ++i) {
-    if (indices[i] >= 0 && indices[i] < shape[axis]) continue;
-    fail("{}: index {} at position {} lies outside [0, {})", operation, indices[i], i, shape[axis]);
-  }
+  check_range(operation, indices, shape[axis]);
 }
 
 static const Operation index_select_operation(
@@ -195,11 +200,12 @@ Tensor index_select(const Tensor& x, const Ids& indices, int axis) {
   dispatch(x.dtype(), [&]<class T>() {
     const T* const from = dense.data<T>();
     T* const to = y.mutable_data<T>();
-    cpu::parallel_for(outer * n, cpu::row_grain(outer * n, inner), [=, &indices](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row) {
-        std::copy_n(from + (row / n * size + indices[row % n]) * inner, inner, to + row * inner);
-      }
-    });
+    cpu::parallel_for(outer * n, cpu::row_grain(outer * n, inner),
+                      [=, index = indices.data()](std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t row = begin; row < end; ++row) {
+                          std::copy_n(from + (row / n * size + index[row % n]) * inner, inner, to + row * inner);
+                        }
+                      });
   });
   return record(
       index_select_operation, {&x}, y, Saved(indices),

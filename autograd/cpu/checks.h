@@ -44,18 +44,30 @@ inline Shape without_axis(const Shape& shape, int axis) {
   return rest;
 }
 
-// Returns as many zeros as `shape` has elements.
-template <class T>
-std::vector<T> new_values(const char* operation, const Shape& shape) {
+// Returns make(n), memory for the n elements of `shape`.
+template <class T, class Make>
+auto values_made(const char* operation, const Shape& shape, Make make) {
   const std::int64_t count = checked_numel(operation, shape);
   constexpr std::int64_t most =
       (std::int64_t{1} << 56) / static_cast<std::int64_t>(sizeof(T));  // exceeds the address space
   try {
-    if (count <= most) return std::vector<T>(static_cast<std::size_t>(count));
+    if (count <= most) return make(static_cast<std::size_t>(count));
   } catch (const std::bad_alloc&) {
   }
   throw OutOfMemoryError(in_layer(fmt::format("{}: out of memory: {} needs {} values of {} each", operation,
                                               to_string(shape), count, counted(sizeof(T), "byte"))));
+}
+
+// Returns as many zeros as `shape` has elements.
+template <class T>
+std::vector<T> new_values(const char* operation, const Shape& shape) {
+  return values_made<T>(operation, shape, [](std::size_t n) { return std::vector<T>(n); });
+}
+
+// Returns memory for as many elements as `shape` has. They are not set.
+template <class T>
+std::shared_ptr<T[]> unset_values(const char* operation, const Shape& shape) {
+  return values_made<T>(operation, shape, [](std::size_t n) { return std::make_shared_for_overwrite<T[]>(n); });
 }
 
 }  // namespace heed::cpu
