@@ -17,9 +17,11 @@
 namespace heed {
 namespace {
 
-// Returns "61.1 % ± 3.1", narrow enough for a column, whatever the interval.
+// Returns percent(share), or both ends alone where ± would misplace one: "65.5 to 100.0".
 std::string percent_column(const Interval& share) {
-  return std::isnan(share.share) ? "-" : fmt::format("{} ± {:.1f}", percent(share.share), 100 * share.error());
+  const std::string text = percent(share);
+  const std::size_t begin = text.find('(');
+  return begin == std::string::npos ? text : text.substr(begin + 1, text.size() - begin - 2);
 }
 
 struct Spread {
@@ -133,8 +135,8 @@ std::string runs_table(const MatchedHeads& matched, const Terminal& terminal) {
   const auto padded = [&](const std::string& name) {
     return name + std::string(static_cast<std::size_t>(widest - display_width(name)), ' ');
   };
-  std::string text = trimmed(padded("run") + "    right  head  weight" + column(terminal, 60, "   without it") +
-                             column(terminal, 80, "      in layer   flipped")) +
+  std::string text = trimmed(padded("run") + "    right  head  weight" + column(terminal, 60, "    without it") +
+                             column(terminal, 80, "       in layer   flipped")) +
                      "\n";
   for (std::size_t i = 0; i < names.size(); ++i) {
     const MatchedHeads::Run& run = matched.runs[i];
@@ -142,9 +144,9 @@ std::string runs_table(const MatchedHeads& matched, const Terminal& terminal) {
         fmt::format("{}  {:>7}", padded(names[i]), percent(run.pointing ? run.pointing->before.share : run.accuracy));
     if (const auto& p = run.pointing) {
       text += fmt::format("  {:>4}  {:>6.2f}", fmt::format("{}.{}", p->layer + 1, p->head + 1), p->weight) +
-              column(terminal, 60, fmt::format("  {:>12}", percent_column(p->without))) +
+              column(terminal, 60, fmt::format("  {:>13}", percent_column(p->without))) +
               column(terminal, 80,
-                     fmt::format("  {:>12}  {:>7}", percent_column(p->without_in_layer), percent(p->flipped.share))) +
+                     fmt::format("  {:>13}  {:>7}", percent_column(p->without_in_layer), percent(p->flipped.share))) +
               column(terminal, 60,
                      fmt::format("  {}", p->carried == Carried::unknown ? "cannot tell" : to_string(p->carried)));
     }
@@ -222,7 +224,7 @@ std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
                 {"flipped", fmt::format("share of {} answers that become the counterpart's when that head is patched "
                                         "from the minimal pair",
                                         matched.with_counterpart)},
-                {"±", "half of a 95 % interval"}},
+                {"±", "half of a 95 % interval; both ends alone stand where it lies to one side"}},
                view.terminal);
   }
   text += "\nWhich heads do the same?\n" +

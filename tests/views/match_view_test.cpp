@@ -29,6 +29,7 @@ TEST_CASE("matched_heads_view shows the pointing heads, and roles with their ran
   add(1, 1, 0.8, 0.75, Carried::shared);
   add(0, 1, 0.6, 0.9, Carried::another_way);
   add(1, 1, 0.3, 0.9, Carried::unknown);
+  matched.runs[1].pointing->without = {1, 0.655, 1};
   matched.reference = 1;
   const auto member = [](int layer, int head, double effect) {
     return MatchedHeads::Member{layer, head, 0.9, 0.75, 0.1, std::nan(""), effect};
@@ -53,11 +54,11 @@ lost.
 With that head patched from the minimal pair, 75.0 % to 75.0 % of 100 answers
 flip, median 75.0 %.
 
-run       right  head  weight   without it      in layer   flipped
-seed-1  100.0 %   2.1    0.90  25.0 % ± 5.0  25.0 % ± 5.0   75.0 %  alone
-seed-2  100.0 %   2.2    0.80  75.0 % ± 5.0  25.0 % ± 5.0   75.0 %  shared
-seed-3  100.0 %   1.2    0.60  90.0 % ± 5.0  25.0 % ± 5.0   75.0 %  another way
-seed-4  100.0 %   2.2    0.30  90.0 % ± 5.0  25.0 % ± 5.0   75.0 %  cannot tell
+run       right  head  weight    without it       in layer   flipped
+seed-1  100.0 %   2.1    0.90   25.0 % ± 5.0   25.0 % ± 5.0   75.0 %  alone
+seed-2  100.0 %   2.2    0.80  65.5 to 100.0   25.0 % ± 5.0   75.0 %  shared
+seed-3  100.0 %   1.2    0.60   90.0 % ± 5.0   25.0 % ± 5.0   75.0 %  another way
+seed-4  100.0 %   2.2    0.30   90.0 % ± 5.0   25.0 % ± 5.0   75.0 %  cannot tell
 )") != std::string::npos);
   CHECK(text.find(R"(
 All heads together: 0.82 alike, 0.50 at random, p 0.0002.
