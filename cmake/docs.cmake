@@ -5,7 +5,7 @@ find_program(HEED_DOXYGEN doxygen)
 find_program(HEED_SPHINX sphinx-build)
 find_program(HEED_PYTHON python3)
 get_property(directories GLOBAL PROPERTY HEED_HEADERS)
-list(APPEND directories autograd/gradcheck data/tasks formats/datasets explain/studies)
+list(APPEND directories autograd/gradcheck data/tasks formats/datasets explain/circuits explain/studies)
 list(TRANSFORM directories APPEND "/*.h")
 file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} core.h heed.h ${directories})
 # Doxygen reads them where the tree has the paths of an installation.

@@ -55,9 +55,9 @@ Tensor TransformerBlock::add(const Norms& norms, const Tensor& x, const Tensor& 
 }
 
 Tensor TransformerBlock::after_attention(const Tensor& x, const Tensor& attended, const Dropout& drop) const {
-  Tensor y = add(attention_norms, residual ? x : Tensor(), attended, drop);
+  Tensor y = with_attention(x, attended, drop);
   Hook::show(name, "attended", y);
-  if (mlp) y = add(*mlp_norms, y, (*mlp)(mlp_norms->of_input(config.parallel ? x : y)), drop);
+  if (mlp) y = with_mlp(y, (*mlp)(mlp_norms->of_input(config.parallel ? x : y)), drop);
   Hook::show(name, "output", y);
   return y;
 }

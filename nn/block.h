@@ -87,6 +87,15 @@ struct TransformerBlock {
   /// Appends the tokens x (B, T, d_model) to those of `cache`, causally: (B, T, d_model). Not recorded.
   Tensor append(const Tensor& x, KeyValueCache& cache) const;
 
+  /// Returns the residual stream behind the attention: x, and the attention's output `part` behind its norms. Without a residual,
+  /// `part` alone. Both (..., d_model).
+  Tensor with_attention(const Tensor& x, const Tensor& part, const Dropout& drop = {}) const {
+    return add(attention_norms, residual ? x : Tensor(), part, drop);
+  }
+  /// Returns the residual stream behind the MLP: x, and the MLP's output `part` behind its norms.
+  Tensor with_mlp(const Tensor& x, const Tensor& part, const Dropout& drop = {}) const {
+    return add(*mlp_norms, x, part, drop);
+  }
   /// Returns the map from the output of the attention or of the MLP, behind its output norm, to what it adds to the residual
   /// stream: residual_scale.
   Linearised added_linearised() const;

@@ -1,0 +1,70 @@
+#pragma once
+#include <heed/explain/circuits/graph.h>
+
+#include <span>
+#include <vector>
+
+namespace heed {
+
+/// Outputs of all nodes of a model for one batch of texts.
+struct NodeOutputs {
+  Tensor each;                      ///< (sources, B, T, d_model), in the order of CircuitGraph::nodes()
+  std::vector<Tensor> attention{};  ///< per layer (B, T, d_model): all heads, and the bias of W_O
+  Tensor logits{};                  ///< (B, answers)
+};
+
+/// Runs a model on clean texts while some edges carry what they carry in corrupted texts of the same length (path patching;
+/// Wang et al. 2022, arXiv:2211.00593, and Goldowsky-Dill et al. 2023, arXiv:2304.05969). Not recorded.
+///
+///     const CircuitGraph graph(model);
+///     const EdgePatching patching(model, graph, clean, corrupted);
+///     std::vector<bool> kept(graph.edges().size(), true);
+///     kept[graph.edge({}, CircuitInput::Kind::query, 1, 0)] = false;
+///     const Tensor logits = patching.logits(kept);   // (B, answers); of all edges: clean().logits, of none: corrupted().logits
+///
+/// An input reads the stream that follows from the outputs of the nodes: their sum, with the norms, scales and residuals that
+/// the model has between them. Where its edge from a node is not kept, the node's output in that sum is the one of the corrupted
+/// text. Each node computes its output from its own inputs, so a change passes on along the edges that are kept.
+class EdgePatching {
+ public:
+  /// Runs both batches, which have questions. All must outlive this object. Throws `Error` for texts of different lengths.
+  EdgePatching(const Model& model, const CircuitGraph& graph, const Batch& clean, const Batch& corrupted);
+
+  /// Returns the logits when the edges `kept` carry the outputs of this run, and the others those of the corrupted text. One flag
+  /// per edge.
+  Tensor logits(const std::vector<bool>& kept) const;
+  /// Returns the logits when the share `corrupted` of each output that an edge carries is the corrupted text's: 0 as if kept, 1 as
+  /// if not, and between both a mixture.
+  Tensor logits(std::span<const double> corrupted) const;
+
+  const NodeOutputs& clean() const { return clean_; }          ///< with all edges kept
+  const NodeOutputs& corrupted() const { return corrupted_; }  ///< with none kept
+  const Model& model() const { return model_; }                ///< the model
+  const CircuitGraph& graph() const { return graph_; }         ///< its graph
+  const Batch& texts() const { return texts_; }                ///< the clean texts
+
+ private:
+  struct Run;
+  NodeOutputs outputs_of(const Batch& texts, std::vector<Tensor>& streams) const;
+  Run begin_run(std::span<const double> corrupted) const;
+  void run_layer(Run& run, int layer) const;
+  Tensor inputs_at(const Run& run, int place, int first, int count) const;
+  Tensor weights_of(const Run& run, CircuitSources sources, int first, int count) const;
+  Tensor changed(const Run& run, CircuitSources sources, int first, int count) const;
+  Tensor logits_of(const Tensor& states, const Tensor& last_input) const;
+
+  const Model& model_;
+  const CircuitGraph& graph_;
+  const Batch& texts_;
+  Mask mask_;
+  bool is_linear_;  // the stream in the outputs
+  NodeOutputs clean_, corrupted_;
+  std::vector<Tensor> streams_;  // of the clean texts, at each place (B, T, d_model)
+  Tensor change_;                // corrupted minus clean, as the outputs are added to the stream where it is linear
+};
+
+/// Returns whether the residual stream is a sum of the nodes' outputs and constants: no norms stand on the stream, or between an
+/// output and the stream.
+bool has_linear_stream(const Transformer& transformer);
+
+}  // namespace heed
