@@ -28,6 +28,10 @@ Tensor projected(const Linear& W, const std::optional<Norm>& norm, bool over_all
 
 }  // namespace
 
+Tensor shared_input(const Tensor& x, std::int64_t count) {
+  return broadcast_to(unsqueeze(x, 0), {count, x.size(0), x.size(1), x.size(2)});
+}
+
 Tensor weighted_values(const MultiHeadAttention& layer, const HeadInputs& inputs, const Mask& mask) {
   const LayerScope scope(layer.name);
   const AttentionConfig& config = layer.config;

@@ -16,6 +16,9 @@ struct HeadInputs {
   Tensor queries, keys, values;
 };
 
+/// Returns one input x (B, T, d_model) for `count` heads, a view: (count, B, T, d_model).
+Tensor shared_input(const Tensor& x, std::int64_t count);
+
 /// Returns the weighted sums of values of each head, (B, heads, T, d_v). Where one norm spans the queries of all heads, the query
 /// of a head is normalised with those that the other heads would have for the same input. Throws `Error` for other shapes.
 Tensor weighted_values(const MultiHeadAttention& layer, const HeadInputs& inputs, const Mask& mask);

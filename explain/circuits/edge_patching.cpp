@@ -16,11 +16,6 @@ void write_rows(const Tensor& x, int begin, int end, const Tensor& values) {
   slice(x, 0, begin, end).copy_from(reshape(values, slice(x, 0, begin, end).shape()));
 }
 
-// x (B, T, d) as the input of `count` heads: (count, B, T, d), a view.
-Tensor repeated(const Tensor& x, std::int64_t count) {
-  return broadcast_to(unsqueeze(x, 0), {count, x.size(0), x.size(1), x.size(2)});
-}
-
 }  // namespace
 
 bool has_linear_stream(const Transformer& transformer) {
@@ -77,9 +72,9 @@ NodeOutputs EdgePatching::outputs_of(const Batch& texts, std::vector<Tensor>& st
     streams.push_back(x);
     last_input = x;
     const Tensor read = block.attention_norms.of_input(x);
-    const Tensor of_keys = repeated(read, block.attention.config.kv_heads);
+    const Tensor of_keys = shared_input(read, block.attention.config.kv_heads);
     const HeadInputs inputs{
-        .queries = repeated(read, block.attention.config.heads), .keys = of_keys, .values = of_keys};
+        .queries = shared_input(read, block.attention.config.heads), .keys = of_keys, .values = of_keys};
     const Tensor z = weighted_values(block.attention, inputs, mask_);
     const int first_head = graph_.first_head(layer), mlp = first_head + block.attention.config.heads;
     write_rows(result.each, first_head, mlp, head_outputs(block.attention, z));

@@ -39,9 +39,11 @@ class EdgePatching {
 
   const NodeOutputs& clean() const { return clean_; }          ///< with all edges kept
   const NodeOutputs& corrupted() const { return corrupted_; }  ///< with none kept
-  const Model& model() const { return model_; }                ///< the model
-  const CircuitGraph& graph() const { return graph_; }         ///< its graph
-  const Batch& texts() const { return texts_; }                ///< the clean texts
+  /// Returns corrupted minus clean outputs (sources, B, T, d_model), times residual_scale where the stream is linear in them.
+  const Tensor& change() const { return change_; }
+  const Model& model() const { return model_; }         ///< the model
+  const CircuitGraph& graph() const { return graph_; }  ///< its graph
+  const Batch& texts() const { return texts_; }         ///< the clean texts
 
  private:
   struct Run;
@@ -60,7 +62,7 @@ class EdgePatching {
   bool is_linear_;  // the stream in the outputs
   NodeOutputs clean_, corrupted_;
   std::vector<Tensor> streams_;  // of the clean texts, at each place (B, T, d_model)
-  Tensor change_;                // corrupted minus clean, as the outputs are added to the stream where it is linear
+  Tensor change_;
 };
 
 /// Returns whether the residual stream is a sum of the nodes' outputs and constants: no norms stand on the stream, or between an

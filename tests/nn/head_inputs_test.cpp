@@ -5,12 +5,6 @@
 
 using namespace heed;
 
-namespace {
-
-Tensor repeated(const Tensor& x, std::int64_t heads) { return broadcast_to(unsqueeze(x, 0), {heads, 2, 5, 8}); }
-
-}  // namespace
-
 TEST_CASE("Heads with inputs of their own") {
   Parameters parameters;
   AttentionConfig config{.d_model = 8, .heads = 4, .kv_heads = 2, .bias = true, .window = 3};
@@ -20,7 +14,7 @@ TEST_CASE("Heads with inputs of their own") {
   Random random(5);
   const Tensor x = random_normal({2, 5, 8}, random, 0, 1, DType::float64);
   const Tensor y = random_normal({2, 5, 8}, random, 0, 1, DType::float64);
-  const HeadInputs equal{repeated(x, 4), repeated(x, 2), repeated(x, 2)};
+  const HeadInputs equal{shared_input(x, 4), shared_input(x, 2), shared_input(x, 2)};
   const Tensor z = weighted_values(layer, equal, Mask::causal());
   const Tensor output = layer(x, Mask::causal()).output;
   CHECK(max(abs(joined_output(layer, z) - output)).item() < 1e-12);
@@ -39,7 +33,7 @@ TEST_CASE("Heads with inputs of their own") {
   other.queries = stack({x, x, x, y});
   change = changed_heads(other);
   CHECK((change[0] == 0 && change[1] == 0 && change[2] == 0 && change[3] > 1e-3));
-  other.queries = repeated(x, 2);
+  other.queries = shared_input(x, 2);
   CHECK(message([&] { weighted_values(layer, other, {}); }) ==
         "attention: HeadInputs: expected queries (4, B, T, 8), got (2, 2, 5, 8)");
 }
