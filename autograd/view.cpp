@@ -58,7 +58,7 @@ Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offse
   const Tensor y = cpu::view_of(*this, shape, strides, offset);
   if (Recorder::follows(*this)) {
     std::int64_t first = offset, last = offset;
-    for (int axis = 0; axis < shape.rank(); ++axis) {
+    for (int axis = 0; axis < shape.rank() && y.numel() > 0; ++axis) {  // strides of nothing may be huge
       const std::int64_t reach = (shape[axis] - 1) * strides[axis];
       (reach < 0 ? first : last) += reach;
     }

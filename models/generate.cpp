@@ -1,10 +1,12 @@
 #include <heed/autograd/ops.h>
 #include <heed/files/utf8.h>
 #include <heed/models/generate.h>
+#include <heed/models/lookup.h>
 #include <heed/models/reading.h>
 #include <heed/tokenizers/unknown_hint.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace heed {
@@ -80,6 +82,27 @@ std::vector<std::int32_t> prompt_tokens(const Model& model, const std::string& p
   return tokens;
 }
 
+constexpr std::int64_t most_guessed = 15;  // 16 tokens together take about as long as 2.5 one by one
+
+// Appends the last `unread` tokens and the guess to the cache. Returns the logits of the token after the last one and after each
+// of the guess: (1 + guess, vocabulary).
+Tensor next_logits(const Model& model, const std::vector<std::int32_t>& tokens, std::int64_t unread,
+                   const std::vector<std::int32_t>& guess, Cache& cache) {
+  std::vector<std::int32_t> appended(tokens.end() - unread, tokens.end());
+  appended.insert(appended.end(), guess.begin(), guess.end());
+  const std::int64_t T = std::ssize(appended);
+  const Tensor states = model.transformer().append(Ids({1, T}, std::move(appended)), cache);  // (1, T, d)
+  return model.head().token_logits(slice(states, 1, unread - 1, T)[0]);
+}
+
+// Returns whether the two greatest logits are so close that another order of the same sums could exchange them.
+bool is_close(const Tensor& logits) {
+  if (logits.numel() < 2) return false;
+  const Tensor two = topk(logits, 2).values;
+  const double first = two.at({0}), second = two.at({1});
+  return first - second < 1e-3 * std::max(1.0, std::abs(first));
+}
+
 }  // namespace
 
 Generated generate(const Model& model, const Generation& wanted, const OnText& write) {
@@ -92,24 +115,43 @@ Generated generate(const Model& model, const Generation& wanted, const OnText& w
   const std::int64_t context = model.transformer().config.max_length;
   Cache cache;
   std::int64_t unread = std::min(std::ssize(tokens), context);
-  for (int i = 0; i < wanted.tokens; ++i) {
+  Lookup lookup;
+  bool alone = false;  // compute the next token without a guess
+  while (std::ssize(result.tokens) < wanted.tokens) {
     if (length(cache) + unread > context) {
       cache.clear();  // restarts with the later half of the context
       unread = std::max<std::int64_t>(1, context / 2);
     }
-    const Tensor logits =
-        model.append(Ids({1, unread}, {tokens.end() - unread, tokens.end()}), cache);  // (1, vocabulary)
-    tokens.push_back(sample(reshape(logits, {logits.size(1)}), wanted.sampling, random));
+    std::vector<std::int32_t> guess;
+    if (wanted.speculate && !alone) {
+      const std::int64_t left = wanted.tokens - std::ssize(result.tokens);
+      guess = lookup.guess(tokens, std::min({most_guessed, left - 1, context - length(cache) - unread}));
+    }
+    const Tensor logits = next_logits(model, tokens, unread, guess, cache);
+    ++result.passes;
+    alone = false;
+    std::size_t right = 0;
+    for (bool goes_on = true; goes_on; right += goes_on) {
+      const Tensor row = logits[static_cast<std::int64_t>(right)];
+      alone = !guess.empty() && wanted.sampling.temperature == 0 && is_close(row);
+      if (alone) break;
+      tokens.push_back(sample(row, wanted.sampling, random));
+      goes_on = right < guess.size() && guess[right] == tokens.back();
+      result.tokens.push_back(model.vocabulary.word(tokens.back()));
+      if (std::ranges::count(model.end_tokens, tokens.back()) > 0) {
+        result.ended_by = Ending::end_token;
+        text.finish();
+        return result;
+      }
+      if (!text.add(model.tokenizer.written(result.tokens.back()))) {
+        result.ended_by = Ending::stop;
+        return result;
+      }
+    }
+    // keeps what precedes the last token
+    truncate(cache, length(cache) - std::ssize(guess) + static_cast<std::int64_t>(right) - (alone ? 1 : 0));
     unread = 1;
-    result.tokens.push_back(model.vocabulary.word(tokens.back()));
-    if (std::ranges::count(model.end_tokens, tokens.back()) > 0) {
-      result.ended_by = Ending::end_token;
-      break;
-    }
-    if (!text.add(model.tokenizer.written(result.tokens.back()))) {
-      result.ended_by = Ending::stop;
-      return result;
-    }
+    lookup.learn(guess.size(), right);
   }
   text.finish();
   return result;

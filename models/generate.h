@@ -16,6 +16,9 @@ struct Generation {
   Sampling sampling{};
   std::uint64_t seed = 1;
   std::string stop{};  ///< generation ends before this text; empty: disabled
+  /// Guess tokens from repetitions of the text (Lookup), and compute several in one pass. The text is the same, sooner where
+  /// it repeats itself. Sampled texts may differ where rounding decides.
+  bool speculate = false;
 };
 
 /// The reason why a generated text ended: the number of tokens, Generation::stop or the receiver, or a token of
@@ -29,6 +32,7 @@ inline constexpr EnumName<Ending> enum_names<Ending>[] = {
 struct Generated {
   std::vector<std::string> tokens;  ///< all sampled tokens, including those of `stop` and the end token
   Ending ended_by = Ending::tokens;
+  std::int64_t passes = 0;  ///< of the model
 };
 
 /// Receives a text piece by piece. Returning false ends generation.

@@ -31,7 +31,8 @@ Generation generation_of(const Request& request) {
                                       .top_k = request.given<int>("top-k").value_or(defaults.sampling.top_k),
                                       .top_p = number("top-p", defaults.sampling.top_p)},
                          .seed = request.given<std::uint64_t>("seed").value_or(defaults.seed),
-                         .stop = unescaped(request.given<std::string>("stop").value_or(""))};
+                         .stop = unescaped(request.given<std::string>("stop").value_or("")),
+                         .speculate = request.has("speculate")};
   if (asked.tokens < 1) misused("--tokens must be at least 1");
   if (!(asked.sampling.temperature >= 0)) misused("--temperature must be at least 0");
   if (request.has("top-k") && asked.sampling.top_k < 1) misused("--top-k must be at least 1");
@@ -82,6 +83,10 @@ const Command generate_command{
                "long "
                "prompts faster on a processor with AMX",
                cxxopts::value<std::string>(), "NAME")  //
+              ("speculate",
+               "Guess tokens from repetitions of the text and compute up to 16 in one pass: the same text, sooner "
+               "where it "
+               "repeats itself")  //
               ("stop", "Stop before this text; \\n, \\r and \\t stand for their characters",
                cxxopts::value<std::string>(), "TEXT");
         },
@@ -103,11 +108,13 @@ const Command generate_command{
                                visible(generated.tokens.back()), generated.tokens.size(), asked.tokens);
           }
           if (!as_json) return text;
-          return json_line(utf8_json({{"prompt", asked.prompt},
-                                      {"text", text.substr(asked.prompt.size())},
-                                      {"tokens", generated.tokens},
-                                      {"ended_by", name_of(generated.ended_by)},
-                                      {"seed", asked.seed}}));
+          Json answer{{"prompt", asked.prompt},
+                      {"text", text.substr(asked.prompt.size())},
+                      {"tokens", generated.tokens},
+                      {"ended_by", name_of(generated.ended_by)},
+                      {"seed", asked.seed}};
+          if (asked.speculate) answer["passes"] = generated.passes;
+          return json_line(utf8_json(answer));
         }};
 
 }  // namespace heed

@@ -222,17 +222,18 @@ void bind_models(nb::module_& m) {
       .def(
           "_generate",
           [](const Model& model, const std::string& prompt, int tokens, double temperature, int top_k, double top_p,
-             std::uint64_t seed, const std::string& stop, const nb::object& on_text) {
+             std::uint64_t seed, const std::string& stop, bool speculate, const nb::object& on_text) {
             return generated(model,
                              {.prompt = prompt,
                               .tokens = tokens,
                               .sampling = {temperature, top_k, top_p},
                               .seed = seed,
-                              .stop = stop},
+                              .stop = stop,
+                              .speculate = speculate},
                              on_text);
           },
-          "prompt"_a, "tokens"_a, "temperature"_a, "top_k"_a, "top_p"_a, "seed"_a, "stop"_a, "on_text"_a.none(),
-          nb::sig("def _generate(self, *arguments: typing.Any) -> dict[str, typing.Any]"))
+          "prompt"_a, "tokens"_a, "temperature"_a, "top_k"_a, "top_p"_a, "seed"_a, "stop"_a, "speculate"_a,
+          "on_text"_a.none(), nb::sig("def _generate(self, *arguments: typing.Any) -> dict[str, typing.Any]"))
       .def("__repr__", [](const Model& model) {
         return fmt::format("heedml.Model(kind='{}', layers={}, heads={}, d_model={}, vocabulary={}, numbers={})",
                            name_of(model.config().head), model.layers(), model.heads(),

@@ -181,9 +181,11 @@ class Model(_core._Model):
         return studies.Verification(self._ask("verify", *_options(against=os.fspath(against)), "--json"))
 
     def generate(self, prompt: str, tokens: int = 500, *, temperature: float = 1, top_k: int = 0, top_p: float = 1,
-                 seed: int = 1, stop: str = "", on_text: Callable[[str], Any] | None = None) -> studies.Generated:
-        """Continues a text. `on_text` gets each piece as soon as it is sampled; returning False ends the text."""
-        found = self._generate(prompt, tokens, temperature, top_k, top_p, seed, stop, on_text)
+                 seed: int = 1, stop: str = "", speculate: bool = False,
+                 on_text: Callable[[str], Any] | None = None) -> studies.Generated:
+        """Continues a text. `on_text` gets each piece as soon as it is sampled; returning False ends the text. `speculate` guesses
+        tokens from repetitions of the text: the same text in fewer passes."""
+        found = self._generate(prompt, tokens, temperature, top_k, top_p, seed, stop, speculate, on_text)
         return studies.Generated(prompt, found["text"][len(prompt):], found["tokens"], found["ended_by"], seed)
 
     def encode(self, texts: str | Sequence[str], *, batch_size: int = 64,

@@ -8,12 +8,12 @@
 
 namespace heed {
 
-/// Returns an untrained model of the characters a, b and a third.
-inline Model writer(const char* third = "\n") {
+/// Returns an untrained model of the characters a, b and a third, which reads at most `context` of them.
+inline Model writer(const char* third = "\n", int context = 4, std::uint64_t seed = 1) {
   Model model;
   for (const char* character : {"a", "b", third}) model.vocabulary.add(character);
   model.tokenizer = Tokenizer::of_text(Split::characters);
-  make_network(model, decoder_of({.max_length = 4, .layers = 1, .block = {.attention = {.d_model = 8}}}));
+  make_network(model, decoder_of({.max_length = context, .layers = 1, .block = {.attention = {.d_model = 8}}}), seed);
   return model;
 }
 
