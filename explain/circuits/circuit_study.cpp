@@ -1,0 +1,395 @@
+#include <heed/autograd/ops.h>
+#include <heed/explain/circuits/circuit_study.h>
+#include <heed/explain/circuits/curve_areas.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace heed {
+namespace {
+
+constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
+constexpr std::array mib_shares{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0};
+constexpr double least_share = 0.1;  // of the resamples, for an edge outside of the circuit to be listed
+
+using Circuit = std::vector<bool>;
+using Rows = std::vector<std::size_t>;  // indices of pairs
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::vector<double> at(const std::vector<double>& values, const Rows& rows) {
+  std::vector<double> result;
+  for (const std::size_t row : rows) result.push_back(values[row]);
+  return result;
+}
+
+std::vector<double> minus(std::vector<double> a, const std::vector<double>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] -= b[i];
+  return a;
+}
+
+class Study {
+ public:
+  Study(const CircuitTask& task, const CircuitOptions& options)
+      : task_(task), options_(options), random_(Random(options.seed).stream("circuit")) {
+    result_.method = task.scores.at(0).first;
+    result_.steps = options.steps;
+    result_.choice = options.choice;
+    result_.target = options.faithfulness;
+    result_.pairs = static_cast<int>(task.clean.size());
+    result_.all_edges = static_cast<int>(task.graph.edges().size());
+    result_.all_nodes = static_cast<int>(task.graph.nodes().size());
+    result_.resamples = options.resamples;
+    for (const auto& [method, scores] : task.scores) result_.methods.push_back(method);
+    split();
+  }
+
+  CircuitStudy run() {
+    order_ = order_of(means(0, uniform_weights()));
+    find_size();
+    compare_choices();
+    measure_held_out();
+    list_edges();
+    result_.verdict = verdict();
+    return std::move(result_);
+  }
+
+ private:
+  // Divides the pairs, or the groups, into the half that chooses and the half that measures.
+  void split() {
+    std::map<std::string, int> numbers;
+    for (const std::string& group : task_.groups) numbers.emplace(group, static_cast<int>(numbers.size()));
+    const bool has_groups = !numbers.empty() && !(numbers.size() == 1 && numbers.begin()->first.empty());
+    result_.groups = has_groups ? static_cast<int>(numbers.size()) : 0;
+    result_.groups_are_observations = result_.groups >= least_groups && result_.groups < result_.pairs;
+    for (std::size_t i = 0; i < task_.clean.size(); ++i) {
+      observations_.push_back(result_.groups_are_observations ? numbers[task_.groups[i]] : static_cast<int>(i));
+    }
+    std::vector<int> all(std::set<int>(observations_.begin(), observations_.end()).size());
+    if (all.size() < least_pairs) {
+      fail("circuit: expected at least {} pairs, got {}; half of them choose the circuit, the others measure it",
+           least_pairs, all.size());
+    }
+    std::iota(all.begin(), all.end(), 0);
+    Random random = random_.stream("halves");
+    random.shuffle(all);
+    const std::set<int> first(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2));
+    for (std::size_t i = 0; i < observations_.size(); ++i) {
+      (first.contains(observations_[i]) ? chosen_on_ : held_out_).push_back(i);
+    }
+    result_.chosen_on = static_cast<int>(chosen_on_.size());
+    result_.held_out = static_cast<int>(held_out_.size());
+    for (const std::size_t row : held_out_) held_out_groups_.push_back(observations_[row]);
+    if (result_.groups < 2 || result_.groups >= least_groups) return;
+    for (const auto& [name, number] : numbers) {
+      const auto is_of = [&](std::size_t row) { return task_.groups[row] == name; };
+      if (std::ranges::count_if(chosen_on_, is_of) >= 4) result_.own_groups.push_back(name);
+    }
+  }
+
+  std::vector<double> uniform_weights() const { return std::vector<double>(chosen_on_.size(), 1); }
+
+  // Returns the mean effects of the pairs that choose, by weight.
+  std::vector<double> means(std::size_t method, const std::vector<double>& weights) const {
+    const Tensor& scores = task_.scores[method].second;
+    std::vector<double> all(static_cast<std::size_t>(scores.size(0)));
+    double sum = 0;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      all[chosen_on_[i]] = weights[i];
+      sum += std::abs(weights[i]);
+    }
+    const Tensor row = tensor({1, scores.size(0)}, all, DType::float64);
+    return (matmul(row, scores) / std::max(sum, 1.0)).to_vector();
+  }
+
+  std::vector<int> order_of(const std::vector<double>& effects) const {
+    return edges_by_strength(task_.graph, effects, options_.choice);
+  }
+
+  Circuit first(const std::vector<int>& order, int joined) const {
+    return first_edges(task_.graph, order, static_cast<std::size_t>(joined));
+  }
+
+  CircuitStudy::Point point(int joined, const Circuit& circuit) const {
+    return {.joined = joined,
+            .edges = static_cast<int>(std::ranges::count(circuit, true)),
+            .share = static_cast<double>(joined) / result_.all_edges,
+            .on_chosen = no_figure};
+  }
+
+  // Measures the circuits of some sizes on the half that chooses.
+  void measure_sizes(const std::vector<int>& sizes) {
+    std::vector<Circuit> circuits;
+    for (const int joined : sizes) circuits.push_back(first(order_, joined));
+    const auto measured = task_.measure(circuits, chosen_on_);
+    const double clean = mean_of(at(task_.clean, chosen_on_)), corrupted = mean_of(at(task_.corrupted, chosen_on_));
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      result_.curve.push_back(point(sizes[i], circuits[i]));
+      result_.curve.back().on_chosen = (mean_of(measured[i]) - corrupted) / (clean - corrupted);
+    }
+    std::ranges::sort(result_.curve, {}, &CircuitStudy::Point::joined);
+  }
+
+  // Finds the smallest size that reaches the target: first among those of the curve, then between the last two.
+  void find_size() {
+    std::set<int> sizes;
+    for (const double share : mib_shares) {
+      sizes.insert(std::max(1, static_cast<int>(std::lround(share * result_.all_edges))));
+    }
+    measure_sizes({sizes.begin(), sizes.end()});
+    for (int round = 0; round < 2; ++round) {
+      const std::size_t found = reaching();
+      const int high = result_.curve[found].joined, low = found > 0 ? result_.curve[found - 1].joined : 0;
+      std::set<int> between;
+      for (int i = 1; i <= 4; ++i) {
+        const int size = low + static_cast<int>(std::lround((high - low) * i / 5.0));
+        if (size > low && size < high) between.insert(size);
+      }
+      if (between.empty()) break;
+      measure_sizes({between.begin(), between.end()});
+    }
+    result_.circuit = result_.curve[reaching()];
+    circuit_ = first(order_, result_.circuit.joined);
+  }
+
+  // Returns the index of the first point that reaches the target, or of the last.
+  std::size_t reaching() const {
+    for (std::size_t i = 0; i < result_.curve.size(); ++i) {
+      if (result_.curve[i].on_chosen >= result_.target) return i;
+    }
+    return result_.curve.size() - 1;
+  }
+
+  // Chooses circuits of the same size from other pairs, by other methods, and from each group.
+  void compare_choices() {
+    const std::size_t E = task_.graph.edges().size();
+    of_resamples_.assign(E, 0), of_methods_.assign(E, 0), of_groups_.assign(E, 0);
+    const auto count = [&](std::vector<int>& counts, std::size_t method, const std::vector<double>& weights) {
+      const Circuit chosen = first(order_of(means(method, weights)), result_.circuit.joined);
+      for (std::size_t e = 0; e < E; ++e) counts[e] += chosen[e];
+    };
+    std::vector<int> numbers;  // of the observations that choose
+    for (const std::size_t row : chosen_on_) numbers.push_back(observations_[row]);
+    const std::set<int> different(numbers.begin(), numbers.end());
+    const std::vector<int> all(different.begin(), different.end());
+    for (int r = 0; r < options_.resamples; ++r) {
+      Random random = random_.stream("resamples").stream(static_cast<std::uint64_t>(r));
+      std::map<int, double> drawn;
+      for (std::size_t i = 0; i < all.size(); ++i)
+        ++drawn[all[static_cast<std::size_t>(random.below(std::ssize(all)))]];
+      std::vector<double> weights;
+      for (const int number : numbers) weights.push_back(drawn[number]);
+      count(of_resamples_, 0, weights);
+    }
+    for (std::size_t method = 0; method < task_.scores.size(); ++method) count(of_methods_, method, uniform_weights());
+    for (const std::string& group : result_.own_groups) {
+      std::vector<double> weights;
+      for (const std::size_t row : chosen_on_) weights.push_back(task_.groups[row] == group);
+      count(of_groups_, 0, weights);
+    }
+    surviving_.assign(E, false);
+    for (std::size_t e = 0; e < E; ++e) surviving_[e] = survives(e);
+  }
+
+  bool survives(std::size_t edge) const {
+    return circuit_[edge] && of_resamples_[edge] >= survival_share * options_.resamples &&
+           of_methods_[edge] == std::ssize(result_.methods) && of_groups_[edge] == std::ssize(result_.own_groups);
+  }
+
+  // Returns the sign of each pair in a null task: -1 exchanges the right and the wrong answers.
+  std::vector<double> signs(int task) const {
+    std::map<int, double> drawn;
+    Random random = random_.stream("null").stream(static_cast<std::uint64_t>(task));
+    std::vector<double> result;
+    for (const int observation : observations_) {
+      const auto [place, is_new] = drawn.try_emplace(observation, 1);
+      if (is_new && random.below(2) == 1) place->second = -1;
+      result.push_back(place->second);
+    }
+    return result;
+  }
+
+  void measure_held_out() {
+    const std::size_t E = task_.graph.edges().size();
+    std::vector<Circuit> circuits{circuit_, task_.graph.on_paths(surviving_)};
+    for (const CircuitStudy::Point& size : result_.curve) circuits.push_back(first(order_, size.joined));
+    const std::size_t first_random = circuits.size();
+    for (int i = 0; i < options_.random_circuits; ++i) {
+      Random random = random_.stream("random").stream(static_cast<std::uint64_t>(i));
+      std::vector<double> effects(E);
+      for (double& effect : effects) effect = random.uniform();
+      circuits.push_back(first(order_of(effects), result_.circuit.joined));
+    }
+    const std::size_t first_null = circuits.size();
+    for (int i = 0; i < options_.null_tasks; ++i) {
+      circuits.push_back(first(order_of(means(0, at(signs(i), chosen_on_))), result_.circuit.joined));
+    }
+    for (std::size_t e = 0; e < E; ++e) {
+      if (circuit_[e]) strongest_.push_back(e);
+    }
+    held_out_effects_ = effects_of(strongest_);
+    std::vector<std::size_t> places(strongest_.size());
+    std::iota(places.begin(), places.end(), 0u);
+    std::ranges::stable_sort(places, std::greater(),
+                             [&](std::size_t i) { return std::abs(held_out_effects_[i].share); });
+    places.resize(std::min(places.size(), static_cast<std::size_t>(options_.exact_edges)));
+    const std::size_t first_exact = circuits.size();
+    for (const std::size_t i : places) {
+      circuits.emplace_back(E, true);
+      circuits.back()[strongest_[i]] = false;
+    }
+    const auto measured = task_.measure(circuits, held_out_);
+
+    clean_ = at(task_.clean, held_out_), corrupted_ = at(task_.corrupted, held_out_);
+    lost_ = minus(clean_, corrupted_);
+    result_.clean = mean_interval(clean_, held_out_groups_);
+    result_.corrupted = mean_interval(corrupted_, held_out_groups_);
+    result_.behaviour = mean_interval(lost_, held_out_groups_);
+    result_.circuit.faithfulness = faithfulness(measured[0]);
+    result_.surviving = point(static_cast<int>(std::ranges::count(surviving_, true)), circuits[1]);
+    result_.surviving.faithfulness = faithfulness(measured[1]);
+    for (std::size_t i = 0; i < result_.curve.size(); ++i) {
+      result_.curve[i].faithfulness = faithfulness(measured[2 + i]);
+    }
+    CurveAreas areas(lost_, held_out_groups_);
+    for (std::size_t i = 0; i < result_.curve.size(); ++i) {
+      areas.add(result_.curve[i].share, minus(measured[2 + i], corrupted_));
+    }
+    result_.cpr = areas.cpr(), result_.cmd = areas.cmd(random_.stream("cmd"));
+    const auto gains_of = [&](std::size_t begin, std::size_t end, bool is_null) {
+      std::vector<std::vector<double>> gains;
+      for (std::size_t i = begin; i < end; ++i) {
+        gains.push_back(minus(measured[i], corrupted_));
+        if (!is_null) continue;
+        const std::vector<double> sign = at(signs(static_cast<int>(i - begin)), held_out_);
+        for (std::size_t p = 0; p < sign.size(); ++p) gains.back()[p] *= sign[p];
+      }
+      return gains;
+    };
+    result_.random = comparison(measured[0], gains_of(first_random, first_null, false));
+    result_.null_tasks = comparison(measured[0], gains_of(first_null, first_exact, true));
+    exact_.assign(E, {no_figure, no_figure, no_figure});
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      exact_[strongest_[places[i]]] = mean_interval(minus(clean_, measured[first_exact + i]), held_out_groups_);
+    }
+  }
+
+  Interval faithfulness(const std::vector<double>& measured) const {
+    return ratio_interval(minus(measured, corrupted_), lost_, held_out_groups_);
+  }
+
+  CircuitStudy::Comparison comparison(const std::vector<double>& circuit,
+                                      const std::vector<std::vector<double>>& gains) const {
+    CircuitStudy::Comparison result{.circuits = static_cast<int>(gains.size()), .best = no_figure};
+    if (gains.empty()) return result;
+    std::vector<double> mean(circuit.size());
+    for (const std::vector<double>& gain : gains) {
+      for (std::size_t p = 0; p < mean.size(); ++p) mean[p] += gain[p] / static_cast<double>(gains.size());
+      result.best = std::fmax(result.best, mean_of(gain) / mean_of(lost_));
+    }
+    result.faithfulness = ratio_interval(mean, lost_, held_out_groups_);
+    result.difference = ratio_interval(minus(minus(circuit, corrupted_), mean), lost_, held_out_groups_);
+    return result;
+  }
+
+  // Returns the mean score of each of `edges` over the held-out pairs.
+  std::vector<Interval> effects_of(const std::vector<std::size_t>& edges) const {
+    const Tensor scores = contiguous(task_.scores[0].second);
+    const double* const data = scores.data<double>();
+    const std::size_t E = task_.graph.edges().size();
+    std::vector<Interval> result;
+    for (const std::size_t edge : edges) {
+      std::vector<double> values;
+      for (const std::size_t row : held_out_) values.push_back(data[row * E + edge]);
+      result.push_back(mean_interval(values, held_out_groups_));
+    }
+    return result;
+  }
+
+  void list_edges() {
+    const auto add = [&](const std::vector<std::size_t>& edges, const std::vector<Interval>& effects) {
+      for (std::size_t i = 0; i < edges.size(); ++i) {
+        const std::size_t e = edges[i];
+        result_.edges.push_back({.edge = static_cast<int>(e),
+                                 .name = task_.graph.name(task_.graph.edges()[e]),
+                                 .in_circuit = circuit_[e],
+                                 .survives = surviving_[e],
+                                 .effect = effects[i],
+                                 .exact = exact_[e],
+                                 .resamples = static_cast<double>(of_resamples_[e]) / std::max(1, options_.resamples),
+                                 .methods = of_methods_[e],
+                                 .of_groups = of_groups_[e]});
+      }
+    };
+    add(strongest_, held_out_effects_);
+    std::ranges::stable_sort(result_.edges, std::greater(), [](const CircuitStudy::Edge& edge) {
+      return std::pair(edge.survives, std::abs(edge.effect.share));
+    });
+    const std::size_t in_circuit = result_.edges.size();
+    std::vector<std::size_t> others;
+    for (std::size_t e = 0; e < circuit_.size(); ++e) {
+      const bool is_listed = of_resamples_[e] >= least_share * options_.resamples || of_methods_[e] + of_groups_[e] > 0;
+      if (!circuit_[e] && is_listed) others.push_back(e);
+    }
+    add(others, effects_of(others));
+    std::stable_sort(
+        result_.edges.begin() + static_cast<std::ptrdiff_t>(in_circuit), result_.edges.end(),
+        [](const CircuitStudy::Edge& a, const CircuitStudy::Edge& b) { return a.resamples > b.resamples; });
+  }
+
+  CircuitStudy::Verdict verdict() const {
+    using enum CircuitStudy::Verdict;
+    if (!(result_.behaviour.low > 0)) return no_behaviour;
+    if (result_.null_tasks.circuits > 0 && !(result_.null_tasks.difference.low > 0)) return null_as_good;
+    if (result_.random.circuits > 0 && !(result_.random.difference.low > 0)) return random_as_good;
+    return circuit;
+  }
+
+  const CircuitTask& task_;
+  const CircuitOptions& options_;
+  Random random_;
+  CircuitStudy result_{};
+  Rows chosen_on_{}, held_out_{};
+  std::vector<int> observations_{}, held_out_groups_{};  // numbers; of all pairs, and of those held out
+  std::vector<int> order_{};                             // of the edges, on the half that chooses
+  Circuit circuit_{}, surviving_{};
+  std::vector<int> of_resamples_{}, of_methods_{}, of_groups_{};  // how many choose each edge
+  std::vector<std::size_t> strongest_{};                          // edges of the circuit
+  std::vector<Interval> held_out_effects_{}, exact_{};            // of these; of each edge
+  std::vector<double> clean_{}, corrupted_{}, lost_{};            // of the held-out pairs
+};
+
+void check(const CircuitTask& task, const CircuitOptions& options) {
+  if (!(options.faithfulness > 0 && options.faithfulness <= 1)) {
+    fail("circuit: expected a faithfulness above 0 and at most 1, got {}", options.faithfulness);
+  }
+  const std::size_t P = task.clean.size();
+  const bool fits = task.corrupted.size() == P && (task.groups.empty() || task.groups.size() == P);
+  if (!fits || task.scores.empty()) fail("circuit: expected figures and scores of each of {}", counted(P, "pair"));
+  for (const auto& [method, scores] : task.scores) {
+    const Shape expected{static_cast<std::int64_t>(P), std::ssize(task.graph.edges())};
+    if (scores.shape() == expected && scores.dtype() == DType::float64) continue;
+    fail("circuit: expected scores {} of {}, got {}", to_string(expected), name_of(method), to_string(scores.shape()));
+  }
+}
+
+}  // namespace
+
+CircuitStudy circuit_study(const CircuitTask& task, const CircuitOptions& options) {
+  check(task, options);
+  return Study(task, options).run();
+}
+
+std::string to_string(CircuitStudy::Verdict verdict) {
+  constexpr std::array names{"circuit", "no behaviour", "null as good", "random as good"};
+  return names.at(static_cast<std::size_t>(verdict));
+}
+
+}  // namespace heed

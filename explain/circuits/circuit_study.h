@@ -1,0 +1,117 @@
+#pragma once
+#include <heed/explain/circuits/edge_choice.h>
+#include <heed/explain/circuits/edge_scores.h>
+#include <heed/explain/circuits/pair_intervals.h>
+#include <heed/explain/progress.h>
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+constexpr double default_faithfulness = 0.8;  ///< of the circuit that is reported
+constexpr double survival_share = 0.9;        ///< least share of the resamples in which an edge that survives is chosen
+constexpr std::size_t least_pairs = 8;        ///< that a study takes
+constexpr int least_groups = 10;              ///< from this number on, the pairs of one group count as one observation
+
+/// Options of a study of circuits.
+struct CircuitOptions {
+  ScoreMethod method = ScoreMethod::eap_ig;  ///< whose scores choose
+  int steps = default_ig_steps;              ///< of ScoreMethod::eap_ig
+  EdgeChoice choice = EdgeChoice::greedy;
+  double faithfulness = default_faithfulness;  ///< in (0, 1]
+  int resamples = 200, random_circuits = 5, null_tasks = 5;
+  int exact_edges = 32;  ///< the strongest edges of the circuit whose effect is measured by patching as well
+  std::uint64_t seed = 1;
+  OnProgress progress = {};
+};
+
+/// What a study asks of a model, or of a simulation of one.
+struct CircuitTask {
+  const CircuitGraph& graph;
+  /// Effects of edges, (pairs, edges) float64, by each method. The first chooses, the others are compared with it.
+  std::vector<std::pair<ScoreMethod, Tensor>> scores;
+  std::vector<double> clean, corrupted;  ///< the measure of each pair with all edges kept, and with none
+  std::vector<std::string> groups;       ///< of each pair; "": none
+  /// Returns the measure of each of `pairs`, of which the indices are given, in each of `circuits`: [circuit][pair].
+  std::function<std::vector<std::vector<double>>(const std::vector<std::vector<bool>>& circuits,
+                                                 std::span<const std::size_t> pairs)>
+      measure;
+};
+
+/// The smallest set of edges that keeps a behaviour, and how sure it is. Faithfulness of a circuit is (m(circuit) -
+/// m(corrupted)) / (m(clean) - m(corrupted)), for the means of the measure m over pairs; edges outside of the circuit carry
+/// corrupted outputs. One half of the pairs chooses the circuit, the other measures everything that is reported. All intervals
+/// are of 95 %. docs/explanation/circuits.md defines each figure.
+///
+///     const CircuitStudy study = circuit_study(model, pairs);
+///     for (const CircuitStudy::Edge& edge : study.edges) if (edge.survives) fmt::print("{}\n", edge.name);
+struct CircuitStudy {
+  /// Whether there is a circuit to report.
+  enum class Verdict {
+    circuit,        ///< yes
+    no_behaviour,   ///< the measure of the clean texts is not shown to be above that of the corrupted ones
+    null_as_good,   ///< the circuit is not shown to recover more than circuits of tasks without an answer
+    random_as_good  ///< the circuit is not shown to recover more than random circuits of its size
+  } verdict = Verdict::no_behaviour;
+  ScoreMethod method = ScoreMethod::eap_ig;
+  int steps = default_ig_steps;
+  EdgeChoice choice = EdgeChoice::greedy;
+  double target = default_faithfulness;  ///< least faithfulness on the half that chose
+  int pairs = 0, chosen_on = 0, held_out = 0;
+  int groups = 0;  ///< different groups; 0: none
+  bool groups_are_observations = false;
+  int all_edges = 0, all_nodes = 0;  ///< of the graph
+  Interval clean{}, corrupted{};     ///< mean measure of the held-out pairs
+  Interval behaviour{};              ///< mean of clean minus corrupted
+
+  /// A circuit of the curve.
+  struct Point {
+    int joined = 0;           ///< edges that joined
+    int edges = 0;            ///< those of them on a path from the embedding to the logits
+    double share = 0;         ///< of all edges that joined
+    double on_chosen = 0;     ///< faithfulness on the half that chose; NaN: not measured
+    Interval faithfulness{};  ///< on the held-out half
+  };
+  std::vector<Point> curve;  ///< by size
+  Interval cpr{}, cmd{};     ///< areas under faithfulness and under its distance from 1, over the share of edges
+  Point circuit{};           ///< the smallest circuit whose faithfulness on the half that chose reaches the target
+  Point surviving{};         ///< the edges that survive alone
+
+  /// An edge that the circuit has, or that one of the other choices has.
+  struct Edge {
+    int edge = 0;        ///< index in the graph
+    std::string name{};  ///< "layer 1 head 2 -> layer 2 head 1 key"
+    bool in_circuit = false;
+    bool survives =
+        false;  ///< in the circuit, in `survival_share` of the resamples, and in the circuit of each method and group
+    Interval effect{};               ///< mean over the held-out pairs of the score
+    Interval exact{};                ///< the same, measured by patching this edge alone; NaN: not measured
+    double resamples = 0;            ///< share of the resamples that choose it
+    int methods = 0, of_groups = 0;  ///< number of the methods, of the groups, that choose it
+  };
+  std::vector<Edge> edges;              ///< those of the circuit by absolute effect, then others by share of resamples
+  std::vector<ScoreMethod> methods;     ///< that were compared
+  std::vector<std::string> own_groups;  ///< groups that choose circuits of their own
+  int resamples = 0;
+
+  /// Other circuits of the same number of joined edges.
+  struct Comparison {
+    int circuits = 0;
+    Interval faithfulness{};  ///< mean over the circuits
+    double best = 0;          ///< of the circuits
+    Interval difference{};    ///< the circuit's faithfulness minus the mean
+  };
+  /// Circuits of random effects, and of null tasks, in which the answers of a random half of the pairs are exchanged.
+  Comparison random{}, null_tasks{};
+};
+
+/// Studies a task. Throws `Error` for fewer than `least_pairs` pairs, or groups that count as observations.
+CircuitStudy circuit_study(const CircuitTask& task, const CircuitOptions& options = {});
+
+/// Returns the name of a verdict: "circuit", "no behaviour", "null as good", "random as good".
+std::string to_string(CircuitStudy::Verdict verdict);
+
+}  // namespace heed

@@ -1,0 +1,125 @@
+#include "tests/catch.h"
+#include "tests/explain/circuits/simulated_task.h"
+#include "tests/message.h"
+
+#include <algorithm>
+
+using namespace heed;
+
+namespace {
+
+// Counts the intervals that hold their truth.
+struct Coverage {
+  int all = 0, hits = 0;
+  void add(const Interval& interval, double truth) { ++all, hits += interval.low <= truth && truth <= interval.high; }
+  double share() const { return static_cast<double>(hits) / all; }
+};
+
+std::vector<bool> circuit_of(const CircuitStudy& study, std::size_t edges) {
+  std::vector<bool> circuit(edges);
+  for (const CircuitStudy::Edge& edge : study.edges) {
+    if (edge.in_circuit) circuit[static_cast<std::size_t>(edge.edge)] = true;
+  }
+  return circuit;
+}
+
+}  // namespace
+
+TEST_CASE("A study finds the true circuit of a simulated model, and its edges survive") {
+  SimulatedTask simulated;
+  simulated.draw(1, 60);
+  const CircuitStudy study = circuit_study(simulated.task());
+  CHECK(study.verdict == CircuitStudy::Verdict::circuit);
+  CHECK((study.chosen_on == 30 && study.held_out == 30));
+  CHECK(study.circuit.on_chosen >= 0.8);
+  std::size_t listed = 0;
+  for (const CircuitStudy::Edge& edge : study.edges) {
+    if (edge.survives) CHECK(simulated.is_true(static_cast<std::size_t>(edge.edge)));
+    listed += edge.survives;
+    if (edge.in_circuit) CHECK(edge.exact.share == Approx(edge.effect.share));
+  }
+  CHECK(listed >= 6);
+  CHECK(study.edges[0].survives);
+  CHECK(study.edges[0].name == "layer 2 head 2 -> logits");
+  CHECK(study.surviving.faithfulness.share > 0.6);
+  CHECK(study.random.faithfulness.high < 0.7);
+  CHECK(study.cpr.share + study.cmd.share == Approx(1).margin(0.02));  // no circuit recovers more than all
+  CHECK(study.curve.back().edges == study.all_edges);
+  CHECK(study.curve.back().faithfulness.share == Approx(1));
+
+  CircuitOptions options;
+  options.faithfulness = 0.95;
+  const CircuitStudy larger = circuit_study(simulated.task(), options);
+  CHECK(larger.circuit.edges > study.circuit.edges);
+  options.faithfulness = 1.5;
+  CHECK(message([&] { circuit_study(simulated.task(), options); }) ==
+        "circuit: expected a faithfulness above 0 and at most 1, got 1.5");
+  simulated.draw(1, 6);
+  CHECK(message([&] { circuit_study(simulated.task()); }) ==
+        "circuit: expected at least 8 pairs, got 6; half of them choose the circuit, the others measure it");
+}
+
+TEST_CASE("The intervals of a study cover the truth in 93 to 97 of 100 simulated data sets") {
+  SimulatedTask simulated;
+  const std::size_t E = simulated.graph().edges().size();
+  for (const std::size_t size : {1u, 4u}) {  // without paraphrases, and with four of each text
+    Coverage faithfulness, behaviour, effects;
+    double sum = 0;
+    for (const double effect : simulated.true_effects()) sum += effect;
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+      simulated.draw(1000 * size + seed, 60 * size, 1, 1, size);
+      CircuitOptions options;
+      options.resamples = 1, options.random_circuits = 1, options.null_tasks = 1, options.exact_edges = 0;
+      const CircuitStudy study = circuit_study(simulated.task(), options);
+      faithfulness.add(study.circuit.faithfulness, simulated.true_faithfulness(circuit_of(study, E)));
+      behaviour.add(study.behaviour, sum);
+      for (const CircuitStudy::Edge& edge : study.edges) {
+        if (edge.in_circuit) effects.add(edge.effect, simulated.true_effects()[static_cast<std::size_t>(edge.edge)]);
+      }
+    }
+    CAPTURE(size, faithfulness.share(), behaviour.share(), effects.share());
+    for (const Coverage* one : {&faithfulness, &behaviour, &effects}) {
+      CHECK(one->share() >= 0.93);
+      CHECK(one->share() <= 0.97);
+    }
+  }
+}
+
+TEST_CASE("A null task is refused in at least 95 of 100 simulated data sets, a true one in none") {
+  SimulatedTask simulated;
+  int refused = 0, found = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    CircuitOptions options;
+    options.resamples = 1, options.exact_edges = 0;
+    simulated.draw(seed, 40, 0);
+    refused += circuit_study(simulated.task(), options).verdict != CircuitStudy::Verdict::circuit;
+    simulated.draw(seed, 40, 1);
+    found += circuit_study(simulated.task(), options).verdict == CircuitStudy::Verdict::circuit;
+  }
+  CHECK(refused >= 190);
+  CHECK(found >= 198);
+}
+
+TEST_CASE("Groups: many are observations, few choose circuits of their own") {
+  SimulatedTask simulated;
+  simulated.draw(3, 80, 1, 1, 4);
+  CircuitStudy study = circuit_study(simulated.task());
+  CHECK((study.groups == 20 && study.groups_are_observations && study.own_groups.empty()));
+  CHECK((study.chosen_on == 40 && study.held_out == 40));
+  simulated.draw(3, 80, 1, 1, 40);
+  study = circuit_study(simulated.task());
+  CHECK((study.groups == 2 && !study.groups_are_observations));
+  CHECK(study.own_groups == std::vector<std::string>{"0", "1"});
+  CHECK(study.edges[0].of_groups == 2);
+
+  // An edge that one of two groups lacks does not survive.
+  CircuitTask task = simulated.task();
+  const int edge = study.edges[0].edge;
+  for (std::int64_t i = 0; i < 40; ++i) {
+    task.scores[0].second.mutable_data<double>()[i * study.all_edges + edge] = 0;
+  }
+  study = circuit_study(task);
+  for (const CircuitStudy::Edge& one : study.edges) {
+    if (one.edge == edge) CHECK((one.of_groups == 1 && !one.survives));
+  }
+}
