@@ -14,10 +14,12 @@
 #include <heed/autograd/record.h>
 #include <heed/data/loader.h>
 #include <heed/data/splits.h>
+#include <heed/nn/adapter.h>
 #include <heed/nn/batch_norm.h>
 #include <heed/nn/block.h>
 #include <heed/nn/convolution.h>
 #include <heed/nn/hook.h>
+#include <heed/nn/positions.h>
 #include <heed/nn/recurrent.h>
 #include <heed/nn/sampling.h>
 #include <heed/optim/clip.h>

@@ -1,6 +1,7 @@
 #pragma once
 #include <heed/data/batch.h>
 #include <heed/nn/block.h>
+#include <heed/nn/positions.h>
 
 #include <optional>
 #include <span>

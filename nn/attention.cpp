@@ -1,3 +1,4 @@
+#include <heed/nn/adapter.h>
 #include <heed/nn/attention.h>
 
 #include <cmath>
@@ -32,12 +33,12 @@ Linearised projected_linearised(const MultiHeadAttention& layer, const Linear& W
   const Tensor row = reshape(x, {1, x.size(0)});
   Linearised map = W.linearised();
   if (layer.config.query_key_norm == QueryKeyNorm::all) {
-    map = map.then(norm->linearised(reshape(linear(row, W.weight, W.bias), {-1})));
+    map = map.then(norm->linearised(reshape(linear(row, merged(W.weight), W.bias), {-1})));
   }
   const auto columns = [=](const Tensor& y) { return slice(y, -1, begin, end); };
   map = map.then({columns});
   if (layer.config.query_key_norm == QueryKeyNorm::heads) {
-    map = map.then(norm->linearised(reshape(columns(linear(row, W.weight, W.bias)), {-1})));
+    map = map.then(norm->linearised(reshape(columns(linear(row, merged(W.weight), W.bias)), {-1})));
   }
   return layer.rotary ? map.then(layer.rotary->linearised(position)) : map;
 }
@@ -167,7 +168,7 @@ Linearised MultiHeadAttention::value_linearised(int head) const {
 }
 
 Tensor MultiHeadAttention::head_output(int head, const Tensor& z) const {
-  return matmul(z, slice(W_O.weight, 0, head * config.d_v, (head + 1) * config.d_v));
+  return matmul(z, slice(merged(W_O.weight), 0, head * config.d_v, (head + 1) * config.d_v));
 }
 
 double MultiHeadAttention::score_scale() const {

@@ -2,6 +2,7 @@
 
 #include <heed/autograd/ops.h>
 #include <heed/files/utf8.h>
+#include <heed/nn/adapter.h>
 #include <heed/nn/parameters.h>
 
 #include <algorithm>
@@ -58,7 +59,9 @@ void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::s
   for (const auto& [name, tensor] : to) tensor.copy_from(given.at(name)->detach());
 }
 
-void Parameters::add(const std::string& name, const Tensor& value) {
+void Parameters::add(const std::string& name, const Tensor& value) { insert(name, Parameter(value)); }
+
+void Parameters::insert(const std::string& name, const Parameter& value) {
   if (contains(name)) fail("parameters: '{}' already exists; give each layer its own scope", name);
   if (!value.is_variable()) {
     fail("parameters: '{}' must be a variable, got {}; add variable(x), and compute with that", name,
@@ -95,7 +98,7 @@ NamedTensors Parameters::buffers() const {
   return result;
 }
 
-const Tensor* Parameters::find(const std::string& name) const {
+const Parameter* Parameters::find(const std::string& name) const {
   for (const auto& [key, value] : *entries_) {
     if (key == name) return &value;
   }
@@ -103,7 +106,7 @@ const Tensor* Parameters::find(const std::string& name) const {
 }
 
 const Tensor& Parameters::operator[](const std::string& name) const& {
-  if (const Tensor* found = find(name)) return *found;
+  if (const Parameter* found = find(name)) return *found;
   fail("parameters: no '{}'{}", name, did_you_mean(name, names({begin(), end()})));
 }
 
@@ -254,22 +257,27 @@ Tensor Scope::drawn(const std::string& full_name, const Shape& shape, Init init)
   return values;
 }
 
-Parameter Scope::parameter(const std::string& name, const Shape& shape, Init init) const {
+Parameter Scope::parameter(const std::string& name, const Shape& shape, Init init,
+                           std::shared_ptr<Adapter> adapter) const {
   const std::string full_name = prefix_ + name;
   if (given_) return given(shared_.empty() ? full_name : shared_ + name, shape);
-  if (!shared_.empty()) return Parameter((*parameters_)[shared_ + name]);
+  if (!shared_.empty()) {
+    static_cast<void>((*parameters_)[shared_ + name]);  // throws for an unknown name
+    return *parameters_->find(shared_ + name);
+  }
   if (std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 1; })) {
     fail("parameter '{}': every size must be positive, got {}", full_name, to_string(shape));
   }
-  const Tensor made = variable(source_                    ? (*source_)(full_name, shape)
-                               : values_ == Values::none  ? broadcast_to(zeros({}, dtype_), shape)
-                               : values_ == Values::zeros ? zeros(shape, dtype_)
-                                                          : drawn(full_name, shape, init));
-  if (made.shape() != shape) {
-    fail("parameter '{}': expected shape {}, got {}", full_name, to_string(shape), to_string(made.shape()));
+  Parameter result(variable(source_                    ? (*source_)(full_name, shape)
+                            : values_ == Values::none  ? broadcast_to(zeros({}, dtype_), shape)
+                            : values_ == Values::zeros ? zeros(shape, dtype_)
+                                                       : drawn(full_name, shape, init)));
+  if (result.shape() != shape) {
+    fail("parameter '{}': expected shape {}, got {}", full_name, to_string(shape), to_string(result.shape()));
   }
-  parameters_->add(full_name, made);
-  return Parameter(made);
+  result.adapter = std::move(adapter);
+  parameters_->insert(full_name, result);
+  return result;
 }
 
 }  // namespace heed

@@ -23,6 +23,20 @@ bool is_within(const std::string& name, const std::string& scope);
 /// Error, before it copies anything, that lists all missing, extra and wrong-shaped names. `source` names the origin of `from`.
 void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::string& source);
 
+/// The tensor of a parameter, as a layer holds it. copy_from() writes its values. No other tensor can be assigned to it, since
+/// Parameters would keep, train and save the first; in a copy of a layer, Parameter(x) may take its place.
+///
+///     layer.weight.copy_from(random_normal(layer.weight.shape(), random, 0, 0.02));
+class Parameter : public Tensor {
+ public:
+  Parameter() = default;                                        ///< undefined, as the bias of a layer without one
+  explicit Parameter(Tensor made) : Tensor(std::move(made)) {}  ///< holds a tensor of Scope::parameter()
+  Parameter(const Parameter&) = default;                        ///< a handle to the same memory
+  Parameter& operator=(const Parameter&) = default;             ///< to assign whole layers
+  void operator=(const Tensor&) = delete;  // Parameters would keep the first tensor: write its values with copy_from()
+  std::shared_ptr<struct Adapter> adapter{};  ///< what adapt() adds to products with it (nn/adapter.h), or null
+};
+
 /// All parameters of a model by name ("encoder.0.attention.W_Q.weight"), in order of creation. This is the state
 /// dictionary to save, load, optimise and check. It is a handle like Tensor: copies share the parameters.
 ///
@@ -70,24 +84,14 @@ class Parameters {
   void load(const NamedTensors& tensors, const std::string& source) { copy_by_name(tensors, {begin(), end()}, source); }
 
  private:
-  using Entries = std::vector<std::pair<const std::string, const Tensor>>;
-  const Tensor* find(const std::string& name) const;  // or nullptr
+  friend class Scope;
+  friend void merge(const Parameters& parameters);
+  using Entries = std::vector<std::pair<const std::string, const Parameter>>;
+  const Parameter* find(const std::string& name) const;  // or nullptr
+  void insert(const std::string& name, const Parameter& value);
   void set_frozen(const std::string& name, bool frozen);
   std::shared_ptr<Entries> entries_ = std::make_shared<Entries>();
   std::shared_ptr<std::set<std::string>> buffers_ = std::make_shared<std::set<std::string>>();  // names
-};
-
-/// The tensor of a parameter, as a layer holds it. copy_from() writes its values. No other tensor can be assigned to it, since
-/// Parameters would keep, train and save the first; in a copy of a layer, Parameter(x) may take its place.
-///
-///     layer.weight.copy_from(random_normal(layer.weight.shape(), random, 0, 0.02));
-class Parameter : public Tensor {
- public:
-  Parameter() = default;                                        ///< undefined, as the bias of a layer without one
-  explicit Parameter(Tensor made) : Tensor(std::move(made)) {}  ///< holds a tensor of Scope::parameter()
-  Parameter(const Parameter&) = default;                        ///< a handle to the same memory
-  Parameter& operator=(const Parameter&) = default;             ///< to assign whole layers
-  void operator=(const Tensor&) = delete;  // Parameters would keep the first tensor: write its values with copy_from()
 };
 
 /// The distribution of a parameter's initial values. Functions whose names have no fan take it from the shape: (in, out) for a
@@ -181,7 +185,9 @@ class Scope {
   Scope sharing(const Scope& other) const;
 
   /// Makes a parameter. Throws Error for a size that is not positive, for an existing name, and for one that given tensors lack.
-  Parameter parameter(const std::string& name, const Shape& shape, Init init) const;
+  /// A layer that computes adapted() gives its matrix an empty Adapter, which adapt() fills.
+  Parameter parameter(const std::string& name, const Shape& shape, Init init,
+                      std::shared_ptr<Adapter> adapter = nullptr) const;
   /// Makes a buffer of one value: a tensor that is saved and loaded with the parameters, and not trained. Throws Error as parameter().
   Parameter buffer(const std::string& name, const Shape& shape, double value) const;
   /// Returns the store of the parameters made here. Throws Error for a scope of given tensors.

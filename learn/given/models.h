@@ -1,6 +1,7 @@
 #pragma once
 #include <heed/autograd/ops.h>
 #include <heed/nn/block.h>
+#include <heed/nn/positions.h>
 
 #include <cstdint>
 #include <string>

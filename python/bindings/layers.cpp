@@ -1,6 +1,7 @@
 #include "bindings/config.h"
 
 #include <heed/nn/block.h>
+#include <heed/nn/positions.h>
 
 #include <nanobind/stl/shared_ptr.h>
 

@@ -4,6 +4,7 @@
 #include <heed/nn/block.h>
 #include <heed/nn/layers.h>
 #include <heed/nn/norm.h>
+#include <heed/nn/positions.h>
 
 using namespace heed;
 
