@@ -20,16 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the name of a tensor without the prefix of models that have a head, and with today's endings.
-std::string plain_name(const Family& family, std::string name) {
-  for (const std::string& prefix : family.prefixes) {
-    if (name.starts_with(prefix)) name.erase(0, prefix.size());
-  }
-  if (name.ends_with(".gamma")) name.replace(name.size() - 6, 6, ".weight");
-  if (name.ends_with(".beta")) name.replace(name.size() - 5, 5, ".bias");
-  return name;
-}
-
 // Returns whether a tensor belongs to a head that predicts no tokens: of a classifier, or for answers to questions.
 bool is_of_other_head(const std::string& name) {
   return name.starts_with("score.") || name.starts_with("classifier.") || name.starts_with("qa_outputs.");
@@ -47,18 +37,6 @@ bool is_ignored(const Family& family, const std::string& name) {
                               name.end() - static_cast<std::ptrdiff_t>(after.size()),
                               [](char c) { return c >= '0' && c <= '9'; });
          });
-}
-
-// Returns a tensor of the file as the parameters in it, side by side along the last axis.
-Tensor side_by_side(const Tensor& theirs, Layout layout, std::int64_t parameters, std::int64_t heads) {
-  Tensor t = theirs;
-  if (layout == Layout::by_head || layout == Layout::by_head_transposed) {
-    const Shape shape = t.shape();
-    const std::int64_t rows = shape[0] / (heads * parameters);
-    t = reshape(transpose(reshape(t, {heads, parameters, rows * (t.numel() / shape[0])}), 0, 1), shape);
-  }
-  const bool is_transposed = layout == Layout::transposed || layout == Layout::by_head_transposed;
-  return is_transposed ? transpose(t) : t;
 }
 
 bool is_equal(const Tensor& a, const Tensor& b) {

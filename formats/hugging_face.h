@@ -10,9 +10,6 @@ namespace heed {
 /// Returns whether `path` is a directory with a config.json.
 bool is_hugging_face(const std::filesystem::path& path);
 
-/// Throws `Error` that tells what to do when the directory holds an adapter (LoRA), which changes another model.
-void refuse_adapter(const std::filesystem::path& directory);
-
 /// Returns the directory with a config.json that `path` is, or one of whose files it is: model.safetensors,
 /// pytorch_model.bin or a .json file. Returns an empty path for other paths, and for a file that save_model() wrote.
 std::filesystem::path hugging_face_directory(const std::filesystem::path& path);
@@ -38,5 +35,20 @@ Model load_hugging_face(const std::filesystem::path& directory, const Loading& l
 /// in), which load_hugging_face() reads and `transformers` leaves out. heed's own models are written as GPT-2, LLaMA,
 /// Qwen3 (normalised heads) or BERT (masked text), without a tokenizer; biases that they lack are 0. Throws `Error` when the model has another shape.
 std::vector<std::string> export_hugging_face(const Model& model, const std::filesystem::path& directory);
+
+/// Adds the adapters (LoRA) of a directory that PEFT wrote, adapter_config.json and adapter_model.safetensors, to their base model,
+/// which is a pretrained one. load_model() of such a directory finds the base model by 'base_model_name_or_path': a path, also
+/// from the directory, or a name in Hugging Face's cache. Adapters of matrices that lie side by side in the files, such as
+/// GPT-2's c_attn, become one for each. Throws `Error` that names every value with another meaning (DoRA, biases, saved modules,
+/// patterns of ranks) and every tensor that is unknown, missing or of another shape.
+///
+///     Model model = load_model("SmolLM2-135M");
+///     load_adapter(model, "my-adapter");
+void load_adapter(Model& model, const std::filesystem::path& directory);
+
+/// Writes the adapters of a pretrained model as PEFT has them, so that PeftModel.from_pretrained() loads them over the base model
+/// with equal logits. Returns the names of the files. Where adapters of matrices that lie side by side differ in A, their
+/// ranks add up. Throws `Error` for a model without adapters and for one that answers with candidates.
+std::vector<std::string> export_adapter(const Model& model, const std::filesystem::path& directory);
 
 }  // namespace heed

@@ -20,25 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns a tensor of the file that holds the parameters side by side along the last axis: a view of them, where it can be one.
-Tensor stored_tensor(std::vector<Tensor> parameters, Layout layout, std::int64_t heads) {
-  Tensor t = parameters[0];
-  if (parameters.size() > 1) {
-    for (Tensor& parameter : parameters) {
-      if (is_in_blocks(parameter.dtype())) parameter = parameter.to(DType::float32);
-    }
-    t = concat(parameters, static_cast<int>(t.rank()) - 1);
-  }
-  if (layout == Layout::transposed || layout == Layout::by_head_transposed) t = transpose(t);
-  if (layout == Layout::by_head || layout == Layout::by_head_transposed) {
-    const Shape shape = t.shape();
-    const auto count = static_cast<std::int64_t>(parameters.size());
-    const std::int64_t rows = shape[0] / (heads * count);
-    t = reshape(transpose(reshape(contiguous(t), {count, heads, rows * (t.numel() / shape[0])}), 0, 1), shape);
-  }
-  return t;
-}
-
 // Returns all parameters under the names of the family. The first name of each parameter counts.
 NamedTensors named_by(const Family& family, const Model& model) {
   const bool is_untied = model.head().fills_masks() && !model.config().logits.tied;
@@ -156,10 +137,10 @@ std::string tokenizer_config(const PretrainedTokenizer& tokenizer, const std::ve
 
 std::vector<std::string> export_hugging_face(const Model& given, const fs::path& directory) {
   const NoRecording unrecorded;
-  const bool is_pretrained = !given.pretrained_config.empty();
-  Model own;
-  if (!is_pretrained) own = with_parts_of_family(given);
-  const Model& model = is_pretrained ? given : own;
+  Model model = given;
+  merge(model);
+  const bool is_pretrained = !model.pretrained_config.empty();
+  if (!is_pretrained) model = with_parts_of_family(model);
   Json json = is_pretrained ? parse_json(model.pretrained_config) : own_config(model);
   ConfigReader reader(json, "config.json");
   const Family& family = family_of(reader);

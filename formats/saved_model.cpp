@@ -206,7 +206,6 @@ std::filesystem::path file_of(const std::filesystem::path& path) {
 }
 
 [[noreturn]] void refuse_directory(const std::filesystem::path& path) {
-  refuse_adapter(path);
   const std::vector<std::string> models = models_in(path);
   fail("{}: is a directory without a model: expected config.json, or model.safetensors of a run{}", path.string(),
        models.empty() ? "" : fmt::format("; open one of its models: {}", listed(models, ", ", 5)));
@@ -262,6 +261,11 @@ Model read_description(const std::filesystem::path& path) {
 }
 
 Model load_model(const std::filesystem::path& path, const Loading& loading) {
+  if (loading.merged) {
+    Model model = load_model(path, {.mapped = loading.mapped, .progress = loading.progress});
+    merge(model);
+    return model;
+  }
   if (const Pretrained found = pretrained_at(path); found.format) return found.format->read(found.path, &loading);
   const std::filesystem::path named = file_of(path);
   const std::string file = named.string();

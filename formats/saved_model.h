@@ -36,6 +36,8 @@ struct Loading {
   /// they have there: the model computes the same numbers, but only matrices of F32 can be trained. By default all
   /// parameters are float32 copies.
   bool mapped = false;
+  /// Adds adapters to their matrices, as merge() does.
+  bool merged = false;
   /// Receives the share of the weights that is read, from 0 to 1.
   std::function<void(double share)> progress{};
 };

@@ -37,7 +37,7 @@ std::vector<fs::path> models_of(const fs::path& run) {
 Model model_of_run(const fs::path& run) {
   if (!fs::is_directory(run)) fail("{}: is a single file; inspect match needs run directories", run.string());
   if (!fs::exists(model_path(run))) fail("{}: is missing; has the run been saved?", model_path(run).string());
-  return load_model(model_path(run));
+  return load_model(model_path(run), {.merged = true});
 }
 
 using Question = std::pair<std::vector<std::string>, int>;  // the tokens, and the one to ask about
@@ -103,7 +103,7 @@ CauseHistory cause_history(const fs::path& run, const StudyOptions& options) {
     fail("{}: the held-out sentences lack antecedents, so no edge can be cut", run.string());
   }
   const std::vector<fs::path> files = models_of(run);
-  const auto load = [&](std::size_t i) { return load_model(files[i]); };
+  const auto load = [&](std::size_t i) { return load_model(files[i], {.merged = true}); };
   return cause_history(files.size(), load, std::move(held_out), options);
 }
 

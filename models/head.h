@@ -1,7 +1,10 @@
 #pragma once
 #include <heed/models/transformer.h>
+#include <heed/nn/adapter.h>
 
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace heed {
 
@@ -35,6 +38,22 @@ inline constexpr EnumName<HeadKind> enum_names<HeadKind>[] = {{HeadKind::word, "
                                                               {HeadKind::masked_token, "masked_language_model"},
                                                               {HeadKind::none, "bare_transformer"}};
 
+/// The adapters (LoRA) of a model: see adapt() of nn/adapter.h.
+struct AdapterConfig {
+  std::vector<std::string> layers{};  ///< names of the layers that have one; empty: no adapters
+  AdapterOptions options{};
+  std::string base{};  ///< path or name of the model without them, for export_adapter(); "": unknown
+
+  /// Calls field(name, value, ...) for each field, as TransformerConfig does.
+  template <class Self, class Field>
+  static void for_each_field(Self& self, Field&& field) {
+    field("layers", self.layers);
+    field("rank", self.options.rank, 1);
+    field("alpha", self.options.alpha, 0.0);
+    field("base", self.base);
+  }
+};
+
 /// Everything that a model computes: a transformer, and a head on its states. The functions below fill it.
 ///
 ///     ModelConfig config = language_model(gpt2(2, 4, 64));
@@ -55,6 +74,9 @@ struct ModelConfig {
   /// Whether segments number the sentences of a text, back from the question; otherwise they are token types, all 0
   bool numbered_sentences = true;
 
+  /// The model is built with these. All parameters but theirs, and those of a head for candidates, are frozen.
+  AdapterConfig adapter{};
+
   /// Returns the defaults of a head: logits have a bias, except those of the next token.
   static ModelConfig of(HeadKind head);
 
@@ -73,6 +95,7 @@ struct ModelConfig {
       field("or_none", self.or_none);
       field("numbered_sentences", self.numbered_sentences);
     }
+    field("adapter", self.adapter);
   }
 };
 

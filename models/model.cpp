@@ -1,4 +1,5 @@
 #include <heed/autograd/ops.h>
+#include <heed/autograd/record.h>
 #include <heed/models/model.h>
 
 #include <algorithm>
@@ -35,6 +36,13 @@ Tensor masked_token_loss(const OutputHead& head, const Tensor& states, const Ids
   return cross_entropy(head.token_logits(hidden), Ids(count, std::move(labels)));
 }
 
+// Adds the adapters of a configuration. The head for candidates is new to a pretrained model, so it is trained as well.
+void add_adapters(const Scope& scope, const ModelConfig& config) {
+  if (config.adapter.layers.empty()) return;
+  adapt(scope, config.adapter.layers, config.adapter.options);
+  if (config.head == HeadKind::candidate) Parameters(scope.parameters()).unfreeze((scope / "candidates").name());
+}
+
 }  // namespace
 
 void Model::build(Scope scope, const ModelConfig& config) {
@@ -42,6 +50,38 @@ void Model::build(Scope scope, const ModelConfig& config) {
   OutputHead head(scope, transformer, config);
   network_ = std::make_shared<const Network>(Network{std::move(transformer), std::move(head)});
   parameters = scope.parameters();
+  add_adapters(scope, config);
+}
+
+void adapt(Model& model, const std::vector<std::string>& layers, AdapterOptions options, std::uint64_t seed,
+           const std::string& base) {
+  if (!model.config().adapter.layers.empty()) fail("adapt: the model has adapters; merge() them first");
+  Model::Network network = model.network();
+  network.head.config.adapter = {layers, options, base};
+  const bool is_double =
+      std::ranges::all_of(model.parameters, [](const auto& p) { return p.second.dtype() == DType::float64; });
+  add_adapters(Scope(model.parameters, seed, is_double ? DType::float64 : DType::float32), network.head.config);
+  model.network_ = std::make_shared<const Model::Network>(std::move(network));
+}
+
+void merge(Model& model) {
+  if (model.config().adapter.layers.empty()) return;
+  const NoRecording unrecorded;
+  ModelConfig config = model.config();
+  config.adapter = {};
+  const Parameters before = model.parameters;
+  DType dtype = DType::float32;
+  NamedTensors values;
+  for (const auto& [name, value] : before) {
+    if (is_of_adapter(name)) dtype = value.dtype();
+    const Tensor sum = merged(value);
+    values.emplace_back(name, sum.shares_storage(value) ? value.alias() : sum);
+  }
+  const auto take = [&](const std::string& name, const Shape&) {
+    return std::ranges::find(values, name, [](const auto& pair) { return pair.first; })->second;
+  };
+  model.parameters = {};
+  model.build(Scope(model.parameters, dtype, take), config);
 }
 
 const Model::Network& Model::network() const {

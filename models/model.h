@@ -98,9 +98,24 @@ class Model {
     Transformer transformer;
     OutputHead head;
   };
+  friend void adapt(Model& model, const std::vector<std::string>& layers, AdapterOptions options, std::uint64_t seed,
+                    const std::string& base);
   const Network& network() const;
   std::shared_ptr<const Network> network_{};
 };
+
+/// Adds adapters (LoRA, Hu et al. 2021, arXiv:2106.09685) to the layers with these names and freezes the rest of the model, except
+/// a head for candidates. The model's config().adapter then has them, so that save_model() and load_model() keep them. See adapt() of
+/// nn/adapter.h. `base` names the model for export_adapter(). Throws `Error` when the model has adapters already.
+///
+///     Model model = load_model("SmolLM2-135M", {.mapped = true});
+///     adapt(model, {"W_Q", "W_V"}, {.rank = 8});
+///     Optimizer optimizer(model.parameters, options);   // trains the adapters alone
+void adapt(Model& model, const std::vector<std::string>& layers, AdapterOptions options = {}, std::uint64_t seed = 1,
+           const std::string& base = "");
+/// Replaces the network by one without adapters, whose matrices hold the sums; nothing happens without adapters. No parameter
+/// is frozen then. Matrices of a type that only holds weights become float32. Handles to the old parameters keep the old values.
+void merge(Model& model);
 
 /// Throws `Error` when the model has no head, and so cannot answer.
 void check_has_head(const Model& model);

@@ -1,5 +1,6 @@
 #include "train/experiment.h"
 
+#include "files/internal/ascii.h"
 #include "train/config/pretrained.h"
 
 #include <heed/explain/evaluation.h>
@@ -102,6 +103,17 @@ std::vector<Example> watched_sentences(const Config& config, const Model& model,
   return result;
 }
 
+// Returns the names in a list: "W_Q, W_V".
+std::vector<std::string> names_in(std::string_view list) {
+  std::vector<std::string> names;
+  for (std::string_view name : split_at(list, ',')) {
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    while (name.ends_with(' ')) name.remove_suffix(1);
+    if (!name.empty()) names.emplace_back(name);
+  }
+  return names;
+}
+
 void begin_outputs_at_zero(const Transformer& transformer) {
   for (const TransformerBlock& block : transformer.blocks) {
     Tensor W_O = block.attention.W_O.weight;
@@ -141,6 +153,12 @@ TokenizedTask make_task(const Config& config) {
   return make_task(config.data, Random(config.data_seed > 0 ? config.data_seed : config.seed).stream("data"));
 }
 
+std::int64_t trained_numel(const Parameters& parameters) {
+  std::int64_t sum = 0;
+  for (const auto& [name, value] : parameters) sum += value.is_frozen() ? 0 : value.numel();
+  return sum;
+}
+
 Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, Values values) {
   Experiment e{.config = config,
                .task = {},
@@ -170,18 +188,24 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
   e.model.vocabulary = e.task.vocabulary;
   e.model.tokenizer = e.task.tokenizer;
   e.model.queries = words_asked_about(e.task.train, e.task.tokenizer);
-  const ModelConfig model = continued ? *continued : model_config(config, e.task);
+  ModelConfig model = continued ? *continued : model_config(config, e.task);
+  if (!config.adapt.empty()) model.adapter = {names_in(config.adapt), config.adapter, config.from};
   if (continued) check_length(e.task, model.transformer, config);
   const auto make = [&](Values with) {
     e.model.parameters = Parameters();
     e.model.build(Scope(e.model.parameters, config.seed, dtype, with), model);
   };
-  make(Values::none);
+  try {
+    make(Values::none);
+  } catch (const Error& error) {
+    if (config.adapt.empty()) throw;
+    fail("model.adapt: {}", error.what());
+  }
   if (!e.task.corpus) {
     check_some_answers(e.model, e.examples, "training set");
     check_some_answers(e.model, e.held_out, "held-out set");
   }
-  e.memory = memory_need(config, e.task, e.model.parameters.numel());
+  e.memory = memory_need(config, e.task, e.model.parameters.numel(), trained_numel(e.model.parameters));
   if (values == Values::drawn) {
     check_memory(e);
     make(Values::drawn);

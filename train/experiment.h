@@ -28,6 +28,9 @@ enum class Resumed { no, yes };  // yes: model.from is not read, since a checkpo
 /// Makes the task that the configuration describes, from data.seed.
 TokenizedTask make_task(const Config& config);
 
+/// Returns the number of elements of the parameters that are not frozen.
+std::int64_t trained_numel(const Parameters& parameters);
+
 /// Makes the experiment. Throws Error for a task that cannot be made, a watched sentence with words that the task
 /// lacks, or a model.from that does not fit. Also throws Error, before it allocates the model, when training needs more
 /// memory than the machine has. With Values::none the model has shapes only, which suffices for its size.

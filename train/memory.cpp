@@ -68,7 +68,8 @@ std::int64_t cgroup_limit() {
 }
 
 // Returns the need of a task whose longest sentence has T tokens.
-MemoryNeed need_of_length(const Config& config, const Task& task, std::int64_t parameters, std::int64_t T) {
+MemoryNeed need_of_length(const Config& config, const Task& task, std::int64_t parameters,
+                          std::int64_t trained_parameters, std::int64_t T) {
   const TransformerConfig& model = config.model;
   const std::int64_t words = task.vocabulary.size();
   const std::int64_t B = config.train.batch_size / config.train.accumulate;  // at a time
@@ -90,8 +91,9 @@ MemoryNeed need_of_length(const Config& config, const Task& task, std::int64_t p
   MemoryNeed need;
   need.parameters = 4 * parameters;
   // Micro-batches are summed along a tree: one sum per level, besides the gradients of the current micro-batch.
-  need.gradients = need.parameters * (1 + std::bit_width(static_cast<unsigned>(config.train.accumulate - 1)));
-  need.moments = 4 * (moments_of(config.optim.optimizer) + (config.train.average > 0 ? 1 : 0)) * parameters;
+  need.gradients = 4 * trained_parameters * (1 + std::bit_width(static_cast<unsigned>(config.train.accumulate - 1)));
+  need.moments =
+      4 * (moments_of(config.optim.optimizer) * trained_parameters + (config.train.average > 0 ? parameters : 0));
   // 4 bytes per number; a fifth of each block may be unused.
   need.activations = static_cast<std::int64_t>(std::min(5 * std::max(step, evaluation), 1e18));
   need.checkpoint = 2 * (need.parameters + need.moments);  // the bytes, and a copy of them after their header
@@ -114,8 +116,8 @@ std::pair<std::vector<std::int64_t>, const Example*> lengths_read(const Task& ta
 
 }  // namespace
 
-MemoryNeed memory_need(const Config& config, const Task& task, std::int64_t parameters) {
-  return need_of_length(config, task, parameters, task.max_length);
+MemoryNeed memory_need(const Config& config, const Task& task, std::int64_t parameters, std::int64_t trained) {
+  return need_of_length(config, task, parameters, trained, task.max_length);
 }
 
 MemoryNeed of_one_process(MemoryNeed need, const Config& config, int processes, int on_host) {
@@ -138,7 +140,8 @@ std::string longest_sentence(const Config& config, const Task& task, std::int64_
   std::int64_t fits = 0;  // tokens
   for (std::int64_t more = std::int64_t{1} << 30; more > 0; more /= 2) {
     const std::int64_t T = fits + more;
-    const MemoryNeed need = need_of_length(config, task, parameters - a_position * (task.max_length - T), T);
+    const std::int64_t fewer = parameters - a_position * (task.max_length - T);
+    const MemoryNeed need = need_of_length(config, task, fewer, fewer, T);
     if (need.total() <= limit.bytes) fits = T;
   }
   const auto median = lengths.begin() + std::ssize(lengths) / 2;

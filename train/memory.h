@@ -15,8 +15,9 @@ struct MemoryNeed {
   std::int64_t checkpoint = 0;   // while it is written
   std::int64_t total() const { return parameters + gradients + moments + activations + checkpoint; }
 };
-/// Returns the bytes that training takes. `parameters` is the number of elements of all parameters.
-MemoryNeed memory_need(const Config& config, const Task& task, std::int64_t parameters);
+/// Returns the bytes that training takes. `parameters` is the number of elements of all parameters, `trained` of those that are not
+/// frozen.
+MemoryNeed memory_need(const Config& config, const Task& task, std::int64_t parameters, std::int64_t trained);
 
 /// Returns what each of `processes` takes of `need`, of which `on_host` share this host. It sums the gradients of fewer
 /// micro-batches and keeps, with train.shard_optimizer, a part of the moments. One process writes checkpoints: its need is

@@ -39,8 +39,10 @@ std::string widths_text(const TransformerConfig& config) {
 
 std::string model_line(const Experiment& e) {
   const TransformerConfig& config = e.model.transformer().config;
-  return fmt::format("{}, {} each, {}: {} parameters", plural(config.layers, "layer"), plural(config.heads(), "head"),
-                     widths_text(config), grouped(e.model.parameters.numel()));
+  const bool adapts = !e.model.config().adapter.layers.empty();
+  return fmt::format("{}, {} each, {}: {} parameters{}", plural(config.layers, "layer"), plural(config.heads(), "head"),
+                     widths_text(config), grouped(e.model.parameters.numel()),
+                     adapts ? fmt::format(", {} of them trained", grouped(trained_numel(e.model.parameters))) : "");
 }
 
 std::string data_line(const Experiment& e) {

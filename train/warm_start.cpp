@@ -97,7 +97,7 @@ WarmStart continue_pretrained(const Model& other, const fs::path& file, const Mo
   WarmStart start{.file = file, .step = other.step, .words_known = model.vocabulary.size()};
   for (const auto& [name, parameter] : model.parameters) {
     if (!other.parameters.contains(name)) {
-      start.new_parameters.push_back(name);
+      if (!is_of_adapter(name)) start.new_parameters.push_back(name);
     } else if (const Tensor& source = other.parameters[name]; source.shape() != parameter.shape()) {
       fail("model.from: {}: {} has shape {}, expected {}", file.string(), name, to_string(source.shape()),
            to_string(parameter.shape()));
@@ -114,7 +114,8 @@ WarmStart continue_pretrained(const Model& other, const fs::path& file, const Mo
 
 WarmStart warm_start(const fs::path& from, const Model& model) {
   const fs::path file = model_file(from);
-  const Model other = load_model(file);
+  Model other = load_model(file);
+  merge(other);
   if (!model.pretrained_config.empty()) return continue_pretrained(other, file, model);
   check_architecture(other.config(), model.config(), file);
   const double scale = other.transformer().config.embedding_scale / model.transformer().config.embedding_scale;
@@ -125,6 +126,7 @@ WarmStart warm_start(const fs::path& from, const Model& model) {
   }
   for (const auto& [name, parameter] : model.parameters) {
     const bool is_of_answer = name.starts_with("candidates.") || name == "output_bias" || name == "unembedding";
+    if (is_of_adapter(name)) continue;
     if (is_of_answer && !other.parameters.contains(name)) continue;  // a model with another kind of answers
     const Tensor& source = other.parameters[name];
     std::vector<std::pair<int, int>> rows;

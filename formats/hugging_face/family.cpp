@@ -1,5 +1,6 @@
 #include "formats/hugging_face/family.h"
 
+#include <heed/autograd/ops.h>
 #include <heed/files/utf8.h>
 
 #include <fmt/format.h>
@@ -138,6 +139,44 @@ const Family& family_of(ConfigReader& json) {
 std::string of_layer(const std::string& pattern, int layer) {
   const std::size_t at = pattern.find("{}");
   return at == pattern.npos ? pattern : fmt::format("{}{}{}", pattern.substr(0, at), layer, pattern.substr(at + 2));
+}
+
+std::string plain_name(const Family& family, std::string name) {
+  for (const std::string& prefix : family.prefixes) {
+    if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  }
+  if (name.ends_with(".gamma")) name.replace(name.size() - 6, 6, ".weight");
+  if (name.ends_with(".beta")) name.replace(name.size() - 5, 5, ".bias");
+  return name;
+}
+
+Tensor side_by_side(const Tensor& theirs, Layout layout, std::int64_t parameters, std::int64_t heads) {
+  Tensor t = theirs;
+  if (layout == Layout::by_head || layout == Layout::by_head_transposed) {
+    const Shape shape = t.shape();
+    const std::int64_t rows = shape[0] / (heads * parameters);
+    t = reshape(transpose(reshape(t, {heads, parameters, rows * (t.numel() / shape[0])}), 0, 1), shape);
+  }
+  const bool is_transposed = layout == Layout::transposed || layout == Layout::by_head_transposed;
+  return is_transposed ? transpose(t) : t;
+}
+
+Tensor stored_tensor(std::vector<Tensor> parameters, Layout layout, std::int64_t heads) {
+  Tensor t = parameters[0];
+  if (parameters.size() > 1) {
+    for (Tensor& parameter : parameters) {
+      if (is_in_blocks(parameter.dtype())) parameter = parameter.to(DType::float32);
+    }
+    t = concat(parameters, static_cast<int>(t.rank()) - 1);
+  }
+  if (layout == Layout::transposed || layout == Layout::by_head_transposed) t = transpose(t);
+  if (layout == Layout::by_head || layout == Layout::by_head_transposed) {
+    const Shape shape = t.shape();
+    const auto count = static_cast<std::int64_t>(parameters.size());
+    const std::int64_t rows = shape[0] / (heads * count);
+    t = reshape(transpose(reshape(contiguous(t), {count, heads, rows * (t.numel() / shape[0])}), 0, 1), shape);
+  }
+  return t;
 }
 
 }  // namespace heed

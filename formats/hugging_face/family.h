@@ -92,6 +92,12 @@ Family gemma3_family();
 const std::vector<Family>& families();
 /// Returns the family that the key 'model_type' names. Throws `Error` for an unknown one.
 const Family& family_of(ConfigReader& json);
+/// Returns the name of a tensor without the prefix of models that have a head, and with today's endings.
+std::string plain_name(const Family& family, std::string name);
+/// Returns a tensor of a file as the parameters in it, side by side along the last axis.
+Tensor side_by_side(const Tensor& theirs, Layout layout, std::int64_t parameters, std::int64_t heads);
+/// Returns the tensor of a file that holds the parameters side by side: a view of them, where it can be one.
+Tensor stored_tensor(std::vector<Tensor> parameters, Layout layout, std::int64_t heads);
 /// Returns `pattern` with `layer` in place of "{}".
 std::string of_layer(const std::string& pattern, int layer);
 

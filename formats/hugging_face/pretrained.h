@@ -28,6 +28,13 @@ PretrainedConfig read_pretrained_config(const std::string& text, const std::stri
 /// Reads a model as load_hugging_face() does. Without `loading`, reads no weights, and the parameters take no memory.
 Model read_hugging_face(const std::filesystem::path& directory, const Loading* loading);
 
+/// Returns whether `path` is a directory with an adapter_config.json.
+bool is_adapter(const std::filesystem::path& path);
+/// Returns the directory of an adapter that `path` is, or one of whose files it is; else an empty path.
+std::filesystem::path adapter_directory(const std::filesystem::path& path);
+/// Reads the base model of an adapter, and the adapter. Without `loading`, reads no weights of the base model.
+Model read_adapter(const std::filesystem::path& directory, const Loading* loading);
+
 /// Reads a model as load_gguf() does. Without `loading`, reads no weights.
 Model read_gguf(const std::filesystem::path& path, const Loading* loading);
 

@@ -46,7 +46,6 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
 
 [[noreturn]] void fail_without_weights(const fs::path& directory) {
   const std::string place = directory.string();
-  refuse_adapter(directory);
   for (const auto& [file, what, pattern] :
        {std::tuple{"pytorch_model.bin", "pytorch_model.bin, a pickle", "pytorch_model.bin"},
         {"pytorch_model.bin.index.json", "shards of pytorch_model.bin, pickles", "pytorch_model-*.bin"}}) {
@@ -77,15 +76,6 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
 }
 
 }  // namespace
-
-void refuse_adapter(const fs::path& directory) {
-  if (!fs::exists(directory / "adapter_config.json")) return;
-  fail(
-      "{}: it is an adapter; merge it with its base model: python3 -c \"import sys; from peft import "
-      "AutoPeftModelForCausalLM as A; A.from_pretrained(sys.argv[1]).merge_and_unload().save_pretrained(sys.argv[2])\" "
-      "{} MERGED, and copy the base model's tokenizer.json there",
-      directory.string(), shell_word(directory));
-}
 
 WeightFiles::WeightFiles(const fs::path& directory, bool mapped) : mapped_(mapped) {
   if (has_entry(directory / single_file)) {

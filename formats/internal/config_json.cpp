@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace heed {
@@ -18,6 +19,8 @@ concept Nested = requires(T& value) {
 struct FieldWriter {
   Json& object;
   void operator()(const char* name, bool value) { object[name] = value; }
+  void operator()(const char* name, const std::vector<std::string>& value) { object[name] = value; }
+  void operator()(const char* name, const std::string& value) { object[name] = value; }
   template <HasNames E>
   void operator()(const char* name, E value) {
     object[name] = name_of(value);
@@ -72,6 +75,19 @@ struct FieldReader {
       std::vector<std::string> unused;
       FieldReader{{{name, element}}, unused}(name, values.emplace_back(), least);
     }
+  }
+  void operator()(const char* name, std::string& value) {
+    const Json* given = found(name);
+    if (!given) return;
+    if (!given->is_string()) fail("'{}' must be a text, got {}", name, format_json(*given));
+    value = *given;
+  }
+  void operator()(const char* name, std::vector<std::string>& value) {
+    const Json* given = found(name);
+    if (!given) return;
+    const bool is_list = given->is_array() && std::ranges::all_of(*given, [](const Json& x) { return x.is_string(); });
+    if (!is_list) fail("'{}' must be a list of names, got {}", name, format_json(*given));
+    value = *given;
   }
   void operator()(const char* name, bool& value) {
     const Json* given = found(name);
@@ -155,6 +171,7 @@ void rename_values(Json& description) {
 Json to_json(const ModelConfig& config) {
   Json object = {{"kind", name_of(config.head)}};
   ModelConfig::for_each_field(config, FieldWriter{object});
+  if (config.adapter.layers.empty()) object.erase("adapter");
   return object;
 }
 

@@ -55,6 +55,18 @@ std::string export_model(const Request& request, const std::filesystem::path& di
                      is_own ? "\nThe tokenizer stays with the run: transformers gets token numbers." : "");
 }
 
+// Exports the adapters of a run as PEFT has them.
+std::string export_adapters(const Request& request, const std::filesystem::path& directory) {
+  for (const char* name : {"adapter_config.json", "adapter_model.safetensors"}) {
+    check_output(directory / name, "", request.runs, true);
+    if (std::filesystem::exists(directory / name) && !request.has("force")) {
+      fail("{}: exists already; choose another directory, or --force to replace it", (directory / name).string());
+    }
+  }
+  const Model model = model_of(request.runs[0], step_of(request), request.progress, false);
+  return fmt::format("{}: {}\n", directory.string(), fmt::join(export_adapter(model, directory), ", "));
+}
+
 }  // namespace
 
 const Command export_command{
@@ -70,13 +82,16 @@ const Command export_command{
               ("png", "The same as PNG, by rsvg-convert", file(), "FILE")                                //
               ("csv", "Write all weights as a table, counted from 1", file(), "FILE")                    //
               ("npy", "Write one sentence for NumPy: (layers, heads, T, T)", file(), "FILE")             //
-              ("hugging-face", "Write the model as a directory that transformers loads", file(), "DIR");
+              ("hugging-face", "Write the model as a directory that transformers loads", file(), "DIR")  //
+              ("adapter", "Write the adapters (LoRA) as a directory that PEFT loads", file(), "DIR");
         },
     .answer =
         [](const Request& request) {
           std::string text;
           if (const auto directory = request.given<std::string>("hugging-face"))
             text += export_model(request, *directory);
+          if (const auto directory = request.given<std::string>("adapter"))
+            text += export_adapters(request, *directory);
           for (const Format& format : formats) {
             if (const auto file = request.given<std::string>(format.option)) {
               check_output(*file, format.beginning, request.runs, request.has("force"));
@@ -84,7 +99,9 @@ const Command export_command{
           }
           if (std::ranges::none_of(formats, [&](const Format& format) { return request.has(format.option); })) {
             if (!text.empty()) return text;
-            misused("expected --svg FILE, --pdf FILE, --png FILE, --csv FILE, --npy FILE or --hugging-face DIR");
+            misused(
+                "expected --svg FILE, --pdf FILE, --png FILE, --csv FILE, --npy FILE, --hugging-face DIR or --adapter "
+                "DIR");
           }
           Reading read = reading_of(request);
           Dump& dump = read.dump;

@@ -76,8 +76,9 @@ void check_run(const fs::path& path) {
     fail("{}: is not a run, but a directory of runs; inspect one of them: {}{}", path.string(), fmt::join(runs, ", "),
          more > 0 ? fmt::format(" and {} more", more) : "");
   }
-  if (std::ranges::any_of(std::array{"config.json", "model.safetensors", "metrics.jsonl", "attention"}, has)) return;
-  refuse_adapter(path);
+  if (std::ranges::any_of(
+          std::array{"config.json", "model.safetensors", "metrics.jsonl", "attention", "adapter_config.json"}, has))
+    return;
   const std::vector<std::string> models = models_in(path);
   fail("{}: is not a run or a model: expected the config.yaml of a run or the config.json of a model{}", path.string(),
        models.empty() ? "" : fmt::format("; inspect one of its models: {}", listed(models, ", ", most)));
@@ -101,12 +102,12 @@ std::optional<std::int64_t> step_of(const Request& request) {
   return request.given<std::int64_t>("step");
 }
 
-Model model_of(const fs::path& run, const std::optional<std::int64_t>& step, const OnProgress& progress) {
+Model model_of(const fs::path& run, const std::optional<std::int64_t>& step, const OnProgress& progress, bool merged) {
   const auto load = [&](const fs::path& path) {
     const auto opening = [&](double share) {
       if (progress) progress(fmt::format("opening {}", run.string()), share, 0);
     };
-    return load_model(path, {.mapped = true, .progress = opening});
+    return load_model(path, {.mapped = true, .merged = merged, .progress = opening});
   };
   if (fs::is_regular_file(run)) {
     Model model = load(run);
@@ -163,7 +164,7 @@ std::optional<Model> model_beside(const fs::path& run, std::int64_t step) {
   if (!fs::exists(file)) file = model_path(run);
   if (!fs::exists(file)) return std::nullopt;
   try {
-    return load_model(file, {.mapped = true, .progress = {}});
+    return load_model(file, {.mapped = true, .merged = true, .progress = {}});
   } catch (const Error&) {
     return std::nullopt;
   }

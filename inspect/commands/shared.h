@@ -39,9 +39,9 @@ StudyOptions study_of(const Request& request);
 std::optional<std::int64_t> step_of(const Request& request);
 
 /// Returns the model of a step. Without a step, returns the last one. The matrices of a pretrained model stay in its files
-/// (Loading::mapped).
+/// (Loading::mapped). Adapters are merged unless asked otherwise.
 Model model_of(const std::filesystem::path& run, const std::optional<std::int64_t>& step,
-               const OnProgress& progress = {});
+               const OnProgress& progress = {}, bool merged = true);
 
 /// Returns the example for --sentence and --query, as `model` tokenises it.
 Example example_of(const Request& request, const Model& model);

@@ -198,11 +198,11 @@ void add_step_models(PageRun& result, const fs::path& run, std::size_t most) {
   std::size_t taken = format_json(result.description).size() + result.model.size();
   for (const std::vector<std::string>& step : result.weights) taken += size_of(step);
   std::size_t held = 0;
-  const Model last = load_model(model_path(run));
+  const Model last = load_model(model_path(run), {.merged = true});
   for (const std::int64_t step :
        thinned(kept, (most - std::min(most, taken)) / format_json(step_model_json(last)).size())) {
     const fs::path file = dumped_model_path(run, step);
-    const Model model = load_model(file);
+    const Model model = load_model(file, {.merged = true});
     if (to_json(model.config()) != to_json(last.config()) || model.vocabulary.words() != last.vocabulary.words()) {
       fail("{}: is of another model than {}: they are of different runs", file.string(), model_path(run).string());
     }
@@ -224,7 +224,7 @@ PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgr
   PageRun result;
   result.path = run;
   std::optional<Model> model;
-  if (fs::exists(model_path(run))) model = load_model(model_path(run));
+  if (fs::exists(model_path(run))) model = load_model(model_path(run), {.merged = true});
   add_dumps(result, run, model, most, progress);
   result.description["metrics"] = Json::array();
   for (const Metrics& line : read_metrics(run)) result.description["metrics"].push_back(parse_json(to_line(line)));

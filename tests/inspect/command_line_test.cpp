@@ -42,7 +42,8 @@ TEST_CASE("inspect throws a UsageError for wrong usage and says what it expects"
   CHECK(run.is_usage_error({"page", "RUN"}, "expected --out FILE (see inspect page --help)"));
   CHECK(run.is_usage_error(
       {"export", "RUN"},
-      "expected --svg FILE, --pdf FILE, --png FILE, --csv FILE, --npy FILE or --hugging-face DIR (see inspect export "
+      "expected --svg FILE, --pdf FILE, --png FILE, --csv FILE, --npy FILE, --hugging-face DIR or --adapter DIR (see "
+      "inspect export "
       "--help)"));
   CHECK(run.is_usage_error({"causes", "RUN", "--layer", "two"},
                            "--layer: expected a whole number, got 'two' (see inspect causes --help)"));

@@ -143,7 +143,7 @@ TEST_CASE("inspect refuses a directory without a model and names the models insi
       "FILE: is not a run or a model: expected the config.yaml of a run or the config.json of a model";
   CHECK(refused() == told);
   write_file(scratch.path / "adapter_config.json", "{}");
-  CHECK(refused().starts_with("FILE: it is an adapter; merge it with its base model: python3 -c "));
+  CHECK(refused().starts_with("FILE/adapter_config.json: heed has no such adapters\n"));
   std::filesystem::remove(scratch.path / "adapter_config.json");
   std::filesystem::create_directories(scratch.path / "snapshots" / "5f2c");
   write_file(scratch.path / "snapshots" / "5f2c" / "config.json", R"({"model_type": "bert"})");

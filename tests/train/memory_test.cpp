@@ -189,7 +189,7 @@ TEST_CASE("The memory for a sentence of a hundred million tokens does not overfl
   Task task;
   task.held_out.resize(128);
   task.max_length = 100'000'000;
-  const MemoryNeed need = memory_need(config, task, 1'000'000);
+  const MemoryNeed need = memory_need(config, task, 1'000'000, 1'000'000);
   CHECK(need.activations == std::int64_t{1'000'000'000'000'000'000});
   CHECK(need.total() > need.activations);
 }

@@ -108,6 +108,50 @@ TEST_CASE("A pretrained encoder learns candidates with its tokenizer, and resumi
   CHECK(place.exported_difference("r") == 0);
 }
 
+TEST_CASE(
+    "A run with model.adapt trains adapters alone, resumes with equal bits, and is read and exported by inspect") {
+  const PretrainedScratch place;
+  write_file(place / "adapt.yaml",
+             "data: {task: text, train: text.txt, context: 8}\n"
+             "model: {from: gpt2, adapt: 'W_Q, W_V', adapt_rank: 2, adapt_alpha: 4}\n"
+             "optim: {lr: 0.01, schedule: constant, warmup: 0}\n"
+             "train: {steps: 3, batch_size: 4, evaluate_every: 1, checkpoint_every: 1}\n");
+  place.train("adapt.yaml", "gpt2", "r");
+  for (const char* name : {"words.weight", "encoder.0.attention.W_Q.weight", "encoder.1.attention.W_K.weight"}) {
+    CHECK(place.change("r", "gpt2", name) == 0);
+  }
+  const Model model = load_model(place / "r");
+  CHECK(max(abs(model.parameters["encoder.1.attention.W_V.lora_B"])).item() > 1e-3);
+  CHECK(model.config().adapter.base == "gpt2");
+  CHECK_FALSE(model.parameters.contains("encoder.0.attention.W_K.lora_A"));
+
+  // inspect shows the model with its adapters, as it shows their export over the base model, and the merged export.
+  CHECK(place.error("inspect export r --adapter a --hugging-face whole") == "0: ");
+  CHECK(place.error("inspect export r --adapter a").starts_with("1: inspect: a/adapter_config.json: exists already"));
+  write_file(place / "whole/tokenizer.json", read_file(place / "gpt2/tokenizer.json"));
+  const std::string command = " --json --sentence 'the cat saw a birds'";
+  const auto weights = [&](const std::string& run) {
+    const std::string shown = run_program(place, "inspect " + run + command).out;
+    return shown.substr(std::min(shown.size(), shown.find("\"sentences\"")));
+  };
+  CHECK(weights("a").size() > 100);
+  CHECK(weights("a") == weights("whole"));
+  CHECK(weights("a") != weights("gpt2"));
+  for (const char* read :
+       {"r", "weights r --layer 1", "page r --out page.html", "verify r", "generate r --prompt 'the cat' --tokens 3"}) {
+    CAPTURE(read);
+    CHECK(place.error("inspect " + std::string(read)) == "0: ");
+  }
+  CHECK(place.error("inspect export gpt2 --adapter b") == "1: inspect: export: the model has no adapters\n");
+
+  CHECK(place.error("train --quiet --config choose.yaml --set model.adapt=W_V --out c") == "0: ");
+  CHECK(place.change("c", "bert", "encoder.0.attention.W_V.weight") == 0);
+  CHECK(max(abs(load_model(place / "c").parameters["candidates.pointer.weight"])).item() != 0.1);
+  CHECK(place.error("train --quiet --config adapt.yaml --set model.from=r --out further") == "0: ");  // merged first
+  CHECK(place.error("train --quiet --config adapt.yaml --set model.adapt=W_X --out d")
+            .starts_with("1: train: model.adapt: adapt: no Linear has the name 'W_X'"));
+}
+
 TEST_CASE("The commands of inspect read a run that was initialised from a pretrained model") {
   const PretrainedScratch place;
   REQUIRE(place.error("train --quiet --config choose.yaml --out r") == "0: ");

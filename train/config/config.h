@@ -45,7 +45,9 @@ struct Config {
   double dropout = 0;                                   // of the values that each layer adds, in training
   double embedding_dropout = 0, attention_dropout = 0;  // of the first layer's input; of attention weights
   bool zero_outputs = false;                            // W_O and the MLP's last matrix start at 0
-  std::string from;  // run or model that gives the first weights; empty: random weights
+  std::string from;   // run or model that gives the first weights; empty: random weights
+  std::string adapt;  // names of layers that get adapters, divided by commas; empty: all weights are trained
+  AdapterOptions adapter{};
 
   struct Optim {
     OptimizerOptions optimizer;

@@ -133,6 +133,13 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
          {"model.parallel", "model.norm_placement"},
          fmt::format("model.parallel needs model.norm_placement before, got {}", name_of(c.model.block.placement)));
 
+  demand(c.adapt.empty() || !c.from.empty(), {"model.adapt", "model.from"},
+         fmt::format("model.adapt {} freezes the other weights: set model.from to a trained model", c.adapt));
+  for (const auto& [key, is_set] : {std::pair("model.adapt_rank", c.adapter.rank != AdapterOptions{}.rank),
+                                    std::pair("model.adapt_alpha", c.adapter.alpha != AdapterOptions{}.alpha)}) {
+    unused(c.adapt.empty() && is_set, {key, "model.adapt"}, fmt::format("{} is for model.adapt, which is empty", key));
+  }
+
   const OptimizerOptions& o = c.optim.optimizer;
   demand(o.momentum == 0 || o.method == OptimizerOptions::Method::sgd, {"optim.name", "optim.momentum"},
          fmt::format("optim.momentum {} is for sgd, optim.name is {}", o.momentum, name_of(o.method)));

@@ -279,12 +279,11 @@ TEST_CASE("The message for a directory without readable weights states how to co
         "FILE/model.fp16.safetensors: not a heed model: metadata entry 'heed.vocabulary' is missing. Name it "
         "model.safetensors and open its directory: FILE");
   write_file(copy.path() / "adapter_config.json", "{}");
-  CHECK(
-      copy.refused() ==
-      "DIR: it is an adapter; merge it with its base model: python3 -c \"import sys; from peft import "
-      "AutoPeftModelForCausalLM as A; "
-      "A.from_pretrained(sys.argv[1]).merge_and_unload().save_pretrained(sys.argv[2])\" DIR MERGED, and copy the base "
-      "model's tokenizer.json there");
+  CHECK(copy.refused() ==
+        "DIR/adapter_config.json: heed has no such adapters\n"
+        "  'peft_type' must be \"LORA\", got nothing\n"
+        "  'r' must be an integer from 1 to 65536, got nothing\n"
+        "  'lora_alpha' must be a number, got nothing");
   std::filesystem::remove(copy.path() / "adapter_config.json");
   write_file(copy.path() / "pytorch_model.bin", "pickle");
   CHECK(copy.refused() ==

@@ -63,6 +63,9 @@ model:
   output_bias: false
   zero_outputs: true
   from: "runs/other one"
+  adapt: "W_Q, W_V"
+  adapt_rank: 4
+  adapt_alpha: 16
 optim:
   name: sgd
   lr: 0.1
