@@ -18,7 +18,7 @@ Tensor difference(const Tensor& logits) {
   return reshape(logits.size(1) > 1 ? first - slice(logits, 1, 1, 2) : first, {logits.size(0)});
 }
 
-double margin_of(double value) { return 1e-6 * std::max(1.0, std::abs(value)); }
+double tolerance(double value) { return 1e-6 * std::max(1.0, std::abs(value)); }
 
 // Returns the derivative of the measure as an edge goes from clean to corrupted, by central differences: (B).
 Tensor slope(const EdgePatching& patching, std::size_t edge) {
@@ -47,7 +47,7 @@ TEST_CASE("eap is the linear limit of patching an edge, for random configuration
       const Tensor expected = slope(patching, edge);
       for (int b = 0; b < 2; ++b) {
         const double score = scores.at({b, static_cast<std::int64_t>(edge)});
-        if (std::abs(-expected.at({b}) - score) > margin_of(score)) FAIL_CHECK(score << " " << -expected.at({b}));
+        if (std::abs(-expected.at({b}) - score) > tolerance(score)) FAIL_CHECK(score << " " << -expected.at({b}));
       }
     }
   }
