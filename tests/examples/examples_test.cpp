@@ -277,3 +277,30 @@ TEST_CASE("causes: knockout of one edge lowers the logit; knockout in every head
   CHECK(output.after("accuracy of 100 sentences: ") > 0.9);
   CHECK(output.after("without it in every head of every layer: ") < 0.5);
 }
+
+TEST_CASE("lstm, seq2seq, vae, gan and lora: the losses are those of golden_networks.py to the last digit") {
+  const auto [example, lines] = GENERATE(table<std::string, std::vector<std::string>>(
+      {{"lstm",
+        {"epoch 10  loss 0.891651 nats", "epoch 20  loss 0.380726 nats", "epoch 30  loss 0.047872 nats",
+         "533 534 535 536 ... 537 538 539 540 541"}},
+       {"seq2seq",
+        {"step   0  loss 2.479803", "step 200  loss 1.021287", "step 400  loss 0.012206",
+         "200 of 200 new sequences written without a mistake"}},
+       {"vae",
+        {"step    0  reconstruction 10.377885  divergence 0.001400",
+         "step 1000  reconstruction 3.200254  divergence 1.497997",
+         "step 2000  reconstruction 2.770409  divergence 1.811104"}},
+       {"gan",
+        {"step 1000  judge 1.156754  maker 0.967622", "step 4000  judge 1.302316  maker 0.890614",
+         "each cluster: 108 109 91 102 103 124 114 116, near none: 133"}},
+       {"lora",
+        {"3610 weights learn", "  step 300  loss 0.276837\nbefore: 0.907 of upright", "before: 0.272 of mirrored",
+         "318 weights of adapters", "  step 300  loss 0.317400\nafter: 0.318 of upright", "after: 0.867 of mirrored",
+         "own weights: 0\n", "merged: 3610 weights"}}}));
+  const Output output(example);
+  INFO(example << "\n" << output.text);
+  for (const std::string& line : lines) {
+    CAPTURE(line);
+    CHECK(output.says(line));
+  }
+}
