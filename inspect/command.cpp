@@ -27,10 +27,10 @@ const std::vector<CommandGroup>& groups() {
   static const std::vector<CommandGroup> all{
       {"Attention and causes",
        {&attention_command, &compare_command, &steps_command, &weights_command, &induction_command, &causes_command,
-        &why_command, &history_command, &match_command}},
-      {"Answers and training",
-       {&report_command, &heads_command, &evaluate_command, &generate_command, &curves_command}},
-      {"Files", {&page_command, &serve_command, &export_command, &verify_command}}};
+        &circuit_command, &why_command, &history_command, &match_command}},
+      {"Answers, training and files",
+       {&report_command, &heads_command, &evaluate_command, &generate_command, &curves_command, &page_command,
+        &serve_command, &export_command, &verify_command}}};
   return all;
 }
 
@@ -116,7 +116,7 @@ void take_words(Request& request, const Command& command, const std::vector<std:
   request.runs.assign(words.begin(), words.begin() + runs);
   request.files.assign(words.begin() + runs, words.end());
   if (!request.files.empty() && &command != &report_command && &command != &heads_command &&
-      &command != &evaluate_command) {
+      &command != &evaluate_command && &command != &circuit_command) {
     const std::string hint = command_named(words[0])
                                  ? fmt::format("; the command comes first: inspect {} RUN", words[0])
                              : &command == &attention_command ? "; inspect compare RUN RUN compares two"

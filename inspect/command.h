@@ -50,7 +50,7 @@ struct Command {
 
 /// The default command for a run: prints where each watched sentence's query attends.
 extern const Command attention_command;
-extern const Command causes_command, compare_command, curves_command, evaluate_command, export_command,
+extern const Command causes_command, circuit_command, compare_command, curves_command, evaluate_command, export_command,
     generate_command, heads_command, history_command, induction_command, match_command, page_command, report_command,
     serve_command, steps_command, verify_command, weights_command, why_command;
 

@@ -2,6 +2,7 @@
 
 #include "views/colour.h"
 #include "views/sentence_text.h"
+#include "views/svg_text.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/files/utf8.h>
@@ -23,30 +24,6 @@ constexpr const char* ink = "#1f2933";
 constexpr const char* query_mark = "#0b57d0";  // the query, as on a page
 constexpr const char* mark = "#d9480f";        // the antecedent, distinguishable from every blue by all readers
 constexpr const char* legend_text = "attention weight; rows attend to columns";
-
-// Returns at least the width of a text in pixels. Viewers choose the font: DejaVu Sans, Debian's default, is wider than most.
-double text_width(std::string_view text, double size, bool is_bold = false) {
-  double width = 0;  // in font sizes
-  std::string others;
-  for (const char c : text) {
-    const auto is_in = [&](std::string_view list) { return list.find(c) != list.npos; };
-    const bool is_capital = (c >= 'A' && c <= 'Z') || is_in("&+<=>~#"), is_ascii = static_cast<unsigned char>(c) < 128;
-    if (is_ascii) width += is_in("ijlftrI.,:;'!|()[] ") ? 0.42 : is_in("mwMW@%") ? 1 : is_capital ? 0.84 : 0.65;
-    if (!is_ascii) others += c;
-  }
-  return (width + 0.65 * display_width(others)) * size * (is_bold ? 1.13 : 1);
-}
-
-std::string escaped(const std::string& text) {
-  constexpr std::string_view special = "&<>\"";
-  constexpr std::array names{"&amp;", "&lt;", "&gt;", "&quot;"};
-  std::string result;
-  for (const char c : visible(text)) {
-    const std::size_t at = special.find(c);
-    result += at == special.npos ? std::string(1, c) : names[at];
-  }
-  return result;
-}
 
 std::string short_word(const std::string& token) {
   const std::string shown = token_text(token);
@@ -71,15 +48,16 @@ class Picture {
     cell_ = std::clamp(std::floor(room / T_), 1.0, single_ ? 44.0 : 22.0);
     size_ = single_ ? std::clamp(cell_ * 0.42, 5.0, 15.0) : std::clamp(cell_ * 0.62, 4.0, 12.0);
     for (int i = 0; i < T_; ++i)
-      label_ = std::max(label_, text_width(short_word(token_at(i)), size_, !colour(i).empty()) + 8);
+      label_ = std::max(label_, svg_text_width(short_word(token_at(i)), size_, !colour(i).empty()) + 8);
   }
 
   std::string text() const {
     const double step_x = map_side() + (single_ ? 0 : 22), step_y = map_side() + 30;
     const double left = margin + label_;
-    const double width = std::max({left + max_heads_ * step_x, left + legend_length + 16 + text_width(legend_text, 11),
-                                   margin + text_width(about(), 12)}) +
-                         margin;
+    const double width =
+        std::max({left + max_heads_ * step_x, left + legend_length + 16 + svg_text_width(legend_text, 11),
+                  margin + svg_text_width(about(), 12)}) +
+        margin;
     const std::vector<std::string> lines = heading_lines(width);
     const double top = margin + 38 + static_cast<int>(lines.size()) * heading_line + label_ + (single_ ? 0 : 18);
     const double maps_height = (layers_.end - layers_.begin) * step_y, height = top + maps_height + 62;
@@ -106,7 +84,7 @@ class Picture {
 
   std::string title() const {
     std::string words;
-    for (const std::string& token : sentence_.tokens) words += (words.empty() ? "" : " ") + escaped(token);
+    for (const std::string& token : sentence_.tokens) words += (words.empty() ? "" : " ") + svg_escaped(token);
     return fmt::format("Attention of step {}: {}", step_, words);
   }
 
@@ -115,13 +93,13 @@ class Picture {
     std::vector<std::string> lines{""};
     double used = 0;
     for (int i = 0; i < T_; ++i) {
-      const double length = text_width(token_text(token_at(i)) + " ", heading_size, !colour(i).empty());
+      const double length = svg_text_width(token_text(token_at(i)) + " ", heading_size, !colour(i).empty());
       if (used > 0 && used + length > width - 2 * margin) {
         lines.emplace_back();
         used = 0;
       }
       used += length;
-      const std::string word = escaped(token_at(i));
+      const std::string word = svg_escaped(token_at(i));
       lines.back() += (lines.back().empty() ? "" : " ");
       lines.back() += colour(i).empty() ? word : fmt::format("<tspan{}>{}</tspan>", emphasis(i), word);
     }
@@ -136,7 +114,7 @@ class Picture {
       y += heading_line;
     }
     return text + fmt::format("<text x=\"{}\" y=\"{:g}\" font-size=\"12\" fill=\"#52606d\">{}</text>\n", margin, y,
-                              escaped(about()));
+                              svg_escaped(about()));
   }
 
   // Returns the step, what is shown, and the answer.
@@ -154,7 +132,7 @@ class Picture {
     std::string text = fmt::format("<g font-size=\"{:.1f}\" text-anchor=\"end\">\n", size_);
     for (int i = 0; i < T_; ++i) {
       text += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\"{}>{}</text>\n", x - 5, y + (i + 0.5) * cell_ + size_ * 0.35,
-                          emphasis(i), escaped(short_word(token_at(i))));
+                          emphasis(i), svg_escaped(short_word(token_at(i))));
     }
     return text + "</g>\n";
   }
@@ -163,8 +141,9 @@ class Picture {
     if (size_ < 5 && !single_) return "";
     std::string text = fmt::format("<g font-size=\"{:.1f}\">\n", size_);
     for (int i = 0; i < T_; ++i) {
-      text += fmt::format("<text transform=\"translate({:.1f} {:.1f}) rotate(-90)\"{}>{}</text>\n",
-                          x + (i + 0.5) * cell_ + size_ * 0.35, y - 5, emphasis(i), escaped(short_word(token_at(i))));
+      text +=
+          fmt::format("<text transform=\"translate({:.1f} {:.1f}) rotate(-90)\"{}>{}</text>\n",
+                      x + (i + 0.5) * cell_ + size_ * 0.35, y - 5, emphasis(i), svg_escaped(short_word(token_at(i))));
     }
     return text + "</g>\n";
   }
@@ -186,8 +165,9 @@ class Picture {
     std::string text = fmt::format("<g transform=\"translate({:.1f} {:.1f})\">\n", x, y);
     if (!single_) {
       const std::string whole = fmt::format("layer {} head {}", layer + 1, head + 1);
-      text += fmt::format("<text y=\"-5\" font-size=\"11\" fill=\"#52606d\">{}</text>\n",
-                          text_width(whole, 11) <= map_side() + 18 ? whole : fmt::format("{}.{}", layer + 1, head + 1));
+      text +=
+          fmt::format("<text y=\"-5\" font-size=\"11\" fill=\"#52606d\">{}</text>\n",
+                      svg_text_width(whole, 11) <= map_side() + 18 ? whole : fmt::format("{}.{}", layer + 1, head + 1));
     }
     text += fmt::format("<rect width=\"{0:g}\" height=\"{0:g}\" fill=\"{1}\"/>\n", map_side(), hex(colour_of(0)));
     text += single_ ? cells(weight) : shapes(weight);
@@ -209,8 +189,8 @@ class Picture {
             "<rect x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\" fill=\"{}\"><title>{} → {} "
             "{:.3f}</title></rect>\n",
             to * cell_, from * cell_, cell_, cell_, hex(colour_of(w)),
-            escaped(sentence_.tokens[static_cast<std::size_t>(from)]),
-            escaped(sentence_.tokens[static_cast<std::size_t>(to)]), w);
+            svg_escaped(sentence_.tokens[static_cast<std::size_t>(from)]),
+            svg_escaped(sentence_.tokens[static_cast<std::size_t>(to)]), w);
         if (size < 7 || w < 0.005) continue;
         figures += fmt::format("<text x=\"{:g}\" y=\"{:g}\"{}>{}</text>\n", (to + 0.5) * cell_,
                                (from + 0.5) * cell_ + size * 0.36, w > white_text_from ? " fill=\"#ffffff\"" : "",

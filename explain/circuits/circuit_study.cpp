@@ -1,6 +1,7 @@
 #include <heed/autograd/ops.h>
 #include <heed/explain/circuits/circuit_study.h>
 #include <heed/explain/circuits/curve_areas.h>
+#include <heed/explain/circuits/pair_halves.h>
 
 #include <algorithm>
 #include <array>
@@ -56,42 +57,27 @@ class Study {
     find_size();
     compare_choices();
     measure_held_out();
+    measure_surviving();
     list_edges();
     result_.verdict = verdict();
     return std::move(result_);
   }
 
  private:
-  // Divides the pairs, or the groups, into the half that chooses and the half that measures.
   void split() {
-    std::map<std::string, int> numbers;
-    for (const std::string& group : task_.groups) numbers.emplace(group, static_cast<int>(numbers.size()));
-    const bool has_groups = !numbers.empty() && !(numbers.size() == 1 && numbers.begin()->first.empty());
-    result_.groups = has_groups ? static_cast<int>(numbers.size()) : 0;
-    result_.groups_are_observations = result_.groups >= least_groups && result_.groups < result_.pairs;
-    for (std::size_t i = 0; i < task_.clean.size(); ++i) {
-      observations_.push_back(result_.groups_are_observations ? numbers[task_.groups[i]] : static_cast<int>(i));
-    }
-    std::vector<int> all(std::set<int>(observations_.begin(), observations_.end()).size());
-    if (all.size() < least_pairs) {
+    const PairHalves halves(task_.groups.empty() ? std::vector<std::string>(task_.clean.size()) : task_.groups,
+                            random_.stream("halves"));
+    if (halves.count() < least_pairs) {
       fail("circuit: expected at least {} pairs, got {}; half of them choose the circuit, the others measure it",
-           least_pairs, all.size());
+           least_pairs, halves.count());
     }
-    std::iota(all.begin(), all.end(), 0);
-    Random random = random_.stream("halves");
-    random.shuffle(all);
-    const std::set<int> first(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2));
-    for (std::size_t i = 0; i < observations_.size(); ++i) {
-      (first.contains(observations_[i]) ? chosen_on_ : held_out_).push_back(i);
-    }
+    chosen_on_ = halves.first(), held_out_ = halves.second(), observations_ = halves.observations();
+    result_.groups = halves.groups();
+    result_.groups_are_observations = halves.groups_are_observations();
     result_.chosen_on = static_cast<int>(chosen_on_.size());
     result_.held_out = static_cast<int>(held_out_.size());
     for (const std::size_t row : held_out_) held_out_groups_.push_back(observations_[row]);
-    if (result_.groups < 2 || result_.groups >= least_groups) return;
-    for (const auto& [name, number] : numbers) {
-      const auto is_of = [&](std::size_t row) { return task_.groups[row] == name; };
-      if (std::ranges::count_if(chosen_on_, is_of) >= 4) result_.own_groups.push_back(name);
-    }
+    result_.own_groups = halves.groups_that_choose();
   }
 
   std::vector<double> uniform_weights() const { return std::vector<double>(chosen_on_.size(), 1); }
@@ -188,19 +174,34 @@ class Study {
       for (const int number : numbers) weights.push_back(drawn[number]);
       count(of_resamples_, 0, weights);
     }
-    for (std::size_t method = 0; method < task_.scores.size(); ++method) count(of_methods_, method, uniform_weights());
+    for (std::size_t method = 0; method < task_.scores.size(); ++method) {
+      chosen_by_.emplace_back(E);
+      count(chosen_by_.back(), method, uniform_weights());
+      for (std::size_t e = 0; e < E; ++e) of_methods_[e] += chosen_by_.back()[e];
+    }
     for (const std::string& group : result_.own_groups) {
       std::vector<double> weights;
       for (const std::size_t row : chosen_on_) weights.push_back(task_.groups[row] == group);
       count(of_groups_, 0, weights);
     }
-    surviving_.assign(E, false);
-    for (std::size_t e = 0; e < E; ++e) surviving_[e] = survives(e);
   }
 
-  bool survives(std::size_t edge) const {
-    return circuit_[edge] && of_resamples_[edge] >= survival_share * options_.resamples &&
-           of_methods_[edge] == std::ssize(result_.methods) && of_groups_[edge] == std::ssize(result_.own_groups);
+  // Finds the edges that survive, and measures them alone.
+  void measure_surviving() {
+    std::vector<int> of_exact(of_resamples_.size(), 1);
+    for (std::size_t method = 0; method < result_.methods.size(); ++method) {
+      if (result_.methods[method] == ScoreMethod::exact) of_exact = chosen_by_[method];
+    }
+    surviving_.assign(circuit_.size(), false);
+    for (std::size_t i = 0; i < strongest_.size(); ++i) {
+      const std::size_t e = strongest_[i];
+      const Interval& effect = std::isnan(exact_[e].share) ? held_out_effects_[i] : exact_[e];
+      surviving_[e] = of_resamples_[e] >= survival_share * options_.resamples && of_exact[e] > 0 &&
+                      of_groups_[e] == std::ssize(result_.own_groups) && (effect.low > 0 || effect.high < 0);
+    }
+    const Circuit alone = task_.graph.on_paths(surviving_);
+    result_.surviving = point(static_cast<int>(std::ranges::count(surviving_, true)), alone);
+    result_.surviving.faithfulness = faithfulness(task_.measure({alone}, held_out_)[0]);
   }
 
   // Returns the sign of each pair in a null task: -1 exchanges the right and the wrong answers.
@@ -218,7 +219,7 @@ class Study {
 
   void measure_held_out() {
     const std::size_t E = task_.graph.edges().size();
-    std::vector<Circuit> circuits{circuit_, task_.graph.on_paths(surviving_)};
+    std::vector<Circuit> circuits{circuit_};
     for (const CircuitStudy::Point& size : result_.curve) circuits.push_back(first(order_, size.joined));
     const std::size_t first_random = circuits.size();
     for (int i = 0; i < options_.random_circuits; ++i) {
@@ -253,14 +254,12 @@ class Study {
     result_.corrupted = mean_interval(corrupted_, held_out_groups_);
     result_.behaviour = mean_interval(lost_, held_out_groups_);
     result_.circuit.faithfulness = faithfulness(measured[0]);
-    result_.surviving = point(static_cast<int>(std::ranges::count(surviving_, true)), circuits[1]);
-    result_.surviving.faithfulness = faithfulness(measured[1]);
     for (std::size_t i = 0; i < result_.curve.size(); ++i) {
-      result_.curve[i].faithfulness = faithfulness(measured[2 + i]);
+      result_.curve[i].faithfulness = faithfulness(measured[1 + i]);
     }
     CurveAreas areas(lost_, held_out_groups_);
     for (std::size_t i = 0; i < result_.curve.size(); ++i) {
-      areas.add(result_.curve[i].share, minus(measured[2 + i], corrupted_));
+      areas.add(result_.curve[i].share, minus(measured[1 + i], corrupted_));
     }
     result_.cpr = areas.cpr(), result_.cmd = areas.cmd(random_.stream("cmd"));
     const auto gains_of = [&](std::size_t begin, std::size_t end, bool is_null) {
@@ -317,8 +316,11 @@ class Study {
     const auto add = [&](const std::vector<std::size_t>& edges, const std::vector<Interval>& effects) {
       for (std::size_t i = 0; i < edges.size(); ++i) {
         const std::size_t e = edges[i];
+        const CircuitEdge& edge = task_.graph.edges()[e];
         result_.edges.push_back({.edge = static_cast<int>(e),
-                                 .name = task_.graph.name(task_.graph.edges()[e]),
+                                 .from = task_.graph.nodes()[static_cast<std::size_t>(edge.from)],
+                                 .to = task_.graph.inputs()[static_cast<std::size_t>(edge.to)],
+                                 .name = task_.graph.name(edge),
                                  .in_circuit = circuit_[e],
                                  .survives = surviving_[e],
                                  .effect = effects[i],
@@ -361,6 +363,7 @@ class Study {
   std::vector<int> order_{};                             // of the edges, on the half that chooses
   Circuit circuit_{}, surviving_{};
   std::vector<int> of_resamples_{}, of_methods_{}, of_groups_{};  // how many choose each edge
+  std::vector<std::vector<int>> chosen_by_{};                     // each method: 1 for its edges
   std::vector<std::size_t> strongest_{};                          // edges of the circuit
   std::vector<Interval> held_out_effects_{}, exact_{};            // of these; of each edge
   std::vector<double> clean_{}, corrupted_{}, lost_{};            // of the held-out pairs

@@ -14,7 +14,6 @@ namespace heed {
 constexpr double default_faithfulness = 0.8;  ///< of the circuit that is reported
 constexpr double survival_share = 0.9;        ///< least share of the resamples in which an edge that survives is chosen
 constexpr std::size_t least_pairs = 8;        ///< that a study takes
-constexpr int least_groups = 10;              ///< from this number on, the pairs of one group count as one observation
 
 /// Options of a study of circuits.
 struct CircuitOptions {
@@ -83,6 +82,8 @@ struct CircuitStudy {
   /// An edge that the circuit has, or that one of the other choices has.
   struct Edge {
     int edge = 0;        ///< index in the graph
+    CircuitNode from{};  ///< the node that it comes from
+    CircuitInput to{};   ///< the input that it leads to
     std::string name{};  ///< "layer 1 head 2 -> layer 2 head 1 key"
     bool in_circuit = false;
     bool survives =
@@ -91,6 +92,8 @@ struct CircuitStudy {
     Interval exact{};                ///< the same, measured by patching this edge alone; NaN: not measured
     double resamples = 0;            ///< share of the resamples that choose it
     int methods = 0, of_groups = 0;  ///< number of the methods, of the groups, that choose it
+    /// Returns the exact effect where it was measured, else the estimate.
+    const Interval& best_effect() const { return exact.share == exact.share ? exact : effect; }
   };
   std::vector<Edge> edges;              ///< those of the circuit by absolute effect, then others by share of resamples
   std::vector<ScoreMethod> methods;     ///< that were compared

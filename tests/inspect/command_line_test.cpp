@@ -54,7 +54,8 @@ TEST_CASE("inspect throws a UsageError for wrong usage and says what it expects"
 
 TEST_CASE("The message for an option of another command names that command") {
   const InspectedRun run;
-  CHECK(run.is_usage_error({"RUN", "--svg", "a.svg"}, "--svg is an option of inspect export (see inspect --help)"));
+  CHECK(run.is_usage_error({"RUN", "--svg", "a.svg"},
+                           "--svg is an option of inspect circuit, inspect export (see inspect --help)"));
   CHECK(run.is_usage_error({"causes", "RUN", "--matrix"},
                            "--matrix is an option of inspect RUN (see inspect causes --help)"));
   CHECK(run.is_usage_error({"verify", "RUN", "--temperature=1"},
@@ -107,7 +108,7 @@ TEST_CASE("inspect --help lists every command on one screen") {
   for (std::size_t begin = 0, end; (end = help.find('\n', begin)) != std::string::npos; begin = end + 1)
     longest = std::max(longest, end - begin);
   CHECK(longest <= 80);
-  for (const char* command : {"causes", "why", "history", "match", "report", "generate", "weights", "steps",
+  for (const char* command : {"causes", "circuit", "why", "history", "match", "report", "generate", "weights", "steps",
                               "induction", "compare", "page", "export", "verify"}) {
     INFO(command);
     CHECK(help.find(fmt::format("\n  {} ", command)) != std::string::npos);

@@ -2,6 +2,8 @@
 #include "tests/explain/circuits/simulated_task.h"
 #include "tests/message.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 using namespace heed;
@@ -121,5 +123,36 @@ TEST_CASE("Groups: many are observations, few choose circuits of their own") {
   study = circuit_study(task);
   for (const CircuitStudy::Edge& one : study.edges) {
     if (one.edge == edge) CHECK((one.of_groups == 1 && !one.survives));
+  }
+}
+
+// The table of docs/explanation/circuits.md: build/inspect_test "[circuit-table]"
+TEST_CASE("Coverage of a study's intervals, and refused null tasks", "[.][circuit-table]") {
+  SimulatedTask simulated;
+  const std::size_t E = simulated.graph().edges().size();
+  double sum = 0;
+  for (const double effect : simulated.true_effects()) sum += effect;
+  constexpr std::uint64_t sets = 1000;
+  fmt::print(
+      "| pairs | of a group | faithfulness | behaviour | effects | null tasks refused |\n|---|---|---|---|---|---|\n");
+  for (const auto& [pairs, size] : {std::pair{20u, 1u}, {60u, 1u}, {200u, 1u}, {80u, 4u}, {240u, 4u}}) {
+    Coverage faithfulness, behaviour, effects;
+    int refused = 0;
+    for (std::uint64_t seed = 0; seed < sets; ++seed) {
+      CircuitOptions options;
+      options.resamples = 1, options.exact_edges = 0;
+      simulated.draw(7000 + seed, pairs, 0, 1, size);
+      refused += circuit_study(simulated.task(), options).verdict != CircuitStudy::Verdict::circuit;
+      options.random_circuits = options.null_tasks = 1;
+      simulated.draw(seed, pairs, 1, 1, size);
+      const CircuitStudy study = circuit_study(simulated.task(), options);
+      faithfulness.add(study.circuit.faithfulness, simulated.true_faithfulness(circuit_of(study, E)));
+      behaviour.add(study.behaviour, sum);
+      for (const CircuitStudy::Edge& edge : study.edges) {
+        if (edge.in_circuit) effects.add(edge.effect, simulated.true_effects()[static_cast<std::size_t>(edge.edge)]);
+      }
+    }
+    fmt::print("| {} | {} | {:.1f} % | {:.1f} % | {:.1f} % | {:.1f} % |\n", pairs, size, 100 * faithfulness.share(),
+               100 * behaviour.share(), 100 * effects.share(), 100.0 * refused / sets);
   }
 }

@@ -1,0 +1,39 @@
+#pragma once
+#include <heed/autograd/random.h>
+
+#include <string>
+#include <vector>
+
+namespace heed {
+
+constexpr int least_groups = 10;         ///< from this number on, the pairs of a group count as one observation
+constexpr int least_pairs_of_group = 4;  ///< in the first half, for a group to choose a circuit of its own
+
+/// Divides pairs at random into a half that chooses and one that measures. Observations stay together: the pairs of a group where
+/// there are at least `least_groups` groups, else single pairs.
+///
+///     const PairHalves halves({"a", "a", "b", "b"}, Random(1));
+///     for (const std::size_t pair : halves.first()) use(pair);
+class PairHalves {
+ public:
+  PairHalves(const std::vector<std::string>& groups, Random random);  ///< of each pair; "" is a group, too
+
+  const std::vector<std::size_t>& first() const { return first_; }       ///< indices of the pairs that choose
+  const std::vector<std::size_t>& second() const { return second_; }     ///< of the others
+  const std::vector<int>& observations() const { return observation_; }  ///< the number of each pair's observation
+  std::size_t count() const { return count_; }                           ///< the number of observations
+  int groups() const { return groups_; }                                 ///< the number of groups; 0: all pairs have ""
+  bool groups_are_observations() const { return together_; }             ///< whether a group is one observation
+  /// Returns the groups with enough pairs in the first half to choose by themselves, where there are 2 to 9 groups.
+  const std::vector<std::string>& groups_that_choose() const { return choosing_; }
+
+ private:
+  std::vector<std::size_t> first_{}, second_{};
+  std::vector<int> observation_{};
+  std::vector<std::string> choosing_{};
+  std::size_t count_ = 0;
+  int groups_ = 0;
+  bool together_ = false;
+};
+
+}  // namespace heed

@@ -1,0 +1,114 @@
+#include <heed/autograd/ops.h>
+#include <heed/autograd/record.h>
+#include <heed/explain/circuits/pair_task.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace heed {
+namespace {
+
+constexpr double portion_bytes = 4e8;    // of outputs and gradients of a portion of pairs
+constexpr double exact_products = 2e10;  // multiplications and additions of exact scores that take seconds
+
+std::int64_t longest(std::span<const TextPair> pairs) {
+  std::size_t result = 1;
+  for (const TextPair& pair : pairs) result = std::max(result, pair.clean.tokens.size());
+  return static_cast<std::int64_t>(result);
+}
+
+// Returns how many pairs a portion has: outputs of all nodes for both texts, their change and a copy, and two copies of what each
+// input reads.
+std::size_t portion_of(const Model& model, const CircuitGraph& graph, std::span<const TextPair> pairs) {
+  const double numbers = static_cast<double>(longest(pairs)) * model.transformer().config.d_model();
+  const double copies = 4.0 * graph.sources() + 2.0 * static_cast<double>(graph.inputs().size());
+  return static_cast<std::size_t>(std::clamp(portion_bytes / (numbers * copies * sizeof(float)), 1.0, 64.0));
+}
+
+std::vector<double> finite(const Tensor& measured) {
+  std::vector<double> values = measured.to_vector();
+  if (std::ranges::all_of(values, [](double value) { return std::isfinite(value); })) return values;
+  throw NotFinite("circuit: the model computes log odds that are infinite or NaN");
+}
+
+}  // namespace
+
+PairTask::PairTask(const Model& model, std::span<const TextPair> pairs, const CircuitOptions& options)
+    : model_(model),
+      pairs_(pairs),
+      graph_(model),
+      progress_(options.progress),
+      task_{.graph = graph_,
+            .scores = {},
+            .clean = std::vector<double>(pairs.size()),
+            .corrupted = std::vector<double>(pairs.size()),
+            .groups = {},
+            .measure = [this](const auto& circuits, std::span<const std::size_t> chosen) {
+              return measured(circuits, chosen);
+            }} {
+  if (pairs.empty()) fail("circuit: expected pairs of texts, got none");
+  for (const TextPair& pair : pairs) task_.groups.push_back(pair.group);
+  score(options);
+}
+
+void PairTask::score(const CircuitOptions& options) {
+  using enum ScoreMethod;
+  const double P = static_cast<double>(pairs_.size()), E = static_cast<double>(graph_.edges().size());
+  const double products = P * E * static_cast<double>(longest(pairs_) * model_.parameters.numel());
+  std::vector<ScoreMethod> methods{options.method};
+  for (const ScoreMethod method : {eap_ig, eap, exact}) {
+    if (method != options.method && (method != exact || products <= exact_products)) methods.push_back(method);
+  }
+  for (const ScoreMethod method : methods) {
+    task_.scores.emplace_back(method, Tensor({std::ssize(pairs_), std::ssize(graph_.edges())}, DType::float64));
+  }
+  const std::vector<PairBatch> batches = pair_batches(model_, pairs_, portion_of(model_, graph_, pairs_));
+  Passes passes("effects of edges", static_cast<double>(batches.size()), progress_);
+  for (const PairBatch& batch : batches) {
+    passes.next();
+    const EdgePatching patching(model_, graph_, batch.clean, batch.corrupted);
+    const PairMeasure measure = [&](const Tensor& logits) { return log_odds(logits, batch); };
+    const std::vector<double> clean = finite(measure(patching.clean().logits));
+    const std::vector<double> corrupted = finite(measure(patching.corrupted().logits));
+    const GradientScores gradients = gradient_scores(patching, measure, options.steps);
+    for (auto& [method, scores] : task_.scores) {
+      const Tensor found = method == exact    ? edge_scores(patching, measure, exact)
+                           : method == eap_ig ? gradients.eap_ig
+                                              : gradients.eap;
+      const Tensor rows = contiguous(found);
+      for (std::size_t b = 0; b < batch.pairs.size(); ++b) {
+        std::copy_n(rows.data<double>() + static_cast<std::int64_t>(b) * rows.size(1), rows.size(1),
+                    scores.mutable_data<double>() + static_cast<std::int64_t>(batch.pairs[b]) * rows.size(1));
+      }
+    }
+    for (std::size_t b = 0; b < batch.pairs.size(); ++b) {
+      task_.clean[batch.pairs[b]] = clean[b], task_.corrupted[batch.pairs[b]] = corrupted[b];
+    }
+  }
+}
+
+std::vector<std::vector<double>> PairTask::measured(const std::vector<std::vector<bool>>& circuits,
+                                                    std::span<const std::size_t> chosen) const {
+  std::vector<TextPair> pairs;
+  for (const std::size_t i : chosen) pairs.push_back(pairs_[i]);
+  std::vector<std::vector<double>> result(circuits.size(), std::vector<double>(chosen.size()));
+  const std::vector<PairBatch> batches = pair_batches(model_, pairs, portion_of(model_, graph_, pairs));
+  Passes passes("circuits", static_cast<double>(batches.size() * circuits.size()), progress_);
+  for (const PairBatch& batch : batches) {
+    const EdgePatching patching(model_, graph_, batch.clean, batch.corrupted);
+    for (std::size_t c = 0; c < circuits.size(); ++c) {
+      passes.next();
+      const std::vector<double> values = finite(log_odds(patching.logits(circuits[c]), batch));
+      for (std::size_t b = 0; b < batch.pairs.size(); ++b) result[c][batch.pairs[b]] = values[b];
+    }
+  }
+  return result;
+}
+
+CircuitStudy circuit_study(const Model& model, std::span<const TextPair> pairs, const CircuitOptions& options) {
+  const PairTask task(model, pairs, options);
+  return circuit_study(task.task(), options);
+}
+
+}  // namespace heed

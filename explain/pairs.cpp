@@ -1,0 +1,226 @@
+#include "tokenizers/internal/json.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/explain/pairs.h>
+#include <heed/files/text_file.h>
+#include <heed/files/utf8.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace heed {
+namespace {
+
+// Returns the one token that `text` is, without those that the tokenizer adds around a text; nullopt for several or an unknown one.
+std::optional<int> single_token(const Model& model, const std::string& text) {
+  std::vector<std::string> around;
+  if (model.tokenizer.pretrained()) around = model.tokenizer("");
+  const std::vector<std::string> tokens = model.tokenizer(text);
+  if (tokens.size() != around.size() + 1) return {};
+  const auto [token, other] = std::mismatch(tokens.begin(), tokens.end(), around.begin(), around.end());
+  if (token == tokens.end() || !model.vocabulary.contains(*token)) return {};
+  return model.vocabulary[*token];
+}
+
+// Returns the index of the logit of an answer to `clean`.
+int answer_index(const Model& model, const Example& clean, const std::string& answer) {
+  if (model.head().chooses_candidates()) {
+    const int count = static_cast<int>(clean.candidates.size()) + (model.config().or_none ? 1 : 0);
+    std::vector<std::string> texts;
+    for (int i = 0; i < count; ++i) {
+      texts.push_back(answer_text(model, clean, i));
+      if (texts.back() == answer) return i;
+    }
+    fail("expected one of the candidates {}, got '{}'", listed(texts), excerpt(answer));
+  }
+  if (!model.head().has_token_logits()) {
+    if (model.vocabulary.contains(answer)) return model.vocabulary[answer];
+    fail("'{}' is not among the model's words{}", excerpt(answer), did_you_mean(answer, model.vocabulary.words()));
+  }
+  for (const std::string& text : {" " + answer, answer}) {
+    if (const auto token = single_token(model, text)) return *token;
+  }
+  fail("expected one token, but '{}' is {}", excerpt(answer), listed(model.tokenizer(answer), " ", 20));
+}
+
+// Reads one line. Adds mistakes to the file.
+class PairReader {
+ public:
+  PairReader(const Model& model, TextFile& file, std::size_t line, const Json& object)
+      : model_(model), file_(file), line_(line), object_(object) {}
+
+  std::optional<TextPair> read() {
+    static const std::vector<std::string> keys{"clean", "corrupted", "answer", "wrong", "query", "group"};
+    const int before = file_.mistakes();
+    for (const auto& [key, value] : object_.items()) {
+      if (std::ranges::find(keys, key) == keys.end()) {
+        file_.mistake(line_, "unknown key '{}'{}", excerpt(key), did_you_mean(key, keys));
+      }
+    }
+    TextPair pair;
+    const std::string query = text("query", false);
+    pair.group = text("group", false);
+    const std::string clean = text("clean"), corrupted = text("corrupted");
+    if (file_.mistakes() > before) return {};
+    read_question("clean", clean, query, pair.clean);
+    read_question("corrupted", corrupted, query, pair.corrupted);
+    if (file_.mistakes() > before) return {};
+    if (pair.clean.tokens.size() != pair.corrupted.tokens.size()) {
+      file_.mistake(line_, "expected two texts of as many tokens, got {} and {}", pair.clean.tokens.size(),
+                    pair.corrupted.tokens.size());
+    } else if (pair.clean.query != pair.corrupted.query) {
+      file_.mistake(line_, "expected the question at the same token of both texts, got {} and {}", pair.clean.query + 1,
+                    pair.corrupted.query + 1);
+    }
+    read_answers("answer", pair.clean, pair.right);
+    read_answers("wrong", pair.clean, pair.wrong);
+    for (const int answer : pair.right) {
+      if (std::ranges::find(pair.wrong, answer) == pair.wrong.end()) continue;
+      file_.mistake(line_, "wrong: '{}' is a right answer, too", excerpt(answer_text(model_, pair.clean, answer)));
+    }
+    if (file_.mistakes() > before) return {};
+    return pair;
+  }
+
+ private:
+  std::string text(const char* key, bool is_required = true) {
+    if (!object_.contains(key)) {
+      if (is_required) file_.mistake(line_, "missing key '{}'", key);
+      return "";
+    }
+    if (!object_[key].is_string()) {
+      file_.mistake(line_, "{}: expected a text, got {}", key, excerpt(format_json(object_[key])));
+      return "";
+    }
+    return object_[key].get<std::string>();
+  }
+
+  void read_question(const char* key, const std::string& text, const std::string& query, Example& example) {
+    try {
+      example = question(model_, text, query);
+      (void)batch_of(model_, example);
+    } catch (const Error& error) {
+      file_.mistake(line_, "{}: {}", key, error.what());
+    }
+  }
+
+  void read_answers(const char* key, const Example& clean, std::vector<int>& answers) {
+    if (!object_.contains(key)) return file_.mistake(line_, "missing key '{}'", key);
+    const Json& given = object_[key];
+    const Json list = given.is_array() ? given : Json::array({given});
+    if (list.empty()) file_.mistake(line_, "{}: expected a word, or a list of words, got []", key);
+    for (const Json& one : list) {
+      if (!one.is_string()) {
+        file_.mistake(line_, "{}: expected a word, or a list of words, got {}", key, excerpt(format_json(given)));
+        continue;
+      }
+      try {
+        answers.push_back(answer_index(model_, clean, one.get<std::string>()));
+      } catch (const Error& error) {
+        file_.mistake(line_, "{}: {}", key, error.what());
+      }
+    }
+  }
+
+  const Model& model_;
+  TextFile& file_;
+  std::size_t line_;
+  const Json& object_;
+};
+
+// Joins batches of one text each, of one length.
+Batch joined(const std::vector<Batch>& texts) {
+  std::vector<Ids> tokens, segments, query, candidates;
+  Batch result;
+  for (const Batch& text : texts) {
+    tokens.push_back(text.tokens), query.push_back(text.query);
+    if (text.segments.numel() > 0) segments.push_back(text.segments);
+    if (text.candidates.numel() > 0) candidates.push_back(text.candidates);
+    result.lengths.push_back(text.lengths.at(0));
+  }
+  result.tokens = concat(tokens, 0), result.query = concat(query, 0);
+  if (!segments.empty()) result.segments = concat(segments, 0);
+  if (!candidates.empty()) result.candidates = concat(candidates, 0);
+  return result;
+}
+
+// Returns logsumexp of the logits of answers: (B, answers) -> (B).
+Tensor together(const Tensor& logits, const std::vector<std::vector<int>>& answers) {
+  const auto columns = static_cast<std::size_t>(logits.size(1));
+  std::vector<std::uint8_t> is_other(static_cast<std::size_t>(logits.numel()), 1);
+  for (std::size_t b = 0; b < answers.size(); ++b) {
+    for (const int answer : answers[b]) is_other.at(b * columns + static_cast<std::size_t>(answer)) = 0;
+  }
+  const Booleans others(logits.shape(), std::move(is_other));
+  return logsumexp(masked_fill(logits, others, -std::numeric_limits<double>::infinity()), {1});
+}
+
+}  // namespace
+
+std::vector<TextPair> read_pairs(const Model& model, const std::filesystem::path& path) {
+  check_has_head(model);
+  TextFile file(path);
+  std::vector<TextPair> pairs;
+  for (std::size_t line = 0; line < file.lines().size(); ++line) {
+    if (file.lines()[line].find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    try {
+      constexpr int depth = 2;  // lists of words in one object
+      const Json object = parse_json(file.lines()[line], depth);
+      if (!object.is_object()) fail("expected an object {{\"clean\": ...}}, got {}", excerpt(format_json(object)));
+      if (std::optional<TextPair> pair = PairReader(model, file, line + 1, object).read())
+        pairs.push_back(std::move(*pair));
+    } catch (const Error& error) {
+      file.mistake(line + 1, "{}", error.what());
+    }
+  }
+  file.finish();
+  if (pairs.empty()) fail("{}: expected pairs of texts, one JSON object per line, got none", path.string());
+  return pairs;
+}
+
+std::vector<TextPair> minimal_pairs(const Model& model, const std::vector<Example>& examples) {
+  std::vector<TextPair> result;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const Example& clean = examples[i];
+    if (clean.counterpart < 0) continue;
+    const auto other = static_cast<std::size_t>(clean.counterpart);
+    const Example& corrupted = examples.at(other);
+    const int right = right_answer(model, clean), wrong = right_answer(model, corrupted);
+    const bool is_alike = clean.tokens.size() == corrupted.tokens.size() && clean.query == corrupted.query;
+    if (!is_alike || right < 0 || wrong < 0 || right == wrong) continue;
+    result.push_back({clean, corrupted, {right}, {wrong}, fmt::format("pair {}", std::min(i, other) + 1)});
+  }
+  return result;
+}
+
+std::vector<PairBatch> pair_batches(const Model& model, std::span<const TextPair> pairs, std::size_t max_pairs) {
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> by_shape;  // by tokens and candidates
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    by_shape[{pairs[i].clean.tokens.size(), pairs[i].clean.candidates.size()}].push_back(i);
+  }
+  std::vector<PairBatch> result;
+  for (const auto& [shape, indices] : by_shape) {
+    for (std::size_t begin = 0; begin < indices.size(); begin += max_pairs) {
+      PairBatch batch;
+      std::vector<Batch> clean, corrupted;
+      for (std::size_t i = begin; i < std::min(indices.size(), begin + max_pairs); ++i) {
+        const TextPair& pair = pairs[indices[i]];
+        clean.push_back(batch_of(model, pair.clean)), corrupted.push_back(batch_of(model, pair.corrupted));
+        batch.right.push_back(pair.right), batch.wrong.push_back(pair.wrong);
+        batch.pairs.push_back(indices[i]);
+      }
+      batch.clean = joined(clean), batch.corrupted = joined(corrupted);
+      result.push_back(std::move(batch));
+    }
+  }
+  return result;
+}
+
+Tensor log_odds(const Tensor& logits, const PairBatch& batch) {
+  return together(logits, batch.right) - together(logits, batch.wrong);
+}
+
+}  // namespace heed

@@ -1,0 +1,45 @@
+#pragma once
+#include <heed/models/model.h>
+#include <heed/models/reading.h>
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+/// A text, a text that differs from it in what a behaviour depends on, and the answers to the first.
+struct TextPair {
+  Example clean, corrupted;       ///< as question() reads them; as many tokens
+  std::vector<int> right, wrong;  ///< indices of logits of the answers to `clean` that count for and against
+  std::string group{};            ///< of paraphrases, or kind of the pair; empty: none
+};
+
+/// Reads pairs, one object per line: {"clean": "When Mary and John went out, John spoke to", "corrupted": "When Mary and John went
+/// out, Mary spoke to", "answer": "Mary", "wrong": "John"}. `answer` and `wrong` may be lists. Optional keys: "query", the token at
+/// which both texts are asked (as of question()), and "group". An answer of a model that predicts tokens is one token, with the
+/// space before it where that is one. Blank lines are skipped. Throws `Error` with all mistakes of the file, by line.
+///
+///     const std::vector<TextPair> pairs = read_pairs(model, "ioi.jsonl");
+std::vector<TextPair> read_pairs(const Model& model, const std::filesystem::path& file);
+
+/// Returns the minimal pairs among examples, each in both directions: the corrupted text of one is the clean text of the other. Both
+/// have one group.
+std::vector<TextPair> minimal_pairs(const Model& model, const std::vector<Example>& examples);
+
+/// Pairs of one length.
+struct PairBatch {
+  Batch clean, corrupted;                      ///< B texts each
+  std::vector<std::vector<int>> right, wrong;  ///< of each pair
+  std::vector<std::size_t> pairs;              ///< indices in the list
+};
+
+/// Returns all pairs in batches of at most `max_pairs` pairs of one length.
+std::vector<PairBatch> pair_batches(const Model& model, std::span<const TextPair> pairs, std::size_t max_pairs);
+
+/// Returns logsumexp of the logits of the right answers, minus that of the wrong ones: (B, answers) -> (B). With one answer each it
+/// is the logit difference.
+Tensor log_odds(const Tensor& logits, const PairBatch& batch);
+
+}  // namespace heed

@@ -1,0 +1,165 @@
+#include "inspect/commands/shared.h"
+#include "inspect/output_file.h"
+#include "inspect/run_studies.h"
+#include "run/internal/run_directory.h"
+#include "views/circuit_view.h"
+#include "views/compared_circuits_view.h"
+#include "views/written_tokens.h"
+
+#include <heed/explain/circuits/pair_task.h>
+
+#include <fmt/format.h>
+
+namespace heed {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int most_pairs = 100;  // of the sentences of a run, unless --limit says otherwise
+
+// Returns the value of an option among the names of an enumeration, or the default.
+template <class E>
+E choice_of(const Request& request, const char* option, E by_default) {
+  const auto name = request.given<std::string>(option);
+  if (!name) return by_default;
+  if (const auto value = value_named<E>(*name)) return *value;
+  misused("expected one of {} as --{}, got '{}'", listed(names_of<E>()), option, *name);
+}
+
+CircuitOptions options_of(const Request& request) {
+  CircuitOptions options;
+  options.method = choice_of(request, "method", options.method);
+  options.choice = choice_of(request, "choice", options.choice);
+  if (const auto target = request.given<Decimal>("faithfulness")) options.faithfulness = target->value;
+  if (!(options.faithfulness > 0 && options.faithfulness <= 1)) {
+    misused("expected --faithfulness above 0 and at most 1, got {}", options.faithfulness);
+  }
+  if (const auto seed = request.given<std::int64_t>("seed")) options.seed = static_cast<std::uint64_t>(*seed);
+  return options;
+}
+
+bool is_file_of_pairs(const fs::path& path) { return path.extension() == ".jsonl"; }
+
+// Returns the pairs of FILE, or the minimal pairs among the sentences that a run held out.
+std::vector<TextPair> pairs_of(const Request& request, const Model& model, const fs::path& run) {
+  const bool has_file = !request.files.empty() && is_file_of_pairs(request.files[0]);
+  if (!has_file && is_pretrained(run)) {
+    fail("{}: is a pretrained model, without sentences of its own; give it pairs: inspect circuit MODEL FILE.jsonl",
+         run.string());
+  }
+  std::vector<TextPair> pairs =
+      has_file ? read_pairs(model, request.files[0]) : minimal_pairs(model, read_held_out(run));
+  if (pairs.empty()) {
+    fail(
+        "{}: its held-out sentences have no minimal pairs, which differ in one word and in the answer; give it pairs: "
+        "inspect circuit RUN FILE.jsonl",
+        run.string());
+  }
+  const int limit = limit_of(request) > 0 ? limit_of(request) : has_file ? 0 : most_pairs;
+  if (limit > 0 && pairs.size() > static_cast<std::size_t>(limit)) pairs.resize(static_cast<std::size_t>(limit));
+  return pairs;
+}
+
+struct Studied {
+  CircuitStudy study;
+  CircuitExample example;
+};
+
+Studied studied(const Request& request, const Model& model, const fs::path& run, const std::string& name) {
+  const std::vector<TextPair> pairs = pairs_of(request, model, run);
+  CircuitOptions options = options_of(request);
+  if (request.progress) {
+    options.progress = [&](const std::string& what, double share, double seconds) {
+      request.progress(fmt::format("{} of {}", what, name), share, seconds);
+    };
+  }
+  const TextPair& first = pairs[0];
+  const auto answer = [&](const std::vector<int>& answers) {
+    return shown_answer(model.tokenizer, first.clean, answer_text(model, first.clean, answers.at(0)));
+  };
+  return {circuit_study(model, pairs, options),
+          {shown_tokens(model.tokenizer, first.clean.tokens), shown_tokens(model.tokenizer, first.corrupted.tokens),
+           answer(first.right), answer(first.wrong)}};
+}
+
+// Compares the circuits of several runs, or of the steps of one.
+std::string compared(const Request& request) {
+  using enum ComparedCircuits::SameHeads;
+  const bool has_steps = request.has("over-training");
+  std::vector<ComparedCircuits::Model> models;
+  const auto add = [&](const fs::path& run, const std::optional<std::int64_t>& step) {
+    const Model model = model_of(run, step, request.progress);
+    const std::string name = has_steps ? fmt::format("step {}", model.step) : last_part(run);
+    models.push_back({name, model.step, studied(request, model, run, name).study});
+  };
+  if (has_steps) {
+    const fs::path& run = request.runs[0];
+    check_run(run);
+    const std::vector<std::int64_t> steps = dumped_model_steps(run);
+    if (steps.empty()) {
+      fail("{}: keeps only the last model, so earlier circuits cannot be found; train with dump.weights: true",
+           run.string());
+    }
+    for (const std::int64_t step : steps) add(run, step);
+  } else {
+    add(request.runs[0], {});
+    for (const std::string& run : request.files) {
+      check_run(run);
+      add(run, {});
+    }
+  }
+  const ComparedCircuits all = compare_circuits(std::move(models), has_steps ? by_number : of_layer);
+  return request.has("json") ? json_line(compared_circuits_json(all)) : compared_circuits_view(all, request.view);
+}
+
+std::string answer(const Request& request) {
+  const bool has_file = !request.files.empty() && is_file_of_pairs(request.files[0]);
+  if (has_file && request.files.size() > 1) {
+    misused("expected one model with a file of pairs, got '{}' too", request.files[1]);
+  }
+  if (request.has("over-training") || (!has_file && !request.files.empty())) {
+    for (const char* option : {"svg", "step"}) {
+      if (request.has(option)) misused("--{} is for one model", option);
+    }
+    return compared(request);
+  }
+  const auto svg = request.given<std::string>("svg");
+  if (svg) check_output(*svg, svg_beginning, request.runs, request.has("force"));
+  const fs::path& run = request.runs[0];
+  const Model model = model_of(run, step_of(request), request.progress);
+  check_has_head(model);
+  const Studied found = studied(request, model, run, run.string());
+  std::string text =
+      request.has("json") ? json_line(circuit_json(found.study)) : circuit_view(found.study, request.view);
+  if (svg) {
+    const std::string picture = circuit_svg(found.study, found.example);
+    text += write_output(*svg, picture, request.has("json") ? "" : fmt::format("{}: {} bytes\n", *svg, picture.size()));
+  }
+  return text;
+}
+
+}  // namespace
+
+const Command circuit_command{
+    .name = "circuit",
+    .words = "RUN [RUN...] | MODEL FILE",
+    .summary = "Finds the edges between heads and MLPs that carry an answer",
+    .example = "inspect circuit runs/toy --svg circuit.svg",
+    .shared = "limit step json force",
+    .declare =
+        [](cxxopts::OptionAdder& options) {
+          const auto text = [] { return cxxopts::value<std::string>(); };
+          options("method", "How edges are scored: eap, eap_ig or exact (default: eap_ig)", text(), "NAME")  //
+              ("choice", "How edges join: greedy, from the answer on, or threshold (default: greedy)", text(),
+               "NAME")  //
+              ("faithfulness", "Share of the difference that the circuit keeps (default: 0.8)",
+               cxxopts::value<Decimal>(),
+               "X")                                                                             //
+              ("over-training", "Compare the circuits at the steps whose models the run kept")  //
+              ("seed", "Seed of the halves, resamples and random circuits (default: 1)", cxxopts::value<std::int64_t>(),
+               "N")  //
+              ("svg", "Draw the circuit, from the words to the answer", text(), "FILE");
+        },
+    .answer = answer};
+
+}  // namespace heed

@@ -1,0 +1,127 @@
+#include "tests/catch.h"
+#include "tests/message.h"
+#include "tests/models/sample.h"
+#include "tests/scratch.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/explain/pairs.h>
+#include <heed/files/file.h>
+
+#include <cmath>
+
+using namespace heed;
+
+namespace {
+
+// A model that answers with a word, or chooses a candidate, about "it".
+Model answerer(bool chooses = false) {
+  TransformerConfig shape = small_config();
+  Model model;
+  for (const char* word : {"The", "dog", "cat", "saw", "the", "bird", "and", "it", "was", "tired", "wide"})
+    model.vocabulary.add(word);
+  shape.vocabulary = model.vocabulary.size();
+  model.build(Scope(model.parameters, 3), chooses ? chooser_of(shape) : answerer_of(shape));
+  model.queries = {"it"};
+  return model;
+}
+
+std::string mistakes(const Model& model, const std::string& text) {
+  const Scratch scratch;
+  const std::filesystem::path file = scratch.path / "pairs.jsonl";
+  write_file(file, text);
+  return message([&] { (void)read_pairs(model, file); }, file.string());
+}
+
+}  // namespace
+
+TEST_CASE("read_pairs reads texts and answers, and reports all mistakes by line") {
+  const Model model = answerer();
+  const Scratch scratch;
+  write_file(
+      scratch.path / "pairs.jsonl",
+      "{\"clean\": \"The dog saw the bird and it was tired\", \"corrupted\": \"The dog saw the bird and it was wide\", "
+      "\"answer\": \"dog\", \"wrong\": [\"bird\", \"cat\"], \"group\": \"a\"}\n\n");
+  const std::vector<TextPair> pairs = read_pairs(model, scratch.path / "pairs.jsonl");
+  REQUIRE(pairs.size() == 1);
+  CHECK(pairs[0].clean.query == 6);
+  CHECK(pairs[0].corrupted.tokens.back() == "wide");
+  CHECK(pairs[0].right == std::vector{1});
+  CHECK(pairs[0].wrong == std::vector{5, 2});
+  CHECK(pairs[0].group == "a");
+
+  const std::string clean = "\"clean\": \"The dog saw it\", \"corrupted\": \"The cat saw it\"";
+  CHECK(mistakes(model,
+                 "{" + clean + ", \"answer\": \"dgo\", \"wrong\": []}\n" +
+                     "{\"clean\": \"The dog saw it\", \"corrupted\": \"dog saw it\", \"answer\": \"dog\", \"wrong\": "
+                     "\"dog\", \"grup\": \"a\"}\n[1]\n{" +
+                     clean + ", \"answer\": 5}\n") ==
+        "FILE:1: answer: 'dgo' is not among the model's words (did you mean 'dog'?)\n"
+        "FILE:1: wrong: expected a word, or a list of words, got []\n"
+        "FILE:2: unknown key 'grup' (did you mean 'group'?)\n"
+        "FILE:3: expected an object {\"clean\": ...}, got [1]\n"
+        "FILE:4: answer: expected a word, or a list of words, got 5\n"
+        "FILE:4: missing key 'wrong'");
+  CHECK(
+      mistakes(
+          model,
+          "{\"clean\": \"The dog saw it\", \"corrupted\": \"dog saw it\", \"answer\": \"dog\", \"wrong\": \"dog\"}") ==
+      "FILE:1: expected two texts of as many tokens, got 4 and 3\nFILE:1: wrong: 'dog' is a right answer, too");
+  CHECK(mistakes(model, "\n") == "FILE: expected pairs of texts, one JSON object per line, got none");
+
+  const Model chooser = answerer(true);
+  CHECK(mistakes(chooser,
+                 "{\"clean\": \"The [dog] saw [the bird] it\", \"corrupted\": \"The [cat] saw [the bird] it\", "
+                 "\"answer\": \"the bird\", \"wrong\": \"bird\"}") ==
+        "FILE:1: wrong: expected one of the candidates dog, the bird, got 'bird'");
+}
+
+TEST_CASE("read_pairs takes the answer of a model of texts with the space before it") {
+  Model model;
+  model.tokenizer = Tokenizer::of_text(Split::words);
+  for (const char* token : {"a", " cat", "cat", " dog", "b", "!"}) model.vocabulary.add(token);
+  TransformerConfig shape = small_config();
+  shape.vocabulary = model.vocabulary.size();
+  model.build(Scope(model.parameters, 3), decoder_of(shape));
+  const Scratch scratch;
+  write_file(scratch.path / "pairs.jsonl",
+             "{\"clean\": \"a cat\", \"corrupted\": \"b cat\", \"answer\": [\"cat\", \"!\"], \"wrong\": \"dog\"}");
+  const TextPair pair = read_pairs(model, scratch.path / "pairs.jsonl").at(0);
+  CHECK(pair.right == std::vector{1, 5});
+  CHECK(pair.wrong == std::vector{3});
+  CHECK(mistakes(model,
+                 "{\"clean\": \"a cat\", \"corrupted\": \"b cat\", \"answer\": \"cat dog\", \"wrong\": \"dog\"}") ==
+        "FILE:1: answer: expected one token, but 'cat dog' is cat  dog");
+}
+
+TEST_CASE("pair_batches keeps lengths apart, and log_odds compares the answers of each pair") {
+  const Model model = answerer();
+  const auto pair = [&](const std::string& text, std::vector<int> right, std::vector<int> wrong) {
+    return TextPair{question(model, text), question(model, text), std::move(right), std::move(wrong)};
+  };
+  const std::vector<TextPair> pairs{pair("The dog saw it", {0}, {1}), pair("The dog and it", {2}, {1, 0}),
+                                    pair("The dog saw the bird and it", {1}, {2}), pair("The cat saw it", {1}, {0})};
+  const std::vector<PairBatch> batches = pair_batches(model, pairs, 2);
+  REQUIRE(batches.size() == 3);
+  CHECK(batches[0].pairs == std::vector<std::size_t>{0, 1});
+  CHECK(batches[1].pairs == std::vector<std::size_t>{3});
+  CHECK(batches[2].clean.tokens.shape() == Shape{1, 7});
+  CHECK(max(abs(model.logits(batches[1].clean) - model.logits(batch_of(model, pairs[3].clean)))).item() < 1e-6);
+
+  const Tensor odds = log_odds(tensor({2, 3}, {3, 1, 0, 1, 2, 5}, DType::float64), batches[0]);
+  CHECK(odds.at({0}) == Approx(2));
+  CHECK(odds.at({1}) == Approx(5 - std::log(std::exp(2) + std::exp(1))));
+}
+
+TEST_CASE("minimal_pairs takes both directions of each pair of examples") {
+  const Model model = answerer();
+  std::vector<Example> examples(3);
+  for (Example& example : examples) example = question(model, "The dog saw the bird and it was tired");
+  examples[0].answer = "dog", examples[0].counterpart = 2;
+  examples[1].answer = "dog";
+  examples[2].answer = "bird", examples[2].counterpart = 0, examples[2].tokens.back() = "wide";
+  const std::vector<TextPair> pairs = minimal_pairs(model, examples);
+  REQUIRE(pairs.size() == 2);
+  CHECK((pairs[0].right == std::vector{1} && pairs[0].wrong == std::vector{5}));
+  CHECK((pairs[1].right == std::vector{5} && pairs[1].corrupted.tokens.back() == "tired"));
+  CHECK((pairs[0].group == "pair 1" && pairs[1].group == "pair 1"));
+}

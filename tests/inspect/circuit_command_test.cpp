@@ -1,0 +1,80 @@
+#include "tests/catch.h"
+#include "tests/inspect/inspected_run.h"
+#include "tokenizers/internal/json.h"
+
+#include <heed/files/file.h>
+#include <heed/formats/datasets/jsonl.h>
+
+using namespace heed;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Writes pairs in words of small_model().
+void write_pairs(const fs::path& file, int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    text += fmt::format(
+        "{{\"clean\": \"{}\", \"corrupted\": \"The street didn't cross the dog because it was too tired\", \"answer\": "
+        "\"dog\", \"wrong\": \"street\"}}\n",
+        dog_sentence);
+  }
+  write_file(file, text);
+}
+
+}  // namespace
+
+TEST_CASE("inspect circuit studies the pairs of a file, with the options that it is given") {
+  const InspectedRun run;
+  write_pairs(run.path / "pairs.jsonl", 12);
+  const Json json = parse_json(run.inspect({"circuit", "RUN", "RUN/pairs.jsonl", "--json"}));
+  CHECK(json["pairs"] == 12);
+  CHECK(json["method"] == "eap_ig");
+  CHECK(json["methods"] == Json({"eap_ig", "eap", "exact"}));
+  CHECK(json["target"] == 0.8);
+  const Json other = parse_json(run.inspect({"circuit", "RUN", "RUN/pairs.jsonl", "--json", "--limit", "8", "--method",
+                                             "exact", "--choice", "threshold", "--faithfulness", "0.5"}));
+  CHECK(
+      (other["pairs"] == 8 && other["method"] == "exact" && other["choice"] == "threshold" && other["target"] == 0.5));
+  CHECK(run.inspect({"circuit", "RUN", "RUN/pairs.jsonl", "--svg", "RUN/circuit.svg"}).find("circuit.svg: ") !=
+        std::string::npos);
+  CHECK(read_file(run.path / "circuit.svg").starts_with("<svg "));
+  CHECK(run.inspect({"circuit", "RUN", "RUN/pairs.jsonl"}).find("area under the curve (CPR)") != std::string::npos);
+}
+
+TEST_CASE("inspect circuit says what it lacks") {
+  const InspectedRun run;
+  write_pairs(run.path / "pairs.jsonl", 12);
+  CHECK(run.is_usage_error({"circuit", "RUN", "RUN/pairs.jsonl", "--method", "best"},
+                           "expected one of eap, eap_ig, exact as --method, got 'best' (see inspect circuit --help)"));
+  CHECK(run.is_usage_error({"circuit", "RUN", "RUN/pairs.jsonl", "--faithfulness", "80"},
+                           "expected --faithfulness above 0 and at most 1, got 80 (see inspect circuit --help)"));
+  CHECK(run.is_usage_error({"circuit", "RUN", "RUN", "--svg", "a.svg"},
+                           "--svg is for one model (see inspect circuit --help)"));
+  CHECK(run.error({"circuit", "RUN", "--over-training"}) ==
+        "RUN: keeps only the last model, so earlier circuits cannot be found; train with dump.weights: true");
+  write_jsonl(held_out_path(run.path), std::vector(9, dog_example()));
+  CHECK(run.error({"circuit", "RUN"}).starts_with("RUN: its held-out sentences have no minimal pairs"));
+  CHECK(run.error({"circuit", "RUN", "RUN/missing.jsonl"}).find("RUN/missing.jsonl") != std::string::npos);
+}
+
+TEST_CASE("inspect circuit compares runs, and the steps of one") {
+  const InspectedRun run;
+  std::vector<Example> examples;
+  for (int i = 0; i < 10; ++i) {
+    examples.push_back(dog_example());
+    examples.back().counterpart = 2 * i + 1;
+    examples.push_back(dog_example());
+    std::swap(examples.back().tokens[0], examples.back().tokens[1]);
+    examples.back().answer = "street", examples.back().counterpart = 2 * i;
+  }
+  write_jsonl(held_out_path(run.path), examples);
+  const Json seeds = parse_json(run.inspect({"circuit", "RUN", "RUN", "--json"}));
+  CHECK(seeds["models"].size() == 2);
+  CHECK(seeds["models"][0]["study"]["groups"] == 10);
+  CHECK(seeds["models"][0]["study"] == seeds["models"][1]["study"]);
+  CHECK(run.inspect({"circuit", "RUN", "RUN"}).find("\nmodel") != std::string::npos);
+  fs::create_directory(run.path / "models");
+  save_model(dumped_model_path(run.path, 400), small_model());
+  CHECK(run.inspect({"circuit", "RUN", "--over-training"}).find("\nstep 400 ") != std::string::npos);
+}

@@ -1,0 +1,88 @@
+#include "views/circuit_view.h"
+
+#include "tests/catch.h"
+#include "tests/explain/circuits/simulated_task.h"
+#include "views/compared_circuits_view.h"
+
+#include <heed/tokenizers/graphemes.h>
+
+#include <sstream>
+
+using namespace heed;
+
+namespace {
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+const CircuitExample example{{"a", "b"}, {"a", "c"}, "right", "wrong"};
+
+CircuitStudy simulated_study(double scale) {
+  SimulatedTask simulated;
+  simulated.draw(1, 60, scale);
+  return circuit_study(simulated.task());
+}
+
+}  // namespace
+
+TEST_CASE("circuit_view lists the edges that survive within 80 columns, circuit_json every figure") {
+  CircuitStudy study = simulated_study(1);
+  const View view{};
+  std::string text = circuit_view(study, view);
+  CHECK(holds(text, "survive"));
+  CHECK(holds(text, "\nlayer 2 head 2 -> logits"));
+  CHECK(holds(text, "<- the circuit"));
+  CHECK(holds(text, "5 random circuits of this size"));
+  study.edges[0].name = "layer 12 head 12 -> layer 12 head 12 value";
+  study.edges[0].exact = {-123.456, -150.111, -100.222};
+  study.own_groups = {"a", "b"}, study.methods.push_back(ScoreMethod::eap),
+  study.methods.push_back(ScoreMethod::eap_ig);
+  text = circuit_view(study, view);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) CHECK(display_width(line) <= 80);
+
+  const Json json = circuit_json(study);
+  CHECK(json["verdict"] == "circuit");
+  CHECK(json["edges"][0]["survives"] == true);
+  CHECK(json["edges"][0]["from"] == Json({{"kind", "head"}, {"layer", 1}, {"head", 1}}));
+  CHECK(json["edges"][0]["to"] == Json({{"kind", "logits"}, {"layer", nullptr}, {"head", nullptr}}));
+  CHECK(json["circuit"]["faithfulness"]["mean"] == study.circuit.faithfulness.share);
+  CHECK(json["curve"].size() == study.curve.size());
+  CHECK(json["null_tasks"]["circuits"] == 5);
+}
+
+TEST_CASE("circuit_view names no edge of a task without a behaviour") {
+  const CircuitStudy study = simulated_study(0);
+  const std::string text = circuit_view(study, {});
+  CHECK(text.starts_with("There is no circuit to report"));
+  CHECK(!holds(text, "->"));
+  CHECK(!holds(circuit_svg(study, example), "<path"));
+}
+
+TEST_CASE("circuit_svg draws each edge of the circuit once, with its effect") {
+  const CircuitStudy study = simulated_study(1);
+  const std::string svg = circuit_svg(study, example);
+  CHECK(svg.starts_with("<svg "));
+  CHECK(holds(svg, ">[b → c]</tspan>"));
+  CHECK(holds(svg, "layer 2 head 2 -&gt; logits  " + figure_text(study.edges[0].best_effect())));
+  std::size_t paths = 0, edges = 0;
+  for (std::size_t at = svg.find("<path"); at != svg.npos; at = svg.find("<path", at + 1)) ++paths;
+  for (const CircuitStudy::Edge& edge : study.edges) edges += edge.in_circuit;
+  CHECK(paths == edges);
+}
+
+TEST_CASE("compared_circuits_view counts kinds of edges, whichever their heads") {
+  const CircuitStudy found = simulated_study(1), none = simulated_study(0);
+  using enum ComparedCircuits::SameHeads;
+  const ComparedCircuits all =
+      compare_circuits({{"seed-1", 10, found}, {"seed-2", 10, found}, {"seed-3", 10, none}}, of_layer);
+  CHECK(all.found == 2);
+  const std::string text = compared_circuits_view(all, {});
+  CHECK(holds(text, "2 of 3 models have a circuit to report"));
+  CHECK(holds(text, "none: no behaviour"));
+  CHECK(holds(text, "layer 2 head -> logits                        2 of 2"));
+  CHECK(holds(text, "layer 1 head -> layer 2 head key "));
+  CHECK(holds(compared_circuits_view(compare_circuits({{"step 10", 10, found}}, by_number), {}),
+              "layer 2 head 2 -> logits"));
+  CHECK(compared_circuits_json(all)["models"][2]["study"]["verdict"] == "no behaviour");
+  CHECK(compared_circuits_view(compare_circuits({{"a", 1, none}}, of_layer), {}).starts_with("None of 1 model has"));
+}

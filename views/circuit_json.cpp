@@ -1,0 +1,92 @@
+#include "views/circuit_view.h"
+
+#include <array>
+#include <cmath>
+
+namespace heed {
+namespace {
+
+Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+Json figure(const Interval& interval) {
+  if (std::isnan(interval.share)) return {};
+  return {{"mean", finite(interval.share)}, {"low", finite(interval.low)}, {"high", finite(interval.high)}};
+}
+
+Json from_0(int number) { return number < 0 ? Json() : Json(number); }
+
+Json node_json(const CircuitNode& node) {
+  constexpr std::array names{"embedding", "head", "mlp", "logits"};
+  return {{"kind", names.at(static_cast<std::size_t>(node.kind))},
+          {"layer", from_0(node.layer)},
+          {"head", from_0(node.head)}};
+}
+
+Json input_json(const CircuitInput& input) {
+  constexpr std::array names{"query", "key", "value", "mlp", "logits"};
+  return {{"kind", names.at(static_cast<std::size_t>(input.kind))},
+          {"layer", from_0(input.layer)},
+          {"head", from_0(input.head)}};
+}
+
+Json point_json(const CircuitStudy::Point& point) {
+  return {{"joined", point.joined},
+          {"edges", point.edges},
+          {"share", point.share},
+          {"on_chosen", finite(point.on_chosen)},
+          {"faithfulness", figure(point.faithfulness)}};
+}
+
+Json comparison_json(const CircuitStudy::Comparison& comparison) {
+  return {{"circuits", comparison.circuits},
+          {"faithfulness", figure(comparison.faithfulness)},
+          {"best", finite(comparison.best)},
+          {"difference", figure(comparison.difference)}};
+}
+
+}  // namespace
+
+Json circuit_json(const CircuitStudy& study) {
+  Json curve = Json::array(), edges = Json::array(), methods = Json::array();
+  for (const CircuitStudy::Point& point : study.curve) curve.push_back(point_json(point));
+  for (const ScoreMethod method : study.methods) methods.push_back(name_of(method));
+  for (const CircuitStudy::Edge& edge : study.edges) {
+    edges.push_back({{"from", node_json(edge.from)},
+                     {"to", input_json(edge.to)},
+                     {"in_circuit", edge.in_circuit},
+                     {"survives", edge.survives},
+                     {"effect", figure(edge.effect)},
+                     {"exact", figure(edge.exact)},
+                     {"resamples", edge.resamples},
+                     {"methods", edge.methods},
+                     {"groups", edge.of_groups}});
+  }
+  return {{"verdict", to_string(study.verdict)},
+          {"pairs", study.pairs},
+          {"chosen_on", study.chosen_on},
+          {"held_out", study.held_out},
+          {"groups", study.groups},
+          {"groups_are_observations", study.groups_are_observations},
+          {"own_groups", study.own_groups},
+          {"method", name_of(study.method)},
+          {"methods", std::move(methods)},
+          {"steps", study.steps},
+          {"choice", name_of(study.choice)},
+          {"target", study.target},
+          {"all_edges", study.all_edges},
+          {"all_nodes", study.all_nodes},
+          {"resamples", study.resamples},
+          {"clean", figure(study.clean)},
+          {"corrupted", figure(study.corrupted)},
+          {"behaviour", figure(study.behaviour)},
+          {"circuit", point_json(study.circuit)},
+          {"surviving", point_json(study.surviving)},
+          {"edges", std::move(edges)},
+          {"curve", std::move(curve)},
+          {"cpr", figure(study.cpr)},
+          {"cmd", figure(study.cmd)},
+          {"random", comparison_json(study.random)},
+          {"null_tasks", comparison_json(study.null_tasks)}};
+}
+
+}  // namespace heed

@@ -1,0 +1,159 @@
+#include "views/circuit_view.h"
+
+#include <heed/files/utf8.h>
+#include <heed/tokenizers/graphemes.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace heed {
+namespace {
+
+constexpr std::size_t most_edges = 30;  // in the table
+constexpr int name_columns = 42, effect_columns = 24;
+
+std::string of_all(int part, int all) { return fmt::format("{} of {}", part, all); }
+
+std::string how_often(const CircuitStudy& study, const CircuitStudy::Edge& edge) {
+  std::string text = fmt::format("{:3.0f} %", 100 * edge.resamples);
+  if (study.methods.size() > 1) text += fmt::format(" {}/{}", edge.methods, study.methods.size());
+  if (!study.own_groups.empty()) text += fmt::format(" {}/{}", edge.of_groups, study.own_groups.size());
+  return text;
+}
+
+std::string heading(const CircuitStudy& study) {
+  std::string text = fit_width("edge", name_columns) + fit_width(" effect", effect_columns) + "chosen";
+  if (study.methods.size() > 1) text += " by";
+  if (!study.own_groups.empty()) text += " of";
+  return text + "\n";
+}
+
+std::string edge_row(const CircuitStudy& study, const CircuitStudy::Edge& edge) {
+  const bool is_estimate = std::isnan(edge.exact.share);
+  const std::string effect = (is_estimate ? "~" : " ") + figure_text(edge.best_effect());
+  return trimmed(fit_width(edge.name, name_columns) + fit_width(effect, effect_columns) + " " +
+                 how_often(study, edge)) +
+         "\n";
+}
+
+std::string table(const CircuitStudy& study, bool surviving, const std::string& title, const Terminal& terminal) {
+  std::vector<const CircuitStudy::Edge*> rows;
+  for (const CircuitStudy::Edge& edge : study.edges) {
+    if (edge.survives == surviving) rows.push_back(&edge);
+  }
+  if (rows.empty()) return "";
+  std::string text = "\n" + paragraph(title, terminal) + heading(study);
+  for (std::size_t i = 0; i < std::min(rows.size(), most_edges); ++i) text += edge_row(study, *rows[i]);
+  if (rows.size() > most_edges) text += fmt::format("... and {} more: --json lists them\n", rows.size() - most_edges);
+  return text;
+}
+
+std::vector<std::pair<std::string, std::string>> explanations(const CircuitStudy& study) {
+  const bool estimates =
+      std::ranges::any_of(study.edges, [](const auto& edge) { return std::isnan(edge.exact.share); });
+  std::vector<std::pair<std::string, std::string>> lines{
+      {"effect", fmt::format("log odds lost when this edge alone carries the corrupted text{}",
+                             estimates ? fmt::format("; ~ estimated by {}", name_of(study.method)) : "")},
+      {"chosen", fmt::format("share of {} resamples of the pairs that choose it", study.resamples)}};
+  std::string methods;
+  for (const ScoreMethod method : study.methods)
+    methods += (methods.empty() ? "" : ", ") + std::string(name_of(method));
+  if (study.methods.size() > 1) lines.emplace_back("by", fmt::format("how many of the methods {} choose it", methods));
+  if (!study.own_groups.empty()) lines.emplace_back("of", "how many of the groups choose it, each alone");
+  return lines;
+}
+
+std::string curve(const CircuitStudy& study) {
+  std::string text = "\nedges that joined   on a path   faithfulness\n";
+  for (const CircuitStudy::Point& point : study.curve) {
+    text += fmt::format("{:>17} {:>11}   {}{}\n", fmt::format("{} ({:.1f} %)", point.joined, 100 * point.share),
+                        point.edges, share_text(point.faithfulness),
+                        point.joined == study.circuit.joined ? "  <- the circuit" : "");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string figure_text(const Interval& figure) {
+  if (std::isnan(figure.share)) return "-";
+  if (!std::isfinite(figure.error())) return fmt::format("{:+.2f} (no bounds)", figure.share);
+  const double largest = std::max(std::abs(figure.low), std::abs(figure.high));
+  const int digits = largest < 10 ? 2 : largest < 100 ? 1 : 0;
+  return fmt::format("{0:+.{3}f} ({1:.{3}f} to {2:.{3}f})", figure.share, figure.low, figure.high, digits);
+}
+
+std::string share_text(const Interval& share) {
+  if (std::isnan(share.share)) return "-";
+  if (!std::isfinite(share.error())) return fmt::format("{:.1f} % (no bounds)", 100 * share.share);
+  return fmt::format("{:.1f} % ({:.1f} to {:.1f})", 100 * share.share, 100 * share.low, 100 * share.high);
+}
+
+std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
+  using enum CircuitStudy::Verdict;
+  std::vector<std::string> lines;
+  const auto line = [&]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
+    lines.push_back(fmt::format(format, std::forward<Args>(args)...));
+  };
+  const int surviving = static_cast<int>(std::ranges::count_if(study.edges, &CircuitStudy::Edge::survives));
+  switch (study.verdict) {
+    case circuit:
+      line("A circuit of {} edges keeps {} of what the corrupted texts take away.",
+           of_all(study.circuit.edges, study.all_edges), share_text(study.circuit.faithfulness));
+      line("{} survive: other pairs{} choose them, too, and each has an effect of its own. They alone keep {}.",
+           surviving == study.circuit.edges ? "All of them" : fmt::format("{} of them", surviving),
+           study.own_groups.empty() ? "" : " and each group", share_text(study.surviving.faithfulness));
+      break;
+    case no_behaviour:
+      line(
+          "There is no circuit to report: the clean texts are not shown to favour the right answers more than the "
+          "corrupted ones.");
+      break;
+    case null_as_good:
+      line(
+          "There is no circuit to report: tasks with exchanged answers give circuits of this size that are not shown "
+          "to "
+          "keep less.");
+      break;
+    case random_as_good:
+      line("There is no circuit to report: random circuits of this size are not shown to keep less.");
+      break;
+  }
+  line(
+      "The log odds of the right answer are {:.2f} in the clean texts and {:.2f} in the corrupted ones, a difference "
+      "of "
+      "{}.",
+      study.clean.share, study.corrupted.share, figure_text(study.behaviour));
+  return lines;
+}
+
+std::string circuit_view(const CircuitStudy& study, const View& view) {
+  const Terminal& terminal = view.terminal;
+  std::string text;
+  for (const std::string& line : circuit_verdict(study)) text += paragraph(line, terminal);
+  text += paragraph(fmt::format("Half of {} chose the circuit by {}, the other half gives these figures and their 95 % "
+                                "intervals{}.",
+                                counted(study.pairs, "pair"), name_of(study.method),
+                                study.groups_are_observations ? "; the pairs of a group count as one" : ""),
+                    terminal);
+  if (study.verdict == CircuitStudy::Verdict::circuit) {
+    text += table(study, true, "The circuit: the edges that survive", terminal);
+    text += table(study, false, "Edges that some choices have, but that do not survive", terminal);
+    text += "\n" + legend(explanations(study), terminal);
+  }
+  text += curve(study);
+  text += fmt::format("\n{:<34}{}\n{:<34}{}\n", "area under the curve (CPR)", share_text(study.cpr),
+                      "area between it and 100 % (CMD)", share_text(study.cmd));
+  const auto compared = [&](const std::string& name, const CircuitStudy::Comparison& comparison) {
+    if (comparison.circuits == 0) return;
+    text +=
+        fmt::format("{:<34}{}\n", fmt::format("{} {}", comparison.circuits, name), share_text(comparison.faithfulness));
+  };
+  compared("random circuits of this size", study.random);
+  compared("circuits of null tasks", study.null_tasks);
+  return text;
+}
+
+}  // namespace heed
