@@ -61,7 +61,7 @@ Json circuit_json(const CircuitStudy& study) {
                      {"methods", edge.methods},
                      {"groups", edge.of_groups}});
   }
-  return {{"verdict", to_string(study.verdict)},
+  return {{"verdict", name_of(study.verdict)},
           {"pairs", study.pairs},
           {"chosen_on", study.chosen_on},
           {"held_out", study.held_out},

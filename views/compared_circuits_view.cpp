@@ -33,7 +33,7 @@ std::string compared_circuits_view(const ComparedCircuits& compared, const View&
     text += is_found ? fmt::format("  {:>5}  {:>7}  {}\n", study.circuit.edges,
                                    std::ranges::count_if(study.edges, &CircuitStudy::Edge::survives),
                                    share_text(study.circuit.faithfulness))
-                     : fmt::format("  none: {}\n", to_string(study.verdict));
+                     : fmt::format("  none: {}\n", name_of(study.verdict));
   }
   if (compared.found == 0) return text;
   text += "\n" + fit_width("edge", 44) + "survives   in circuit   effect\n";

@@ -53,7 +53,7 @@ class Study {
   }
 
   CircuitStudy run() {
-    order_ = order_of(means(0, uniform_weights()));
+    order_ = edges_by_strength(task_.graph, means(0, uniform_weights()), options_.choice);
     find_size();
     compare_choices();
     measure_held_out();
@@ -95,8 +95,11 @@ class Study {
     return (matmul(row, scores) / std::max(sum, 1.0)).to_vector();
   }
 
-  std::vector<int> order_of(const std::vector<double>& effects) const {
-    return edges_by_strength(task_.graph, effects, options_.choice);
+  // Returns the circuit of the size that was found, for other effects.
+  Circuit of_same_size(const std::vector<double>& effects) const {
+    const auto joined = static_cast<std::size_t>(result_.circuit.joined);
+    const std::vector<int> order = edges_by_strength(task_.graph, effects, options_.choice, joined);
+    return first_edges(task_.graph, order, joined);
   }
 
   Circuit first(const std::vector<int>& order, int joined) const {
@@ -142,6 +145,9 @@ class Study {
       measure_sizes({between.begin(), between.end()});
     }
     result_.circuit = result_.curve[reaching()];
+    std::erase_if(result_.curve, [&](const CircuitStudy::Point& tried) {
+      return !sizes.contains(tried.joined) && tried.joined != result_.circuit.joined;
+    });
     circuit_ = first(order_, result_.circuit.joined);
   }
 
@@ -158,7 +164,7 @@ class Study {
     const std::size_t E = task_.graph.edges().size();
     of_resamples_.assign(E, 0), of_methods_.assign(E, 0), of_groups_.assign(E, 0);
     const auto count = [&](std::vector<int>& counts, std::size_t method, const std::vector<double>& weights) {
-      const Circuit chosen = first(order_of(means(method, weights)), result_.circuit.joined);
+      const Circuit chosen = of_same_size(means(method, weights));
       for (std::size_t e = 0; e < E; ++e) counts[e] += chosen[e];
     };
     std::vector<int> numbers;  // of the observations that choose
@@ -226,11 +232,11 @@ class Study {
       Random random = random_.stream("random").stream(static_cast<std::uint64_t>(i));
       std::vector<double> effects(E);
       for (double& effect : effects) effect = random.uniform();
-      circuits.push_back(first(order_of(effects), result_.circuit.joined));
+      circuits.push_back(of_same_size(effects));
     }
     const std::size_t first_null = circuits.size();
     for (int i = 0; i < options_.null_tasks; ++i) {
-      circuits.push_back(first(order_of(means(0, at(signs(i), chosen_on_))), result_.circuit.joined));
+      circuits.push_back(of_same_size(means(0, at(signs(i), chosen_on_))));
     }
     for (std::size_t e = 0; e < E; ++e) {
       if (circuit_[e]) strongest_.push_back(e);
@@ -388,11 +394,6 @@ void check(const CircuitTask& task, const CircuitOptions& options) {
 CircuitStudy circuit_study(const CircuitTask& task, const CircuitOptions& options) {
   check(task, options);
   return Study(task, options).run();
-}
-
-std::string to_string(CircuitStudy::Verdict verdict) {
-  constexpr std::array names{"circuit", "no behaviour", "null as good", "random as good"};
-  return names.at(static_cast<std::size_t>(verdict));
 }
 
 }  // namespace heed

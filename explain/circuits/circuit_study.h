@@ -111,10 +111,14 @@ struct CircuitStudy {
   Comparison random{}, null_tasks{};
 };
 
+template <>
+inline constexpr EnumName<CircuitStudy::Verdict> enum_names<CircuitStudy::Verdict>[] = {
+    {CircuitStudy::Verdict::circuit, "circuit"},
+    {CircuitStudy::Verdict::no_behaviour, "no behaviour"},
+    {CircuitStudy::Verdict::null_as_good, "null as good"},
+    {CircuitStudy::Verdict::random_as_good, "random as good"}};
+
 /// Studies a task. Throws `Error` for fewer than `least_pairs` pairs, or groups that count as observations.
 CircuitStudy circuit_study(const CircuitTask& task, const CircuitOptions& options = {});
-
-/// Returns the name of a verdict: "circuit", "no behaviour", "null as good", "random as good".
-std::string to_string(CircuitStudy::Verdict verdict);
 
 }  // namespace heed

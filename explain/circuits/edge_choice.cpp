@@ -7,7 +7,8 @@
 
 namespace heed {
 
-std::vector<int> edges_by_strength(const CircuitGraph& graph, std::span<const double> effects, EdgeChoice choice) {
+std::vector<int> edges_by_strength(const CircuitGraph& graph, std::span<const double> effects, EdgeChoice choice,
+                                   std::size_t most) {
   const std::size_t E = graph.edges().size();
   if (effects.size() != E) fail("edges_by_strength: expected {} effects, got {}", E, effects.size());
   // Whether edge a joins after edge b.
@@ -17,7 +18,6 @@ std::vector<int> edges_by_strength(const CircuitGraph& graph, std::span<const do
     return strength != other ? strength < other : a > b;
   };
   std::vector<int> order;
-  order.reserve(E);
   std::vector<bool> has_joined(graph.nodes().size()), is_open(graph.inputs().size());
   std::priority_queue<int, std::vector<int>, decltype(joins_after)> open(joins_after);
   const auto open_inputs_of = [&](std::size_t node) {
@@ -32,7 +32,7 @@ std::vector<int> edges_by_strength(const CircuitGraph& graph, std::span<const do
   for (std::size_t node = 0; node < has_joined.size(); ++node) {
     if (choice == EdgeChoice::threshold || node + 1 == has_joined.size()) open_inputs_of(node);
   }
-  while (!open.empty()) {
+  while (!open.empty() && order.size() < most) {
     const int edge = open.top();
     open.pop();
     order.push_back(edge);

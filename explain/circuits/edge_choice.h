@@ -2,6 +2,7 @@
 #include <heed/autograd/enum_names.h>
 #include <heed/explain/circuits/graph.h>
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -16,10 +17,11 @@ template <>
 inline constexpr EnumName<EdgeChoice> enum_names<EdgeChoice>[] = {{EdgeChoice::greedy, "greedy"},
                                                                   {EdgeChoice::threshold, "threshold"}};
 
-/// Returns all edges in the order in which they join a circuit; strength is the absolute effect. Equal edges join in the order of
-/// the graph.
+/// Returns the edges in the order in which they join a circuit, all or the first `most`; strength is the absolute effect. Equal edges
+/// join in the order of the graph.
 std::vector<int> edges_by_strength(const CircuitGraph& graph, std::span<const double> effects,
-                                   EdgeChoice choice = EdgeChoice::greedy);
+                                   EdgeChoice choice = EdgeChoice::greedy,
+                                   std::size_t most = std::numeric_limits<std::size_t>::max());
 
 /// Returns the circuit of the first `count` edges of an order, without those on no path from the embedding to the logits: one flag
 /// per edge.

@@ -49,8 +49,7 @@ EdgePatching::EdgePatching(const Model& model, const CircuitGraph& graph, const 
     fail("EdgePatching: expected a query in each of {}, got {}", counted(clean.size(), "text"), clean.query.numel());
   }
   const NoRecording unrecorded;
-  std::vector<Tensor> corrupted_streams;
-  corrupted_ = outputs_of(corrupted, corrupted_streams);
+  corrupted_ = outputs_of(corrupted, corrupted_streams_);
   clean_ = outputs_of(clean, streams_);
   change_ = corrupted_.each - clean_.each;
   for (int layer = 0; is_linear_ && layer < graph.layers(); ++layer) {
@@ -112,6 +111,7 @@ Tensor EdgePatching::logits(std::span<const double> corrupted) const {
     fail("EdgePatching::logits: expected a value for each of {}, got {}", counted(graph_.edges().size(), "edge"),
          corrupted.size());
   }
+  if (std::ranges::all_of(corrupted, [](double share) { return share == 1; })) return corrupted_.logits;
   const NoRecording unrecorded;
   const int L = graph_.layers();
   Run run = begin_run(corrupted);
@@ -164,36 +164,58 @@ void EdgePatching::run_layer(Run& run, int layer) const {
   const int first_input = graph_.first_input(layer), first_head = graph_.first_head(layer);
   const bool passes_on = run.last > layer;  // whether a later input has changed edges
   const auto set_change = [&](int begin, int end, const Tensor& outputs) {
-    if (run.change.shares_storage(change_)) run.change = change_.clone();
+    if (run.change.shares_storage(change_)) {  // the rows of earlier layers stay, later ones follow
+      run.change = Tensor(change_.shape(), change_.dtype());
+      write_rows(run.change, 0, first_head, slice(change_, 0, 0, first_head));
+    }
     const Tensor change = rows_of(corrupted_.each, begin, end) - reshape(outputs, {end - begin, -1});
     write_rows(run.change, begin, end, is_linear_ ? block.added_linearised().linear(change) : change);
   };
 
   const bool has_parallel_mlp = block.mlp && block.config.parallel;
-  const Tensor x = inputs_at(run, place, first_input, H + 2 * K + (has_parallel_mlp ? 1 : 0));
-  const Tensor read = block.attention_norms.of_input(slice(x, 0, 0, H + 2 * K));
-  const HeadInputs inputs{
-      .queries = slice(read, 0, 0, H), .keys = slice(read, 0, H, H + K), .values = slice(read, 0, H + K, H + 2 * K)};
-  const Tensor z = weighted_values(block.attention, inputs, mask_);
   const bool mlp_follows = block.mlp && !block.config.parallel;
-  if (passes_on || mlp_follows) {
-    set_change(first_head, first_head + H, head_outputs(block.attention, z));
+  Tensor x;
+  if (reads_corrupted(run, first_input, H + 2 * K)) {  // then the heads give their corrupted outputs
+    run.attention[l] = corrupted_.attention[l];
+    if (passes_on || mlp_follows)
+      set_change(first_head, first_head + H, slice(corrupted_.each, 0, first_head, first_head + H));
+    if (has_parallel_mlp) x = inputs_at(run, place, first_input + H + 2 * K, 1);
+  } else {
+    x = inputs_at(run, place, first_input, H + 2 * K + (has_parallel_mlp ? 1 : 0));
+    const Tensor read = block.attention_norms.of_input(slice(x, 0, 0, H + 2 * K));
+    const HeadInputs inputs{
+        .queries = slice(read, 0, 0, H), .keys = slice(read, 0, H, H + K), .values = slice(read, 0, H + K, H + 2 * K)};
+    const Tensor z = weighted_values(block.attention, inputs, mask_);
+    if (passes_on || mlp_follows) set_change(first_head, first_head + H, head_outputs(block.attention, z));
+    run.attention[l] = joined_output(block.attention, z);
   }
-  run.attention[l] = joined_output(block.attention, z);
   run.streams[2 * l + 1] = block.with_attention(run.streams[2 * l], run.attention[l]);
   run.streams[2 * l + 2] = run.streams[2 * l + 1];
   if (!block.mlp) return;
-  const Tensor read_by_mlp = has_parallel_mlp ? x[H + 2 * K] : inputs_at(run, place + 1, first_input + H + 2 * K, 1)[0];
-  run.mlp[l] = (*block.mlp)(block.mlp_norms->of_input(read_by_mlp));
+  if (reads_corrupted(run, first_input + H + 2 * K, 1)) {
+    run.mlp[l] = corrupted_.each[first_head + H];
+  } else {
+    const Tensor of_mlp =
+        has_parallel_mlp ? x[x.size(0) - 1] : inputs_at(run, place + 1, first_input + H + 2 * K, 1)[0];
+    run.mlp[l] = (*block.mlp)(block.mlp_norms->of_input(of_mlp));
+  }
   if (passes_on) set_change(first_head + H, first_head + H + 1, run.mlp[l]);
   run.streams[2 * l + 2] = block.with_mlp(run.streams[2 * l + 1], run.mlp[l]);
+}
+
+// Returns whether no edge to `count` inputs from `first` on is kept, not even in part.
+bool EdgePatching::reads_corrupted(const Run& run, int first, int count) const {
+  const auto& inputs = graph_.inputs();
+  const CircuitInput& last = inputs[static_cast<std::size_t>(first + count - 1)];
+  const auto begin = static_cast<std::size_t>(inputs[static_cast<std::size_t>(first)].first_edge);
+  const auto end = static_cast<std::size_t>(last.first_edge + last.sources.count());
+  return std::ranges::all_of(run.corrupted.subspan(begin, end - begin), [](double share) { return share == 1; });
 }
 
 // Returns what `count` inputs from `first` on read at a place: (count, B, T, d_model).
 Tensor EdgePatching::inputs_at(const Run& run, int place, int first, int count) const {
   const Transformer& transformer = model_.transformer();
-  const Tensor& stream = run.streams[static_cast<std::size_t>(place)];
-  if (is_linear_) return unsqueeze(stream, 0) + changed(run, graph_.sources_at(place), first, count);
+  if (is_linear_) return summed_at(run, place, first, count);
   Tensor x = unsqueeze(run.streams[0], 0);
   if (graph_.sources_at(place).begin == 0) x = x + changed(run, {0, 1}, first, count);
   for (int layer = 0; 2 * layer < place; ++layer) {
@@ -217,17 +239,47 @@ Tensor EdgePatching::inputs_at(const Run& run, int place, int first, int count) 
 Tensor EdgePatching::changed(const Run& run, CircuitSources sources, int first, int count) const {
   const Tensor changes = rows_of(run.change, sources.begin, sources.end);
   const Shape& each = run.streams[0].shape();
-  return reshape(matmul(weights_of(run, sources, first, count), changes), {count, each[0], each[1], each[2]});
+  const Tensor weights = tensor({count, sources.count()}, weights_of(run, sources, first, count), run.change.dtype());
+  return reshape(matmul(weights, changes), {count, each[0], each[1], each[2]});
 }
 
-Tensor EdgePatching::weights_of(const Run& run, CircuitSources sources, int first, int count) const {
+std::vector<double> EdgePatching::weights_of(const Run& run, CircuitSources sources, int first, int count) const {
   std::vector<double> weights;
   for (int i = first; i < first + count; ++i) {
     const CircuitInput& input = graph_.inputs()[static_cast<std::size_t>(i)];
     const auto begin = run.corrupted.begin() + input.edge_from(sources.begin);
     weights.insert(weights.end(), begin, begin + sources.count());
   }
-  return tensor({count, sources.count()}, weights, run.change.dtype());
+  return weights;
+}
+
+// Does what inputs_at() does where the stream is a sum: begins with the stream of this run or of the corrupted text, whichever
+// differs in fewer edges, and adds the changes of the nodes whose edges differ.
+Tensor EdgePatching::summed_at(const Run& run, int place, int first, int count) const {
+  const CircuitSources sources = graph_.sources_at(place);
+  const auto n = static_cast<std::size_t>(sources.count());
+  std::vector<double> weights = weights_of(run, sources, first, count);
+  const bool is_mostly_corrupted = 2 * std::ranges::count(weights, 1.0) > std::ssize(weights);
+  if (is_mostly_corrupted) {
+    for (double& weight : weights) weight -= 1;
+  }
+  const std::vector<Tensor>& streams = is_mostly_corrupted ? corrupted_streams_ : run.streams;
+  const Tensor base = unsqueeze(streams[static_cast<std::size_t>(place)], 0);
+  std::vector<Tensor> rows;
+  std::vector<double> used;  // columns of weights that are not 0, one after the other
+  for (std::size_t s = 0; s < n; ++s) {
+    bool is_used = false;
+    for (std::size_t i = s; i < weights.size(); i += n) is_used = is_used || weights[i] != 0;
+    if (!is_used) continue;
+    const int node = sources.begin + static_cast<int>(s);
+    rows.push_back(rows_of(run.change, node, node + 1));
+    for (std::size_t i = s; i < weights.size(); i += n) used.push_back(weights[i]);
+  }
+  if (rows.empty()) return shared_input(base[0], count);
+  const Tensor changes = rows.size() == n ? rows_of(run.change, sources.begin, sources.end) : concat(rows, 0);
+  const Tensor by_node = tensor({std::ssize(rows), count}, used, run.change.dtype());
+  const Shape& each = base.shape();
+  return base + reshape(matmul(transpose(by_node), changes), {count, each[1], each[2], each[3]});
 }
 
 }  // namespace heed

@@ -51,7 +51,9 @@ class EdgePatching {
   Run begin_run(std::span<const double> corrupted) const;
   void run_layer(Run& run, int layer) const;
   Tensor inputs_at(const Run& run, int place, int first, int count) const;
-  Tensor weights_of(const Run& run, CircuitSources sources, int first, int count) const;
+  Tensor summed_at(const Run& run, int place, int first, int count) const;
+  std::vector<double> weights_of(const Run& run, CircuitSources sources, int first, int count) const;
+  bool reads_corrupted(const Run& run, int first, int count) const;
   Tensor changed(const Run& run, CircuitSources sources, int first, int count) const;
   Tensor logits_of(const Tensor& states, const Tensor& last_input) const;
 
@@ -61,7 +63,8 @@ class EdgePatching {
   Mask mask_;
   bool is_linear_;  // the stream in the outputs
   NodeOutputs clean_, corrupted_;
-  std::vector<Tensor> streams_;  // of the clean texts, at each place (B, T, d_model)
+  std::vector<Tensor> streams_,
+      corrupted_streams_;  // at each place (B, T, d_model), of the clean and the corrupted texts
   Tensor change_;
 };
 

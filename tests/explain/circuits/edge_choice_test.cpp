@@ -31,6 +31,7 @@ TEST_CASE("Edges join a circuit from the logits on, or by strength alone") {
     CHECK(std::ranges::adjacent_find(sorted) == sorted.end());
     CHECK(sorted.size() == effects.size());
   }
+  CHECK(edges_by_strength(graph, effects, EdgeChoice::greedy, 2) == std::vector{last, middle});
   CHECK(std::ranges::count(first_edges(graph, greedy, 3), true) == 3);
   CHECK(std::ranges::count(first_edges(graph, greedy, 2), true) == 0);     // on no path from the embedding
   CHECK(std::ranges::count(first_edges(graph, threshold, 2), true) == 0);  // on no path to the logits

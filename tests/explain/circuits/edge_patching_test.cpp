@@ -24,7 +24,8 @@ TEST_CASE("EdgePatching with all edges, none or some, for random configurations"
     std::vector<bool> kept(made.graph.edges().size(), true);
     CHECK(distance(patching.logits(kept), clean) < 1e-9);
     kept.assign(kept.size(), false);
-    CHECK(distance(patching.logits(kept), corrupted) < 1e-6);
+    CHECK(distance(patching.logits(kept), corrupted) < 1e-9);
+    CHECK(distance(patching.logits(std::vector(kept.size(), 1 - 1e-15)), corrupted) < 1e-6);  // computed anew
     const auto reference = [&] {
       ReferenceRun run(made.model, made.graph, made.clean, [&](std::size_t edge, int node, const Tensor& output) {
         return kept[edge] ? output : patching.corrupted().each[node];
@@ -32,8 +33,8 @@ TEST_CASE("EdgePatching with all edges, none or some, for random configurations"
       return run.logits(made.model.transformer().embed(made.clean));
     };
     Random random = Random(static_cast<std::uint64_t>(i)).stream("edges");
-    for (int repeat = 0; repeat < 3; ++repeat) {
-      for (std::size_t e = 0; e < kept.size(); ++e) kept[e] = random.below(3) > 0;
+    for (const int kept_of_8 : {6, 4, 2, 1, 1}) {
+      for (std::size_t e = 0; e < kept.size(); ++e) kept[e] = random.below(8) < kept_of_8;
       CHECK(distance(patching.logits(kept), reference()) < 1e-6);
     }
     for (int repeat = 0; repeat < 3; ++repeat) {  // one edge alone
