@@ -177,7 +177,8 @@ target_include_directories(random_graphs PRIVATE ${PROJECT_SOURCE_DIR})
   add_test(NAME differential COMMAND $ENV{PYTHON} ${PROJECT_SOURCE_DIR}/tests/differential/random_graphs.py
                                      $<TARGET_FILE:random_graphs>)
   add_test(NAME tensorboard COMMAND $ENV{PYTHON} ${PROJECT_SOURCE_DIR}/tests/run/read_events.py $<TARGET_FILE:example_own_loop>)
-  set_tests_properties(tensorboard PROPERTIES SKIP_RETURN_CODE 77)
+  add_test(NAME gguf_package COMMAND $ENV{PYTHON} ${PROJECT_SOURCE_DIR}/tests/formats/read_gguf.py $<TARGET_FILE:heed_inspect>)
+  set_tests_properties(tensorboard gguf_package PROPERTIES SKIP_RETURN_CODE 77)
   add_custom_target(differential-test USES_TERMINAL VERBATIM
                     COMMAND $ENV{PYTHON} ${PROJECT_SOURCE_DIR}/tests/differential/random_graphs.py
                             $<TARGET_FILE:random_graphs> 5000)

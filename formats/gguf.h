@@ -1,4 +1,5 @@
 #pragma once
+#include <heed/autograd/enum_names.h>
 #include <heed/formats/saved_model.h>
 
 #include <filesystem>
@@ -15,5 +16,22 @@ bool is_gguf(const std::filesystem::path& path);
 ///
 ///     const Model model = load_gguf("SmolLM2-135M-Instruct.Q4_1.gguf");
 Model load_gguf(const std::filesystem::path& path, const Loading& loading = {});
+
+/// The type of the matrices in a GGUF file. `exact`: BF16 or F16 if these hold every number, else F32.
+enum class GgufType { exact, f32, f16, bf16, q8_0 };
+template <>
+inline constexpr EnumName<GgufType> enum_names<GgufType>[] = {{GgufType::exact, "exact"},
+                                                              {GgufType::f32, "f32"},
+                                                              {GgufType::f16, "f16"},
+                                                              {GgufType::bf16, "bf16"},
+                                                              {GgufType::q8_0, "q8_0"}};
+
+/// Writes a language model as a GGUF file for llama.cpp, with its tokenizer. Architectures: llama (with Mistral and SmolLM2), qwen2,
+/// qwen3 and gpt2, also of heed's own models with one of these shapes, whose tokenizers stay with heed. Adapters are merged.
+/// Vectors and learned positions are F32; with q8_0, so are matrices whose rows are not whole blocks of 32 numbers F16. Throws
+/// `Error` that names each setting of the model and each part of its tokenizer that GGUF cannot express.
+///
+///     export_gguf(load_model("runs/mine"), "mine.gguf", GgufType::q8_0);
+void export_gguf(const Model& model, const std::filesystem::path& file, GgufType type = GgufType::exact);
 
 }  // namespace heed

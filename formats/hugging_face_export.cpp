@@ -20,53 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns all parameters under the names of the family. The first name of each parameter counts.
-NamedTensors named_by(const Family& family, const Model& model) {
-  const bool is_untied = model.head().fills_masks() && !model.config().logits.tied;
-  const std::string prefix = model.head().has_token_logits() ? family.prefixes[0] : "";
-  NamedTensors tensors;
-  std::unordered_set<std::string> done;
-  for (const TensorName& names : family.tensors) {
-    const bool is_layered = names.theirs.find("{}") != std::string::npos;
-    for (int layer = 0; layer < (is_layered ? model.layers() : 1); ++layer) {
-      std::vector<Tensor> parts;
-      for (const std::string& ours : names.ours) {
-        const std::string name = of_layer(ours, layer);
-        if (!model.parameters.contains(name) || !done.insert(name).second) break;
-        parts.push_back(model.parameters[name]);
-        if (is_untied && !names.unless.empty()) done.erase(name);  // transformers reads the other name, which follows
-      }
-      if (parts.size() != names.ours.size()) continue;
-      tensors.emplace_back((names.is_of_head ? "" : prefix) + of_layer(names.theirs, layer),
-                           stored_tensor(parts, names.layout, model.heads()));
-    }
-  }
-  std::vector<std::string> left;
-  for (const auto& [name, value] : model.parameters) {
-    if (!done.contains(name)) left.push_back(name);
-  }
-  if (!left.empty()) fail("export: the format of {} cannot hold {}", family.model_types[0], listed(left, ", ", 10));
-  return tensors;
-}
-
 // Returns the type in which the weights of a pretrained model were stored.
 StoredAs stored_type(const Json& config) {
   const std::string type = config.value("dtype", config.value("torch_dtype", "float32"));
   return type == "bfloat16" ? StoredAs::BF16 : type == "float16" ? StoredAs::F16 : StoredAs::as_it_is;
-}
-
-// Returns whether each number has an equal one of 16 bits.
-bool is_exact(const NamedTensors& tensors, StoredAs type) {
-  if (type == StoredAs::as_it_is) return true;
-  for (const auto& [name, tensor] : tensors) {
-    const Tensor values = contiguous(tensor.to(DType::float32));
-    const float* const value = values.data<float>();
-    for (std::int64_t i = 0; i < values.numel(); ++i) {
-      const float stored = type == StoredAs::BF16 ? from_bf16(to_bf16(value[i])) : from_f16(to_f16(value[i]));
-      if (stored != value[i]) return false;
-    }
-  }
-  return true;
 }
 
 // Throws Error for a pretrained model that transformers lacks a class for: a decoder that was trained to see the tokens behind
@@ -135,6 +92,47 @@ std::string tokenizer_config(const PretrainedTokenizer& tokenizer, const std::ve
 
 }  // namespace
 
+NamedTensors tensors_of_family(const Family& family, const Model& model) {
+  const bool is_untied = model.head().fills_masks() && !model.config().logits.tied;
+  const std::string prefix = model.head().has_token_logits() ? family.prefixes[0] : "";
+  NamedTensors tensors;
+  std::unordered_set<std::string> done;
+  for (const TensorName& names : family.tensors) {
+    const bool is_layered = names.theirs.find("{}") != std::string::npos;
+    for (int layer = 0; layer < (is_layered ? model.layers() : 1); ++layer) {
+      std::vector<Tensor> parts;
+      for (const std::string& ours : names.ours) {
+        const std::string name = of_layer(ours, layer);
+        if (!model.parameters.contains(name) || !done.insert(name).second) break;
+        parts.push_back(model.parameters[name]);
+        if (is_untied && !names.unless.empty()) done.erase(name);  // transformers reads the other name, which follows
+      }
+      if (parts.size() != names.ours.size()) continue;
+      tensors.emplace_back((names.is_of_head ? "" : prefix) + of_layer(names.theirs, layer),
+                           stored_tensor(parts, names.layout, model.heads()));
+    }
+  }
+  std::vector<std::string> left;
+  for (const auto& [name, value] : model.parameters) {
+    if (!done.contains(name)) left.push_back(name);
+  }
+  if (!left.empty()) fail("export: the format of {} cannot hold {}", family.model_types[0], listed(left, ", ", 10));
+  return tensors;
+}
+
+bool is_exact(const NamedTensors& tensors, StoredAs type) {
+  if (type == StoredAs::as_it_is) return true;
+  for (const auto& [name, tensor] : tensors) {
+    const Tensor values = contiguous(tensor.to(DType::float32));
+    const float* const value = values.data<float>();
+    for (std::int64_t i = 0; i < values.numel(); ++i) {
+      const float stored = type == StoredAs::BF16 ? from_bf16(to_bf16(value[i])) : from_f16(to_f16(value[i]));
+      if (stored != value[i]) return false;
+    }
+  }
+  return true;
+}
+
 std::vector<std::string> export_hugging_face(const Model& given, const fs::path& directory) {
   const NoRecording unrecorded;
   Model model = given;
@@ -145,7 +143,7 @@ std::vector<std::string> export_hugging_face(const Model& given, const fs::path&
   ConfigReader reader(json, "config.json");
   const Family& family = family_of(reader);
   if (is_pretrained) check_class(model, family);
-  SafeTensors content{.tensors = named_by(family, model), .metadata = {{"format", "pt"}}};
+  SafeTensors content{.tensors = tensors_of_family(family, model), .metadata = {{"format", "pt"}}};
   StoredAs type = is_pretrained ? stored_type(json) : StoredAs::as_it_is;
   bool is_changed = !is_pretrained || set_architecture(json, model);
   if (set_queries(json, model)) is_changed = true;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 
 namespace heed {
 namespace {
@@ -270,7 +271,8 @@ Json config_of_gguf(const GgufFile& file) {
   Json config =
       values.architecture() == "gpt2" ? gpt2_config(file, values, vocabulary) : llama_config(file, values, vocabulary);
   values.refuse_others();
-  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"}) {
+  for (const char* key :
+       {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
     const auto id = file.metadata().find(key);
     if (id == file.metadata().end()) continue;
     if (!id->second.is_number_integer()) values.wrong("'{}' must be the id of a token", key);
@@ -278,6 +280,24 @@ Json config_of_gguf(const GgufFile& file) {
   }
   config["architectures"] = {architecture_named(values.architecture())->of_transformers};
   return config;
+}
+
+std::string name_in_gguf(const std::string& architecture, const std::string& hugging_face) {
+  const std::size_t dot = hugging_face.rfind('.');
+  std::string pattern = hugging_face.substr(0, dot), layer;
+  for (const std::string_view prefix : {"model.layers.", "transformer.h."}) {
+    if (!pattern.starts_with(prefix)) continue;
+    const std::size_t end = std::min(pattern.find('.', prefix.size()), pattern.size());
+    layer = pattern.substr(prefix.size(), end - prefix.size());
+    pattern = std::string(prefix) + "{}" + pattern.substr(end);
+  }
+  const std::span<const TensorPair> pairs =
+      architecture == "gpt2" ? std::span<const TensorPair>(gpt2_tensors) : std::span<const TensorPair>(llama_tensors);
+  const auto pair = std::ranges::find_if(pairs, [&](const TensorPair& p) { return pattern == p.hugging_face; });
+  if (pair == pairs.end() || dot == hugging_face.npos) return "";
+  std::string result = pair->gguf;
+  if (const std::size_t at = result.find("{}"); at != result.npos) result.replace(at, 2, layer);
+  return result + hugging_face.substr(dot);
 }
 
 std::vector<GgufTensor> tensors_of_gguf(const GgufFile& file, const Json& config) {

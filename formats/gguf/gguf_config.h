@@ -26,4 +26,14 @@ std::vector<GgufTensor> tensors_of_gguf(const GgufFile& file, const Json& config
 /// that heed does not know.
 std::string tokenizer_of_gguf(const GgufFile& file);
 
+/// Kinds of tokens in tokenizer.ggml.token_type.
+enum TokenKind { normal_token = 1, unknown_token, control_token, user_defined_token, unused_token, byte_token };
+
+/// Returns the pre-tokenizer of byte-level BPE to which llama.cpp gives a name ("llama-bpe"); null for a name that heed does not
+/// know.
+LargeJson words_of_gguf(const std::string& name);
+
+/// Returns the name in a GGUF file of a tensor of an architecture's Hugging Face family; "" without one.
+std::string name_in_gguf(const std::string& architecture, const std::string& hugging_face);
+
 }  // namespace heed

@@ -11,9 +11,6 @@
 namespace heed {
 namespace {
 
-// Kinds of tokens in tokenizer.ggml.token_type.
-constexpr int unknown_kind = 2, control_kind = 3, user_defined_kind = 4, unused_kind = 5;
-
 constexpr const char* llama3_words =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr const char* tekken_words =
@@ -83,8 +80,8 @@ LargeJson added_tokens(const TokenizerValues& values, const LargeJson& tokens, b
   const LargeJson kinds = kinds_of(values, tokens);
   for (std::size_t id = 0; id < tokens.size(); ++id) {
     const int kind = kind_of_token(kinds, id);
-    const bool is_special = kind == control_kind || (kind == unknown_kind && with_unknown);
-    if (!is_special && kind != user_defined_kind) continue;
+    const bool is_special = kind == control_token || (kind == unknown_token && with_unknown);
+    if (!is_special && kind != user_defined_token) continue;
     result.push_back({{"id", id},
                       {"content", tokens[id]},
                       {"single_word", false},
@@ -123,41 +120,10 @@ LargeJson vocabulary(const TokenizerValues& values, const LargeJson& tokens) {
   const LargeJson kinds = kinds_of(values, tokens);
   for (std::size_t id = 0; id < tokens.size(); ++id) {
     const auto& name = tokens[id].get_ref<const std::string&>();
-    if (kind_of_token(kinds, id) == unused_kind && name == fmt::format("[PAD{}]", id)) continue;
+    if (kind_of_token(kinds, id) == unused_token && name == fmt::format("[PAD{}]", id)) continue;
     if (!result.emplace(name, id).second) values.wrong("token '{}' occurs twice", excerpt(name));
   }
   return result;
-}
-
-// Returns the pre-tokenizer with the name that llama.cpp gives it.
-LargeJson byte_level_words(const TokenizerValues& values, const std::string& name) {
-  const auto byte_level = [](bool with_words) {
-    return LargeJson{
-        {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", with_words}};
-  };
-  const auto in_turn = [](std::initializer_list<LargeJson> parts) {
-    return LargeJson{{"type", "Sequence"}, {"pretokenizers", std::vector<LargeJson>(parts)}};
-  };
-  const LargeJson single_digits{{"type", "Digits"}, {"individual_digits", true}};
-  const auto split = [](const char* pattern) {
-    return LargeJson{{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
-  };
-  if (name == "gpt-2") return byte_level(true);
-  if (name == "smollm" || name == "starcoder") {
-    return in_turn({single_digits, byte_level(true)});
-  }
-  if (name == "llama-bpe") return in_turn({split(llama3_words), byte_level(false)});
-  if (name == "tekken") return in_turn({split(tekken_words), byte_level(false)});
-  if (name == "qwen2" || name == "deepseek-r1-qwen") return in_turn({split(qwen2_words), byte_level(false)});
-  if (name == "deepseek-coder") {
-    return in_turn({split(R"([\r\n])"), split(R"(\s?\p{L}+)"), split(R"(\s?\p{P}+)"),
-                    split(R"([\x{4e00}-\x{9fa5}\x{800}-\x{4e00}\x{ac00}-\x{d7ff}]+)"), single_digits,
-                    byte_level(false)});
-  }
-  values.wrong(
-      "'tokenizer.ggml.pre' is '{}'; heed knows gpt-2, smollm, starcoder, llama-bpe, tekken, qwen2, deepseek-r1-qwen, "
-      "deepseek-coder",
-      excerpt(name));
 }
 
 // Returns byte-level BPE.
@@ -167,11 +133,18 @@ LargeJson gpt2_tokenizer(const TokenizerValues& values) {
   for (const char* other : {"llama3", "llama-v3", "falcon3", "pixtral"}) {
     if (words == other) words = "llama-bpe";  // llama.cpp cuts all of them in one way
   }
+  const LargeJson pre_tokenizer = words_of_gguf(words);
+  if (pre_tokenizer.is_null()) {
+    values.wrong(
+        "'tokenizer.ggml.pre' is '{}'; heed knows gpt-2, smollm, starcoder, llama-bpe, tekken, qwen2, "
+        "deepseek-r1-qwen, deepseek-coder",
+        excerpt(words));
+  }
   const bool is_whole = words == "llama-bpe" || words == "tekken", is_qwen = words.find("qwen") != words.npos;
   return {
       {"added_tokens", added_tokens(values, tokens, false)},
       {"normalizer", is_qwen ? LargeJson{{"type", "NFC"}} : LargeJson()},
-      {"pre_tokenizer", byte_level_words(values, words)},
+      {"pre_tokenizer", pre_tokenizer},
       {"post_processor",
        post_processor(values, tokens, values.flag("add_bos_token", is_whole), values.flag("add_eos_token", false))},
       {"decoder", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", false}}},
@@ -244,10 +217,38 @@ LargeJson llama_tokenizer(const TokenizerValues& values) {
 
 }  // namespace
 
+LargeJson words_of_gguf(const std::string& name) {
+  const auto byte_level = [](bool with_words) {
+    return LargeJson{
+        {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", with_words}};
+  };
+  const auto in_turn = [](std::initializer_list<LargeJson> parts) {
+    return LargeJson{{"type", "Sequence"}, {"pretokenizers", std::vector<LargeJson>(parts)}};
+  };
+  const LargeJson single_digits{{"type", "Digits"}, {"individual_digits", true}};
+  const auto split = [](const char* pattern) {
+    return LargeJson{{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
+  };
+  if (name == "gpt-2") return byte_level(true);
+  if (name == "smollm" || name == "starcoder") {
+    return in_turn({single_digits, byte_level(true)});
+  }
+  if (name == "llama-bpe") return in_turn({split(llama3_words), byte_level(false)});
+  if (name == "tekken") return in_turn({split(tekken_words), byte_level(false)});
+  if (name == "qwen2" || name == "deepseek-r1-qwen") return in_turn({split(qwen2_words), byte_level(false)});
+  if (name == "deepseek-coder") {
+    return in_turn({split(R"([\r\n])"), split(R"(\s?\p{L}+)"), split(R"(\s?\p{P}+)"),
+                    split(R"([\x{4e00}-\x{9fa5}\x{800}-\x{4e00}\x{ac00}-\x{d7ff}]+)"), single_digits,
+                    byte_level(false)});
+  }
+  return {};
+}
+
 std::string tokenizer_of_gguf(const GgufFile& file) {
   const TokenizerValues values(file);
   if (!values.find("model")) return "";
   const std::string model = values.text("model");
+  if (model == "no_vocab" || model == "none") return "";
   if (model != "gpt2" && model != "llama") {
     values.wrong("'tokenizer.ggml.model' is '{}'; heed reads gpt2 and llama", excerpt(model));
   }

@@ -98,6 +98,11 @@ std::string plain_name(const Family& family, std::string name);
 Tensor side_by_side(const Tensor& theirs, Layout layout, std::int64_t parameters, std::int64_t heads);
 /// Returns the tensor of a file that holds the parameters side by side: a view of them, where it can be one.
 Tensor stored_tensor(std::vector<Tensor> parameters, Layout layout, std::int64_t heads);
+/// Returns all parameters of a model under the names of its family. The first name of each parameter counts. Throws `Error` for
+/// parameters that the family cannot hold.
+NamedTensors tensors_of_family(const Family& family, const Model& model);
+/// Returns whether each number has an equal one of this type.
+bool is_exact(const NamedTensors& tensors, StoredAs type);
 /// Returns `pattern` with `layer` in place of "{}".
 std::string of_layer(const std::string& pattern, int layer);
 

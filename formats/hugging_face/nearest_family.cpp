@@ -120,8 +120,34 @@ Json megatron_bert_json(const TransformerConfig& t, const LogitsConfig& logits) 
   return json;
 }
 
-// Returns the configuration with all defaults filled in, and without fields that do not apply, so that equal models
-// have equal ones.
+// The families of heed's own models.
+enum class Nearest { bert, megatron_bert, gpt2, llama, mistral, qwen3 };
+constexpr struct {
+  const char* name;
+  Json (*config_json)(const TransformerConfig& t, const LogitsConfig& logits);
+} nearest_families[] = {{"BERT", bert_json},       {"Megatron BERT", megatron_bert_json},
+                        {"GPT-2", gpt2_json},      {"LLaMA", llama_json},
+                        {"Mistral", mistral_json}, {"Qwen3", qwen3_json}};
+
+Nearest nearest_family(const Model& model) {
+  const TransformerConfig& t = model.transformer().config;
+  if (model.head().fills_masks())
+    return t.block.placement == NormPlacement::before ? Nearest::megatron_bert : Nearest::bert;
+  if (t.block.attention.query_key_norm == QueryKeyNorm::heads) return Nearest::qwen3;
+  if (t.positions != Positions::rotary && t.block.norm.kind != NormKind::rms) return Nearest::gpt2;
+  return t.block.attention.window > 0 ? Nearest::mistral : Nearest::llama;
+}
+
+// Throws Error that names the fields of `given` whose values differ in `back`.
+void check_equal(const Json& given, const Json& back, Nearest family) {
+  const std::vector<std::string> different = differences(given, back);
+  if (different.empty()) return;
+  fail("export: the model differs from {}, the nearest family: {}", nearest_families[static_cast<int>(family)].name,
+       listed(different, "; ", 10));
+}
+
+}  // namespace
+
 Json comparable(ModelConfig config) {
   TransformerConfig& t = config.transformer;
   t.block.attention = t.block.attention.complete();
@@ -144,26 +170,7 @@ Json comparable(ModelConfig config) {
   return to_json(config);
 }
 
-// The families of heed's own models.
-enum class Nearest { bert, megatron_bert, gpt2, llama, mistral, qwen3 };
-constexpr struct {
-  const char* name;
-  Json (*config_json)(const TransformerConfig& t, const LogitsConfig& logits);
-} nearest_families[] = {{"BERT", bert_json},       {"Megatron BERT", megatron_bert_json},
-                        {"GPT-2", gpt2_json},      {"LLaMA", llama_json},
-                        {"Mistral", mistral_json}, {"Qwen3", qwen3_json}};
-
-Nearest nearest_family(const Model& model) {
-  const TransformerConfig& t = model.transformer().config;
-  if (model.head().fills_masks())
-    return t.block.placement == NormPlacement::before ? Nearest::megatron_bert : Nearest::bert;
-  if (t.block.attention.query_key_norm == QueryKeyNorm::heads) return Nearest::qwen3;
-  if (t.positions != Positions::rotary && t.block.norm.kind != NormKind::rms) return Nearest::gpt2;
-  return t.block.attention.window > 0 ? Nearest::mistral : Nearest::llama;
-}
-
-// Throws Error that names the fields of `given` whose values differ in `back`.
-void check_equal(const Json& given, const Json& back, Nearest family) {
+std::vector<std::string> differences(const Json& given, const Json& back) {
   std::vector<std::string> different;
   const Json one = given.flatten(), other = back.flatten();
   for (const auto& [name, value] : one.items()) {
@@ -171,12 +178,8 @@ void check_equal(const Json& given, const Json& back, Nearest family) {
     different.push_back(fmt::format("{}: {} (there {})", name.substr(1), format_json(value),
                                     other.contains(name) ? format_json(other.at(name)) : "none"));
   }
-  if (different.empty()) return;
-  fail("export: the model differs from {}, the nearest family: {}", nearest_families[static_cast<int>(family)].name,
-       listed(different, "; ", 10));
+  return different;
 }
-
-}  // namespace
 
 Model with_parts_of_family(const Model& model) {
   ModelConfig all = model.config();

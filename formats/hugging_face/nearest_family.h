@@ -14,4 +14,10 @@ Model with_parts_of_family(const Model& model);
 /// lacks.
 Json own_config(const Model& model);
 
+/// Returns the description of a configuration with all defaults filled in, and without fields that do not apply, so that equal
+/// models have equal ones.
+Json comparable(ModelConfig config);
+/// Returns the fields of `given` whose values differ in `back`, for messages.
+std::vector<std::string> differences(const Json& given, const Json& back);
+
 }  // namespace heed

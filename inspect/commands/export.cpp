@@ -5,6 +5,7 @@
 #include "views/picture.h"
 #include "views/written_tokens.h"
 
+#include <heed/formats/gguf.h>
 #include <heed/formats/hugging_face.h>
 
 #include <fmt/format.h>
@@ -67,6 +68,16 @@ std::string export_adapters(const Request& request, const std::filesystem::path&
   return fmt::format("{}: {}\n", directory.string(), fmt::join(export_adapter(model, directory), ", "));
 }
 
+// Exports the model of a run as a GGUF file.
+std::string export_as_gguf(const Request& request, const std::filesystem::path& file) {
+  const std::string name = request.given<std::string>("type").value_or("exact");
+  const auto type = value_named<GgufType>(name);
+  if (!type) misused("--type must be one of {}, got '{}'", fmt::join(names_of<GgufType>(), ", "), name);
+  check_output(file, "GGUF", request.runs, request.has("force"));
+  export_gguf(model_of(request.runs[0], step_of(request), request.progress), file, *type);
+  return fmt::format("{}: {} bytes\n", file.string(), std::filesystem::file_size(file));
+}
+
 }  // namespace
 
 const Command export_command{
@@ -83,7 +94,9 @@ const Command export_command{
               ("csv", "Write all weights as a table, counted from 1", file(), "FILE")                    //
               ("npy", "Write one sentence for NumPy: (layers, heads, T, T)", file(), "FILE")             //
               ("hugging-face", "Write the model as a directory that transformers loads", file(), "DIR")  //
-              ("adapter", "Write the adapters (LoRA) as a directory that PEFT loads", file(), "DIR");
+              ("adapter", "Write the adapters (LoRA) as a directory that PEFT loads", file(), "DIR")     //
+              ("gguf", "Write the model as a file that llama.cpp loads", file(), "FILE")                 //
+              ("type", "Numbers of the GGUF file: exact, f32, f16, bf16 or q8_0 (default: exact)", file(), "TYPE");
         },
     .answer =
         [](const Request& request) {
@@ -92,6 +105,11 @@ const Command export_command{
             text += export_model(request, *directory);
           if (const auto directory = request.given<std::string>("adapter"))
             text += export_adapters(request, *directory);
+          if (const auto file = request.given<std::string>("gguf")) {
+            text += export_as_gguf(request, *file);
+          } else if (request.has("type")) {
+            misused("--type is for --gguf");
+          }
           for (const Format& format : formats) {
             if (const auto file = request.given<std::string>(format.option)) {
               check_output(*file, format.beginning, request.runs, request.has("force"));
@@ -100,8 +118,8 @@ const Command export_command{
           if (std::ranges::none_of(formats, [&](const Format& format) { return request.has(format.option); })) {
             if (!text.empty()) return text;
             misused(
-                "expected --svg FILE, --pdf FILE, --png FILE, --csv FILE, --npy FILE, --hugging-face DIR or --adapter "
-                "DIR");
+                "expected --svg FILE, --pdf FILE, --png FILE, --csv FILE, --npy FILE, --hugging-face DIR, --adapter "
+                "DIR or --gguf FILE");
           }
           Reading read = reading_of(request);
           Dump& dump = read.dump;

@@ -6,7 +6,7 @@
 
 llama.gguf, qwen2.gguf, qwen3.gguf and gpt2.gguf have the weights of the models in tests/golden/hugging_face, as llama.cpp's
 convert_hf_to_gguf.py lays them out. types.gguf has for each type of numbers TYPE a tensor TYPE and its numbers, which the
-package computes, as TYPE.numbers.
+package computes, as TYPE.numbers. tests/golden/rounded.gguf has numbers F32 and how the package rounds them to F16, BF16 and Q8_0.
 """
 import json
 import math
@@ -143,11 +143,28 @@ def write_types():
     writer.close()
 
 
+def write_rounded():
+    """Writes numbers of many sizes, and how the package rounds them."""
+    rng = np.random.default_rng(7)
+    values = (rng.normal(size=(6, 64)) * 10.0 ** rng.integers(-6, 3, size=(6, 64))).astype(np.float32)
+    values[0, :32] = 0
+    writer = gguf.GGUFWriter(GOLDEN / "rounded.gguf", "rounded")
+    writer.add_tensor("F32", values)
+    for kind in (gguf.GGMLQuantizationType.F16, gguf.GGMLQuantizationType.BF16, gguf.GGMLQuantizationType.Q8_0):
+        writer.add_tensor(kind.name, quantize(values, kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 def main():
     OUT.mkdir(exist_ok=True)
     for name in ["llama", "qwen2", "qwen3", "gpt2"]:
         write_model(name)
     write_types()
+    write_rounded()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -40,11 +40,11 @@ TEST_CASE("inspect throws a UsageError for wrong usage and says what it expects"
                            "--json prints every layer and head (see inspect causes --help)"));
   CHECK(run.is_usage_error({"match", "RUN"}, "expected two runs or more, got 1 (see inspect match --help)"));
   CHECK(run.is_usage_error({"page", "RUN"}, "expected --out FILE (see inspect page --help)"));
-  CHECK(run.is_usage_error(
-      {"export", "RUN"},
-      "expected --svg FILE, --pdf FILE, --png FILE, --csv FILE, --npy FILE, --hugging-face DIR or --adapter DIR (see "
-      "inspect export "
-      "--help)"));
+  CHECK(run.is_usage_error({"export", "RUN"},
+                           "expected --svg FILE, --pdf FILE, --png FILE, --csv FILE, --npy FILE, --hugging-face DIR, "
+                           "--adapter DIR or --gguf FILE (see "
+                           "inspect export "
+                           "--help)"));
   CHECK(run.is_usage_error({"causes", "RUN", "--layer", "two"},
                            "--layer: expected a whole number, got 'two' (see inspect causes --help)"));
   CHECK_THROWS_AS(run.inspect({"RUN", "--bogus"}), UsageError);

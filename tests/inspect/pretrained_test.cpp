@@ -209,6 +209,24 @@ TEST_CASE("inspect reports progress while it reads a pretrained model") {
   CHECK((shares.size() == 36 && shares.front() == 0 && shares.back() == 1));
 }
 
+TEST_CASE("inspect export --gguf writes a file that inspect opens, of a type that is asked for") {
+  const Scratch scratch;
+  const std::string file = (scratch / "m.gguf").string();
+  CHECK(shown({"export", pretrained("gpt2"), "--gguf", file, "--type", "f32"}).starts_with(file + ": "));
+  CHECK(max(abs(load_model(file).parameters["encoder.1.mlp.in.weight"] -
+                load_model(pretrained("gpt2")).parameters["encoder.1.mlp.in.weight"]))
+            .item() == 0);
+  CHECK(message([&] {
+          shown({"export", pretrained("gpt2"), "--gguf", file, "--type", "q4_0"});
+        }).starts_with("--type must be one of exact, f32, f16, bf16, q8_0, got 'q4_0'"));
+  CHECK(message([&] { shown({"export", pretrained("gpt2"), "--type", "f32"}); }).starts_with("--type is for --gguf"));
+  write_file(scratch / "notes.txt", "mine");
+  CHECK_FALSE(message([&] {
+                shown({"export", pretrained("gpt2"), "--gguf", (scratch / "notes.txt").string()});
+              }).empty());
+  CHECK(read_file(scratch / "notes.txt") == "mine");
+}
+
 TEST_CASE("inspect export --hugging-face writes an equal model and replaces files only with --force") {
   const Scratch scratch;
   const std::string out = scratch / "out";

@@ -17,7 +17,7 @@ namespace {
 
 const fs::path golden_adapters = "tests/golden/adapters";
 
-Tensor logits_of(const Model& model) {
+Tensor adapted_logits(const Model& model) {
   const Model exact = in_float64(model);
   const Tensor all = exact.logits({.tokens = Ids({1, 7}, {3, 1, 7, 7, 2, 9, 4})});
   return reshape(all, {7, all.size(2)});
@@ -57,11 +57,11 @@ TEST_CASE("Adapters of PEFT open over their base model with its logits, unmerged
   std::vector<std::string> given = model.config().adapter.layers, wanted = layers;
   std::ranges::sort(given), std::ranges::sort(wanted);
   CHECK(given == wanted);
-  CHECK(error(logits_of(model), expected) < 1e-9);
+  CHECK(error(adapted_logits(model), expected) < 1e-9);
   const Model base = load_model(golden_models / (name == "llama_layer" ? "llama" : name));
-  CHECK(error(logits_of(base), expected) > 1e-3);
+  CHECK(error(adapted_logits(base), expected) > 1e-3);
   merge(model);
-  CHECK(error(logits_of(model), expected) < 2e-6);  // the sums are float32
+  CHECK(error(adapted_logits(model), expected) < 2e-6);  // the sums are float32
   CHECK(error(load_model(golden_adapters / name / "adapter_config.json", {.merged = true})
                   .parameters["encoder.1.attention.W_Q.weight"],
               model.parameters["encoder.1.attention.W_Q.weight"]) < 1e-6);
@@ -110,7 +110,7 @@ TEST_CASE("Adapters of matrices that one tensor holds are exported when they dif
         "FILE/out/adapter_config.json: 'base_model_name_or_path' is missing; write the path of the base model there");
   Model other = load_model(scratch / "base");
   load_adapter(other, scratch / "out");
-  CHECK(error(logits_of(other), logits_of(model)) < 1e-12);
+  CHECK(error(adapted_logits(other), adapted_logits(model)) < 1e-12);
 }
 
 TEST_CASE("A saved model keeps its adapters, frozen weights and base") {
@@ -119,11 +119,11 @@ TEST_CASE("A saved model keeps its adapters, frozen weights and base") {
   save_model(scratch / "m.safetensors", model);
   const Model read = load_model(scratch / "m.safetensors");
   CHECK(read.config().adapter.base == "../../hugging_face/llama");
-  CHECK(error(logits_of(read), logits_of(model)) == 0);
+  CHECK(error(adapted_logits(read), adapted_logits(model)) == 0);
   for (const auto& [name, value] : read.parameters) CHECK(value.is_frozen() != is_of_adapter(name));
   const Model merged = load_model(scratch / "m.safetensors", {.merged = true});
   CHECK(merged.parameters.size() == load_model(golden_models / "llama").parameters.size());
-  CHECK(error(logits_of(merged), logits_of(model)) < 2e-6);
+  CHECK(error(adapted_logits(merged), adapted_logits(model)) < 2e-6);
   Model again = read;
   CHECK(message([&] { adapt(again, {"W_K"}); }) == "adapt: the model has adapters; merge() them first");
 }
