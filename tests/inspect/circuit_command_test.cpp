@@ -1,5 +1,7 @@
 #include "tests/catch.h"
 #include "tests/inspect/inspected_run.h"
+#include "tests/inspect/pretrained_model.h"
+#include "tests/scratch.h"
 #include "tokenizers/internal/json.h"
 
 #include <heed/files/file.h>
@@ -77,4 +79,33 @@ TEST_CASE("inspect circuit compares runs, and the steps of one") {
   fs::create_directory(run.path / "models");
   save_model(dumped_model_path(run.path, 400), small_model());
   CHECK(run.inspect({"circuit", "RUN", "--over-training"}).find("\nstep 400 ") != std::string::npos);
+}
+
+TEST_CASE("inspect circuit studies pretrained models of every family") {
+  const Scratch scratch;
+  std::string lines;
+  for (int i = 0; i < 8; ++i) {
+    lines += fmt::format(
+        "{{\"clean\": \"w{0} w11 w12 w5\", \"corrupted\": \"w{0} w12 w11 w5\", \"answer\": \"w20\", \"wrong\": "
+        "\"w21\"}}\n",
+        30 + i);
+  }
+  write_file(scratch / "pairs.jsonl", lines);
+  int studied = 0;
+  for (const auto& entry : fs::directory_iterator("tests/golden/hugging_face")) {
+    if (!fs::exists(entry.path() / "model.safetensors")) continue;
+    const fs::path directory = scratch / entry.path().filename().string();
+    fs::copy(entry.path(), directory);
+    write_file(directory / "tokenizer.json", tokenizer_of_words());
+    CAPTURE(directory.string());
+    const std::string text = message([&] {
+      const Json json = parse_json(shown({"circuit", directory.string(), scratch / "pairs.jsonl", "--json"}));
+      CHECK(json["pairs"] == 8);
+      CHECK(json["curve"].back()["faithfulness"]["mean"].get<double>() == Approx(1));
+      ++studied;
+    });
+    if (text != "no error")
+      CHECK(text == "the model lacks a head: it shows states and attention, but gives no answers");
+  }
+  CHECK(studied >= 20);
 }
