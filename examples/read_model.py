@@ -76,6 +76,8 @@ class Model:
 
     def norm(self, name, x):
         norm = self.block["norm"]
+        if norm["kind"] == "none":
+            return x
         if norm["kind"] == "rms":
             return rms(x, self.w[name + ".gain"], norm["epsilon"])
         return standard(x, norm["epsilon"]) * self.w[name + ".gain"] + self.w[name + ".bias"]

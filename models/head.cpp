@@ -116,7 +116,7 @@ OutputHead::OutputHead(Scope scope, const Transformer& transformer, const ModelC
       if (config.transform) {
         const Scope place = scope / "transform";
         transform.emplace(Transform{Linear(place / "dense", t.d_model(), t.embedded(), {.bias = config.transform_bias}),
-                                    Norm(place / "norm", t.embedded(), t.block.norm)});
+                                    Norm::make_if(true, place / "norm", t.embedded(), t.block.norm)});
       }
       unembedding.emplace(scope, transformer, config.logits, config.transform ? t.embedded() : t.d_model(), usual);
       if (t.causal) fail("MaskedLanguageModel: expected a transformer that is not causal");
@@ -130,7 +130,9 @@ OutputHead::OutputHead(Scope scope, const Transformer& transformer, const ModelC
 }
 
 Tensor OutputHead::token_logits(const Tensor& states) const {
-  return (*unembedding)(transform ? transform->norm(activated(config.activation, transform->dense(states))) : states);
+  if (!transform) return (*unembedding)(states);
+  const Tensor y = activated(config.activation, transform->dense(states));
+  return (*unembedding)(transform->norm ? (*transform->norm)(y) : y);
 }
 
 Tensor OutputHead::answer_logits(const Hidden& at_query, const Ids& candidates) const {
@@ -163,10 +165,10 @@ Linearised OutputHead::linearised(const AnswerPoint& point, int index) const {
   const Booleans is_zero = equal(x, zeros(x.shape(), x.dtype()));
   const Tensor share = masked_fill(y / masked_fill(x, is_zero, 1), is_zero, 0);
   const Linearised activation{[share](const Tensor& parts) { return parts * share; }};
+  const Linearised to_logit = unembedding->linearised(index);
   return transform->dense.linearised()
       .then(activation)
-      .then(transform->norm.linearised(y))
-      .then(unembedding->linearised(index));
+      .then(transform->norm ? transform->norm->linearised(y).then(to_logit) : to_logit);
 }
 
 }  // namespace heed

@@ -147,8 +147,8 @@ struct AnswerPoint {
 struct OutputHead {
   /// The layers between the states and the logits of hidden tokens.
   struct Transform {
-    Linear dense;  ///< (d_model, embedded)
-    Norm norm;
+    Linear dense;              ///< (d_model, embedded)
+    std::optional<Norm> norm;  ///< unless the transformer's kind is NormKind::none
   };
   std::string name;
   ModelConfig config;

@@ -89,7 +89,7 @@ Transformer::Transformer(Scope scope, const TransformerConfig& given, const Embe
   if (config.vocabulary == 0 && config.segments > 0) {
     fail("Transformer: segments need a vocabulary; add segment vectors to the model's input yourself");
   }
-  if (config.embedding_norm) embedding_norm.emplace(scope / "embedding_norm", config.summed(), config.block.norm);
+  embedding_norm = Norm::make_if(config.embedding_norm, scope / "embedding_norm", config.summed(), config.block.norm);
   if (config.embedding_width > 0 && config.projected_tokens) {
     token_projection.emplace(scope / "token_projection", config.embedded(), config.d_model(),
                              LinearOptions{.bias = false});
@@ -103,7 +103,7 @@ Transformer::Transformer(Scope scope, const TransformerConfig& given, const Embe
   const std::optional<RotaryEmbedding> of_window =
       config.window_rotary_base > 0 ? rotary_table(config, unscaled, scope.dtype()) : rotary;
   const Scope norm = encoder / "norm";
-  if (config.final_norm) final_norm.emplace(norm, config.d_model(), config.block.norm);
+  final_norm = Norm::make_if(config.final_norm, norm, config.d_model(), config.block.norm);
   for (int layer = 0; layer < config.layers; ++layer) {
     const BlockConfig block = config.block_at(layer);
     const bool is_rotated = std::ranges::count(config.unrotated_layers, layer) == 0;

@@ -6,7 +6,7 @@ namespace heed {
 namespace {
 
 std::optional<Norm> norm_if(bool wanted, Scope scope, const BlockConfig& config) {
-  return wanted ? std::optional<Norm>(std::in_place, scope, config.attention.d_model, config.norm) : std::nullopt;
+  return Norm::make_if(wanted, scope, config.attention.d_model, config.norm);
 }
 
 }  // namespace

@@ -11,9 +11,15 @@ Norm::Norm(Scope scope, int d, const NormConfig& given)
       config(given),
       gain(scope.parameter("gain", {d}, config.gain_offset ? Init::zeros() : Init::ones())),
       bias(config.kind == NormKind::layer && config.bias ? scope.parameter("bias", {d}, Init::zeros()) : Tensor()) {
+  if (config.kind == NormKind::none) fail("Norm: a norm of kind 'none' computes nothing: leave it out");
   if (!(config.epsilon >= 0 && std::isfinite(config.epsilon))) {
     fail("Norm: epsilon must be finite and at least 0, got {}", config.epsilon);
   }
+}
+
+std::optional<Norm> Norm::make_if(bool wanted, Scope scope, int d, const NormConfig& config) {
+  if (!wanted || config.kind == NormKind::none) return std::nullopt;
+  return std::optional<Norm>(std::in_place, scope, d, config);
 }
 
 Tensor Norm::operator()(const Tensor& x) const {

@@ -14,6 +14,7 @@ namespace {
 // The fields that inspect/page/model.js computes, by their place in to_json(): with any value, or with the names listed.
 const std::map<std::string, std::vector<std::string>>& computed_fields() {
   static const std::vector<std::string> kinds{"layer", "rms"};
+  static const std::vector<std::string> block_kinds{"layer", "rms", "none"};
   static const std::vector<std::string> functions{"gelu", "gelu_tanh", "quick_gelu", "relu", "relu2", "silu"};
   static const std::map<std::string, std::vector<std::string>> fields{
       {"/kind", {"word_answerer", "candidate_chooser", "language_model", "masked_language_model", "bare_transformer"}},
@@ -63,7 +64,7 @@ const std::map<std::string, std::vector<std::string>>& computed_fields() {
       {"/transformer/block/mlp/activation", functions},
       {"/transformer/block/mlp/gated", {}},
       {"/transformer/block/mlp/bias", {}},
-      {"/transformer/block/norm/kind", kinds},
+      {"/transformer/block/norm/kind", block_kinds},
       {"/transformer/block/norm/epsilon", {}},
       {"/transformer/block/norm/gain_offset", {}},
       {"/transformer/block/norm/bias", {}},

@@ -299,7 +299,8 @@ class Reader {
     const bias = this.values('output_bias');
     if (this.transform) {
       const {dense, activation, norm} = this.transform;
-      x = normalised(linear(x, 1, dense).map(activation), norm);
+      x = linear(x, 1, dense).map(activation);
+      if (norm) x = normalised(x, norm);
     }
     return Float64Array.from(
         this.vocabulary, (_, w) => capped(dot(x, 0, this.unembedding, w * this.d, this.d) + (bias ? bias[w] : 0), this.logitCap));

@@ -129,6 +129,7 @@ std::vector<FieldCase> field_cases() {
       {"mlp.gated", encoder, [](C& c) { c.block.mlp.gated = true; }},
       {"mlp.bias", encoder, [](C& c) { c.block.mlp.bias = false; }},
       {"norm.kind", encoder, [](C& c) { c.block.norm.kind = NormKind::rms; }},
+      {"norm.kind: none", encoder, [](C& c) { c.block.norm.kind = NormKind::none; }},
       {"norm.epsilon", encoder, [](C& c) { c.block.norm.epsilon = 0.5; }},
       {"norm.gain_offset", encoder, [](C& c) { c.block.norm.gain_offset = true; }},
       {"norm.bias", encoder, [](C& c) { c.block.norm.bias = false; }},

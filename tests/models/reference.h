@@ -39,6 +39,7 @@ class Reference {
   }
 
   Tensor normalised(const std::string& name, const Tensor& x, const NormConfig& norm) const {
+    if (norm.kind == NormKind::none) return x;
     const bool centred = norm.kind == NormKind::layer;
     const Tensor y = centred ? x - mean(x, {-1}, true) : x;
     const Tensor gain = norm.gain_offset ? of_[name + ".gain"] + 1.0 : of_[name + ".gain"];

@@ -77,7 +77,8 @@ void draw_block(const Parameters& parameters, Random& random) {
 
 TEST_CASE("TransformerBlock equals its formula for every norm placement, also through at() and append()") {
   BlockConfig config{.attention = {.d_model = 8, .heads = 2}, .mlp = {.width = 12, .activation = Activation::relu}};
-  config.norm = GENERATE(NormConfig{.epsilon = 0.1}, NormConfig{.kind = NormKind::rms, .epsilon = 0.2});
+  config.norm = GENERATE(NormConfig{.epsilon = 0.1}, NormConfig{.kind = NormKind::rms, .epsilon = 0.2},
+                         NormConfig{.kind = NormKind::none});
   config.placement = GENERATE(NormPlacement::before, NormPlacement::after, NormPlacement::output, NormPlacement::both);
   const bool residual = GENERATE(true, false);
   config.parallel = config.placement == NormPlacement::before && GENERATE(false, true);
@@ -91,7 +92,8 @@ TEST_CASE("TransformerBlock equals its formula for every norm placement, also th
   const std::size_t norms = config.placement == NormPlacement::both ? 4
                             : config.shared_norm                    ? 1
                                                                     : 1 + config.attention_norm;
-  CHECK(parameters.size() == 4 + 1 + 4 + norms * (config.norm.kind == NormKind::layer ? 2 : 1));
+  const std::size_t vectors = config.norm.kind == NormKind::layer ? 2 : config.norm.kind == NormKind::rms ? 1 : 0;
+  CHECK(parameters.size() == 4 + 1 + 4 + norms * vectors);
   Random random(4);
   draw_block(parameters, random);
   const Tensor x = variable(random_normal({2, 5, 8}, random, 0, 1, DType::float64));

@@ -90,3 +90,14 @@ TEST_CASE("Norm rejects a negative or infinite epsilon") {
   CHECK(made(std::numeric_limits<double>::infinity()) == "Norm: epsilon must be finite and at least 0, got inf");
   CHECK(made(0) == "no error");
 }
+
+TEST_CASE("Without a kind there is no norm: make_if() returns nothing, and a Norm is refused") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  CHECK_FALSE(Norm::make_if(true, scope / "none", 4, {NormKind::none}).has_value());
+  CHECK_FALSE(Norm::make_if(false, scope / "unwanted", 4, {}).has_value());
+  CHECK(parameters.size() == 0);
+  CHECK(Norm::make_if(true, scope / "norm", 4, {}).value().name == "norm");
+  CHECK(message([&] { Norm(scope / "none", 4, {NormKind::none}); }) ==
+        "Norm: a norm of kind 'none' computes nothing: leave it out");
+}

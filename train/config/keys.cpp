@@ -115,7 +115,7 @@ std::vector<Key> keys(Config& c) {
       {"model.activation", activation(block.mlp), "activation of the MLP", {"hidden_act"}},
       {"model.gated", flag(&block.mlp.gated),
        "a third matrix, the gate, whose activation multiplies the MLP's features"},
-      {"model.norm", choice(&block.norm.kind), "LayerNorm or RMSNorm"},
+      {"model.norm", choice(&block.norm.kind), "LayerNorm, RMSNorm, or no norms at all"},
       {"model.epsilon",
        Number{&block.norm.epsilon, 0},
        "epsilon of the norms; unset: 1e-5, with rms 1e-6",
