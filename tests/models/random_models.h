@@ -87,7 +87,8 @@ class RandomConfig {
     block.shared_norm = block.parallel && newer_.below(2) == 1;
     block.attention_norm = block.shared_norm || !rarely();
     block.residual_scale = rarely() ? 0.5 : 1;
-    if (rarely()) block.norm.kind = NormKind::none;
+    const bool may_grow = block.mlp.gated || block.mlp.activation == Activation::relu2;  // with powers of what it reads
+    if (rarely() && !may_grow) block.norm.kind = NormKind::none;
     c.rotary = {.base = pick(10000.0, 100.0),
                 .fraction = block.attention.complete().d_k > 2 ? pick(1.0, 0.5) : 1.0,
                 .pairs = pick(RotaryPairs::halves, RotaryPairs::interleaved),
