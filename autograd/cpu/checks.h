@@ -21,7 +21,9 @@ inline void check_rank(const char* operation, int rank) {
 }
 
 // Composite operations call this first; otherwise their parts would report missing memory under their own names.
-inline void check_memory(const char* operation, const Shape& shape, DType dtype) { Tensor(shape, dtype, operation); }
+inline void check_memory(const char* operation, const Shape& shape, DType dtype) {
+  static_cast<void>(Tensor(shape, dtype, operation));
+}
 
 // Returns for each axis of x whether it is one of `axes`. All are when `axes` is empty.
 inline std::vector<bool> chosen_axes(const char* operation, const Tensor& x, const std::vector<int>& axes) {
