@@ -18,11 +18,12 @@ std::int64_t longest(std::span<const TextPair> pairs) {
   return static_cast<std::int64_t>(result);
 }
 
-// Returns how many pairs a portion has: outputs of all nodes for both texts, their change and a copy, and two copies of what each
-// input reads.
+// Returns how many pairs a portion has: outputs of all nodes for both texts, their change and a copy, two copies of what each input
+// reads, and eight more on the way back through norms on the stream.
 std::size_t portion_of(const Model& model, const CircuitGraph& graph, std::span<const TextPair> pairs) {
   const double numbers = static_cast<double>(longest(pairs)) * model.transformer().config.d_model();
-  const double copies = 4.0 * graph.sources() + 2.0 * static_cast<double>(graph.inputs().size());
+  const double of_input = has_linear_stream(model.transformer()) ? 2 : 10;
+  const double copies = 4.0 * graph.sources() + of_input * static_cast<double>(graph.inputs().size());
   return static_cast<std::size_t>(std::clamp(portion_bytes / (numbers * copies * sizeof(float)), 1.0, 64.0));
 }
 
