@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 namespace heed {
 namespace {
@@ -67,10 +68,6 @@ class Study {
   void split() {
     const PairHalves halves(task_.groups.empty() ? std::vector<std::string>(task_.clean.size()) : task_.groups,
                             random_.stream("halves"));
-    if (halves.count() < least_pairs) {
-      fail("circuit: expected at least {} pairs, got {}; half of them choose the circuit, the others measure it",
-           least_pairs, halves.count());
-    }
     chosen_on_ = halves.first(), held_out_ = halves.second(), observations_ = halves.observations();
     result_.groups = halves.groups();
     result_.groups_are_observations = halves.groups_are_observations();
@@ -81,7 +78,6 @@ class Study {
   }
 
   std::vector<double> uniform_weights() const { return std::vector<double>(chosen_on_.size(), 1); }
-
   // Returns the mean effects of the pairs that choose, by weight.
   std::vector<double> means(std::size_t method, const std::vector<double>& weights) const {
     const Tensor& scores = task_.scores[method].second;
@@ -102,9 +98,8 @@ class Study {
     return first_edges(task_.graph, order, joined);
   }
 
-  Circuit first(const std::vector<int>& order, int joined) const {
-    return first_edges(task_.graph, order, static_cast<std::size_t>(joined));
-  }
+  // Returns the circuit of the first edges that join.
+  Circuit first(int joined) const { return first_edges(task_.graph, order_, static_cast<std::size_t>(joined)); }
 
   CircuitStudy::Point point(int joined, const Circuit& circuit) const {
     return {.joined = joined,
@@ -116,7 +111,7 @@ class Study {
   // Measures the circuits of some sizes on the half that chooses.
   void measure_sizes(const std::vector<int>& sizes) {
     std::vector<Circuit> circuits;
-    for (const int joined : sizes) circuits.push_back(first(order_, joined));
+    for (const int joined : sizes) circuits.push_back(first(joined));
     const auto measured = task_.measure(circuits, chosen_on_);
     const double clean = mean_of(at(task_.clean, chosen_on_)), corrupted = mean_of(at(task_.corrupted, chosen_on_));
     for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -132,7 +127,14 @@ class Study {
     for (const double share : mib_shares) {
       sizes.insert(std::max(1, static_cast<int>(std::lround(share * result_.all_edges))));
     }
-    measure_sizes({sizes.begin(), sizes.end()});
+    for (std::vector<int> next; const int size : sizes) {  // three at a time, until one reaches the target
+      if (!result_.curve.empty() && result_.curve[reaching()].on_chosen >= result_.target) {
+        result_.curve.push_back(point(size, first(size)));
+        continue;
+      }
+      next.push_back(size);
+      if (next.size() == 3 || size == *sizes.rbegin()) measure_sizes(std::exchange(next, {}));
+    }
     for (int round = 0; round < 2; ++round) {
       const std::size_t found = reaching();
       const int high = result_.curve[found].joined, low = found > 0 ? result_.curve[found - 1].joined : 0;
@@ -148,15 +150,14 @@ class Study {
     std::erase_if(result_.curve, [&](const CircuitStudy::Point& tried) {
       return !sizes.contains(tried.joined) && tried.joined != result_.circuit.joined;
     });
-    circuit_ = first(order_, result_.circuit.joined);
+    circuit_ = first(result_.circuit.joined);
   }
 
   // Returns the index of the first point that reaches the target, or of the last.
   std::size_t reaching() const {
-    for (std::size_t i = 0; i < result_.curve.size(); ++i) {
-      if (result_.curve[i].on_chosen >= result_.target) return i;
-    }
-    return result_.curve.size() - 1;
+    std::size_t i = 0;
+    while (i + 1 < result_.curve.size() && !(result_.curve[i].on_chosen >= result_.target)) ++i;
+    return i;
   }
 
   // Chooses circuits of the same size from other pairs, by other methods, and from each group.
@@ -226,7 +227,7 @@ class Study {
   void measure_held_out() {
     const std::size_t E = task_.graph.edges().size();
     std::vector<Circuit> circuits{circuit_};
-    for (const CircuitStudy::Point& size : result_.curve) circuits.push_back(first(order_, size.joined));
+    for (const CircuitStudy::Point& size : result_.curve) circuits.push_back(first(size.joined));
     const std::size_t first_random = circuits.size();
     for (int i = 0; i < options_.random_circuits; ++i) {
       Random random = random_.stream("random").stream(static_cast<std::uint64_t>(i));

@@ -1,6 +1,7 @@
 #pragma once
 #include <heed/explain/circuits/edge_choice.h>
 #include <heed/explain/circuits/edge_scores.h>
+#include <heed/explain/circuits/pair_halves.h>
 #include <heed/explain/circuits/pair_intervals.h>
 #include <heed/explain/progress.h>
 
@@ -13,7 +14,6 @@ namespace heed {
 
 constexpr double default_faithfulness = 0.8;  ///< of the circuit that is reported
 constexpr double survival_share = 0.9;        ///< least share of the resamples in which an edge that survives is chosen
-constexpr std::size_t least_pairs = 8;        ///< that a study takes
 
 /// Options of a study of circuits.
 struct CircuitOptions {
@@ -22,7 +22,7 @@ struct CircuitOptions {
   EdgeChoice choice = EdgeChoice::greedy;
   double faithfulness = default_faithfulness;  ///< in (0, 1]
   int resamples = 200, random_circuits = 5, null_tasks = 5;
-  int exact_edges = 32;  ///< the strongest edges of the circuit whose effect is measured by patching as well
+  int exact_edges = 16;  ///< the strongest edges of the circuit whose effect is measured by patching as well
   std::uint64_t seed = 1;
   OnProgress progress = {};
 };

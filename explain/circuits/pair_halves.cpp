@@ -1,3 +1,4 @@
+#include <heed/autograd/error.h>
 #include <heed/explain/circuits/pair_halves.h>
 
 #include <algorithm>
@@ -17,6 +18,10 @@ PairHalves::PairHalves(const std::vector<std::string>& groups, Random random) {
     observation_.push_back(together_ ? numbers[groups[i]] : static_cast<int>(i));
   }
   count_ = together_ ? numbers.size() : groups.size();
+  if (count_ < least_pairs) {
+    fail("circuit: expected at least {} pairs, got {}; half of them choose the circuit, the others measure it",
+         least_pairs, count_);
+  }
   std::vector<int> all(count_);
   std::iota(all.begin(), all.end(), 0);
   random.shuffle(all);

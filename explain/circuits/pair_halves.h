@@ -6,17 +6,19 @@
 
 namespace heed {
 
+constexpr std::size_t least_pairs = 8;   ///< or groups, where these are observations
 constexpr int least_groups = 10;         ///< from this number on, the pairs of a group count as one observation
 constexpr int least_pairs_of_group = 4;  ///< in the first half, for a group to choose a circuit of its own
 
 /// Divides pairs at random into a half that chooses and one that measures. Observations stay together: the pairs of a group where
 /// there are at least `least_groups` groups, else single pairs.
 ///
-///     const PairHalves halves({"a", "a", "b", "b"}, Random(1));
+///     const PairHalves halves({"", "", "", "", "", "", "", ""}, Random(1));
 ///     for (const std::size_t pair : halves.first()) use(pair);
 class PairHalves {
  public:
-  PairHalves(const std::vector<std::string>& groups, Random random);  ///< of each pair; "" is a group, too
+  /// Divides pairs of these groups; "" is a group, too. Throws `Error` for fewer than `least_pairs` observations.
+  PairHalves(const std::vector<std::string>& groups, Random random);
 
   const std::vector<std::size_t>& first() const { return first_; }       ///< indices of the pairs that choose
   const std::vector<std::size_t>& second() const { return second_; }     ///< of the others

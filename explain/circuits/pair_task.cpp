@@ -18,11 +18,11 @@ std::int64_t longest(std::span<const TextPair> pairs) {
   return static_cast<std::int64_t>(result);
 }
 
-// Returns how many pairs a portion has: outputs of all nodes for both texts, their change and a copy, two copies of what each input
-// reads, and eight more on the way back through norms on the stream.
-std::size_t portion_of(const Model& model, const CircuitGraph& graph, std::span<const TextPair> pairs) {
+// Returns how many pairs a portion has: outputs of all nodes for both texts, their change and a copy. With gradients, also two copies
+// of what each input reads, and eight more on the way back through norms on the stream.
+std::size_t portion_of(const Model& model, const CircuitGraph& graph, std::span<const TextPair> pairs, bool gradients) {
   const double numbers = static_cast<double>(longest(pairs)) * model.transformer().config.d_model();
-  const double of_input = has_linear_stream(model.transformer()) ? 2 : 10;
+  const double of_input = !gradients ? 0 : has_linear_stream(model.transformer()) ? 2 : 10;
   const double copies = 4.0 * graph.sources() + of_input * static_cast<double>(graph.inputs().size());
   return static_cast<std::size_t>(std::clamp(portion_bytes / (numbers * copies * sizeof(float)), 1.0, 64.0));
 }
@@ -64,7 +64,7 @@ void PairTask::score(const CircuitOptions& options) {
   for (const ScoreMethod method : methods) {
     task_.scores.emplace_back(method, Tensor({std::ssize(pairs_), std::ssize(graph_.edges())}, DType::float64));
   }
-  const std::vector<PairBatch> batches = pair_batches(model_, pairs_, portion_of(model_, graph_, pairs_));
+  const std::vector<PairBatch> batches = pair_batches(model_, pairs_, portion_of(model_, graph_, pairs_, true));
   Passes passes("effects of edges", static_cast<double>(batches.size()), progress_);
   for (const PairBatch& batch : batches) {
     passes.next();
@@ -94,7 +94,7 @@ std::vector<std::vector<double>> PairTask::measured(const std::vector<std::vecto
   std::vector<TextPair> pairs;
   for (const std::size_t i : chosen) pairs.push_back(pairs_[i]);
   std::vector<std::vector<double>> result(circuits.size(), std::vector<double>(chosen.size()));
-  const std::vector<PairBatch> batches = pair_batches(model_, pairs, portion_of(model_, graph_, pairs));
+  const std::vector<PairBatch> batches = pair_batches(model_, pairs, portion_of(model_, graph_, pairs, false));
   Passes passes("circuits", static_cast<double>(batches.size() * circuits.size()), progress_);
   for (const PairBatch& batch : batches) {
     const EdgePatching patching(model_, graph_, batch.clean, batch.corrupted);
