@@ -21,7 +21,6 @@ constexpr double least_share = 0.1;  // of the resamples, for an edge outside of
 
 using Circuit = std::vector<bool>;
 using Rows = std::vector<std::size_t>;  // indices of pairs
-
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
