@@ -28,9 +28,9 @@ PairHalves::PairHalves(const std::vector<std::string>& groups, Random random) {
   const std::set<int> chosen(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count_ / 2));
   for (std::size_t i = 0; i < groups.size(); ++i) (chosen.contains(observation_[i]) ? first_ : second_).push_back(i);
   if (groups_ < 2 || groups_ >= least_groups) return;
-  for (const auto& [name, number] : numbers) {
-    const auto is_of = [&](std::size_t row) { return groups[row] == name; };
-    if (std::ranges::count_if(first_, is_of) >= least_pairs_of_group) choosing_.push_back(name);
+  for (const auto& group : numbers) {
+    const auto is_of = [&](std::size_t row) { return groups[row] == group.first; };
+    if (std::ranges::count_if(first_, is_of) >= least_pairs_of_group) choosing_.push_back(group.first);
   }
 }
 
