@@ -12,6 +12,7 @@
 #include <heed/autograd/ops.h>
 #include <heed/autograd/profile.h>
 #include <heed/autograd/record.h>
+#include <heed/autograd/recurrent.h>
 #include <heed/data/loader.h>
 #include <heed/data/splits.h>
 #include <heed/nn/adapter.h>

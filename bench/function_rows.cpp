@@ -51,7 +51,7 @@ constexpr std::size_t inputs_of = std::is_invocable_v<F>                     ? 0
                                   : std::is_invocable_v<F, Tensor&, Tensor&> ? 2
                                                                              : 3;
 
-// Returns a call for each public function of ops.h, indexing.h and convolution.h that computes, with inputs of n x c numbers.
+// Returns a call for each public function of ops.h, indexing.h, convolution.h and recurrent.h that computes, with inputs of n x c numbers.
 std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   std::vector<Call> all;
   const Shape x{n, c}, row{c}, flat{n * c};
@@ -203,6 +203,12 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   add("matmul", [](T a, T b) { return matmul(a, b); }, {x, {c, c}});
   add("linear", [](T t, T W, T bias) { return linear(t, W, bias); }, {x, {c, c}, row});
   add("einsum", [](T a, T b) { return einsum("ij,kj->ik", a, b); }, {x, {c, c}});
+  // 4 steps of n / 4 texts with c / 4 states, which are the first cells as well
+  const std::vector<Shape> steps{{4, n / 4, c}, {c / 4, c}, {n / 4, c / 4}};
+  add(
+      "lstm", [](T gates, T U, T h) { return lstm(gates, U, h, h); }, steps);
+  add(
+      "lstm_composed", [](T gates, T U, T h) { return lstm_composed(gates, U, h, h); }, steps);
   // images of 8 x 8 or 32 x 32 with 4, 16 or 64 channels
   const std::int64_t size = n * c, side = size < 1 << 20 ? 8 : 32,
                      channels = size < 1 << 12   ? 4

@@ -151,6 +151,23 @@ Row attention_row(std::int64_t T, bool causal, std::int64_t kv_heads = 8) {
           }};
 }
 
+// An LSTM of a character model reads texts, and its gradients. Products: of the inputs and of the states, forward and twice backward.
+Row lstm_row(std::int64_t B, std::int64_t T, int d) {
+  return {.name = fmt::format("LSTM, B {}, T {}, d {}", B, T, d),
+          .counterpart = {{"row", "LSTM"}, {"shape", {B, T, d}}},
+          .flops = 3 * 2.0 * static_cast<double>(B * T * 2 * d * 4 * d),
+          .prepare = [=] {
+            const auto parameters = std::make_shared<Parameters>();
+            const LSTM lstm(Scope(*parameters, 1), {.in = d, .hidden = d});
+            const Tensor x = variable(normal({B, T, d}, 1)), dy = normal({B, T, d}, 2);
+            return [=] {
+              static_cast<void>(parameters);  // keeps their names
+              const Recording recording;
+              static_cast<void>(backward(lstm(x).output, dy));
+            };
+          }};
+}
+
 Row graph_row(std::int64_t operations) {
   return {.name = fmt::format("graph of {} scalars", operations),
           .counterpart = {{"row", "graph"}, {"operations", operations}},
@@ -191,6 +208,9 @@ std::vector<Row> operation_rows(bool quick) {
     rows.push_back(adamw_row(elements));
     rows.push_back(embedding_row(n, columns));
   }
+  rows.push_back(lstm_row(8, 16, 32));
+  if (!quick) rows.push_back(lstm_row(32, 64, 256));  // a character model
+  if (!quick) rows.push_back(lstm_row(20, 35, 650));  // PyTorch's word_language_model
   rows.push_back(graph_row(quick ? 10'000 : 1'000'000));
   return rows;
 }

@@ -1,5 +1,10 @@
+#include <heed/autograd/autocast.h>
+#include <heed/autograd/recurrent.h>
+#include <heed/nn/adapter.h>
+#include <heed/nn/hook.h>
 #include <heed/nn/recurrent.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace heed {
@@ -95,21 +100,34 @@ LSTM::LSTM(Scope scope, const RecurrentConfig& config) : layers(made<Layer>("LST
 LSTM::Result LSTM::operator()(const Tensor& x, const State& initial, const Lengths& lengths) const {
   check_input("LSTM", x, layers[0].input.weight.size(0));
   const std::vector<Booleans> within = steps_within("LSTM", x, lengths);
-  Result result{x, {}};
+  const std::int64_t T = x.size(1);
+  // Hooks, adapters, products of 16 bits and texts of different lengths need single steps.
+  const bool is_exact = Autocast::precision(x.dtype()) == Precision::float32;
+  const bool at_once = !lengths && is_exact && !Hook::is_open() && std::ranges::none_of(layers, [](const Layer& layer) {
+    return layer.hidden.weight.adapter && layer.hidden.weight.adapter->A.defined();
+  });
+  Result result{at_once ? transpose(x, 0, 1) : x, {}};
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const std::int64_t d = layers[l].hidden.weight.size(0);
     std::vector<Tensor> state{first_state("LSTM", initial.h, layers.size(), l, x, d),
                               first_state("LSTM", initial.c, layers.size(), l, x, d)};
-    result.output = run(result.output, layers[l].input, state, within, [&](const Tensor& in, const auto& before) {
-      const Tensor gates = in + layers[l].hidden(before[0]);
-      const Tensor input_forget = sigmoid(slice(gates, 1, 0, 2 * d)), out = sigmoid(slice(gates, 1, 3 * d, 4 * d));
-      const Tensor c = slice(input_forget, 1, d, 2 * d) * before[1] +
-                       slice(input_forget, 1, 0, d) * tanh(slice(gates, 1, 2 * d, 3 * d));
-      return std::vector{out * tanh(c), c};
-    });
+    if (at_once) {
+      const Tensor states = lstm(layers[l].input(result.output), layers[l].hidden.weight, state[0], state[1]);
+      result.output = slice(states, 0, 0, T);
+      state = {states[T - 1], states[T]};
+    } else {
+      result.output = run(result.output, layers[l].input, state, within, [&](const Tensor& in, const auto& before) {
+        const Tensor gates = in + layers[l].hidden(before[0]);
+        const Tensor input_forget = sigmoid(slice(gates, 1, 0, 2 * d)), out = sigmoid(slice(gates, 1, 3 * d, 4 * d));
+        const Tensor c = slice(input_forget, 1, d, 2 * d) * before[1] +
+                         slice(input_forget, 1, 0, d) * tanh(slice(gates, 1, 2 * d, 3 * d));
+        return std::vector{out * tanh(c), c};
+      });
+    }
     result.state.h.push_back(state[0]);
     result.state.c.push_back(state[1]);
   }
+  if (at_once) result.output = transpose(result.output, 0, 1);
   return result;
 }
 

@@ -22,6 +22,15 @@ failed=0
 "$compiler" -std=c++20 -fsyntax-only "${include[@]}" "$scratch/names.cpp" ||
   { echo "heed.h declares a name that a user may want"; failed=1; }
 
+# Programs of a page.
+source "$(dirname "$0")/readme/blocks.sh"
+programs cpp "int main" "$(dirname "$0")/../docs/how-to/layers.md" |
+  awk -v place="$scratch/page" '/^----$/ { ++n; next } { print > (place n + 1 ".cpp") }'
+[ -f "$scratch/page3.cpp" ] || { echo "docs/how-to/layers.md lacks a program"; failed=1; }
+for program in "$scratch"/page*.cpp; do
+  "$compiler" -std=c++20 -fsyntax-only "${include[@]}" "$program" || { echo "docs/how-to/layers.md: a program does not compile"; failed=1; }
+done
+
 # A guard without a variable name ends immediately.
 cat > "$scratch/guards.cpp" << 'END'
 #include <heed/heed.h>

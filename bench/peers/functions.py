@@ -26,6 +26,16 @@ def attention(q, k, v):
     return weights @ v, weights
 
 
+def lstm(gates, U, h):
+    cell, states = h, []
+    for x in gates:
+        i, f, g, o = (x + h @ U).chunk(4, -1)
+        cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+        h = o.sigmoid() * cell.tanh()
+        states.append(h)
+    return torch.stack([*states, cell])
+
+
 def calls(n, c):
     """Returns for each call of bench/function_rows.cpp the shapes of its inputs and the call."""
     x, row = (n, c), (c,)
@@ -159,6 +169,8 @@ def calls(n, c):
         "matmul": ((x, (c, c)), torch.matmul),
         "linear": ((x, (c, c), row), lambda t, w, b: torch.addmm(b, t, w)),
         "einsum": ((x, (c, c)), lambda a, b: torch.einsum("ij,kj->ik", a, b)),
+        "lstm": (((4, n // 4, c), (c // 4, c), (n // 4, c // 4)), lstm),
+        "lstm_composed": (((4, n // 4, c), (c // 4, c), (n // 4, c // 4)), lstm),
         "conv2d, 3 x 3": ((images, kernels, bias), lambda t, w, b: F.conv2d(t, w, b, padding=1)),
         "conv1d, 3": ((signals, kernels_1d, bias), lambda t, w, b: F.conv1d(t, w, b, padding=1)),
         "conv_transpose2d, 3 x 3": ((images, kernels, bias), lambda t, w, b: F.conv_transpose2d(t, w, b, padding=1)),

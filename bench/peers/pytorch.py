@@ -292,6 +292,9 @@ def operation(request):
         K, V = (torch.randn(shared, requires_grad=True) for _ in range(2))
         return lambda: torch.autograd.grad(
             F.scaled_dot_product_attention(x, K, V, is_causal=request["causal"], enable_gqa=shared != shape), (x, K, V), dy)
+    if name == "LSTM":
+        lstm = torch.nn.LSTM(shape[-1], shape[-1], batch_first=True)
+        return lambda: torch.autograd.grad(lstm(x)[0], (x, *lstm.parameters()), dy)
     if name == "SwiGLU":
         value = torch.randn(shape, requires_grad=True)
         return lambda: torch.autograd.grad(F.silu(x) * value, (x, value), dy)

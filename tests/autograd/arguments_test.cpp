@@ -2,6 +2,7 @@
 
 #include <heed/autograd/convolution.h>
 #include <heed/autograd/ops.h>
+#include <heed/autograd/recurrent.h>
 
 #include <exception>
 #include <string>
@@ -285,6 +286,12 @@ std::vector<Call> product_calls() {
   return {
       call("matmul", [](Given& g) { return matmul(g.tensor(), g.tensor()); }),
       call("linear", [](Given& g) { return linear(g.tensor(), g.tensor(), g.tensor()); }),
+      call("lstm",
+           [](Given& g) {
+             const Tensor h = ones({2, 3});
+             const auto given = [&](const Tensor& fitting) { return g.flag() ? g.tensor() : fitting; };
+             return lstm(given(ones({2, 2, 12})), given(ones({3, 12})), given(h), h);
+           }),
       call("conv2d",
            [](Given& g) {
              const Tensor x = g.tensor();

@@ -297,6 +297,7 @@ TEST_CASE("Each operation keeps only the tensors that its gradient needs, and de
       {"rms_norm", {"input 0", "input 1"}},
       {"matmul", {"input 0", "input 1"}},
       {"linear", {"input 0", "input 1"}},
+      {"lstm", {"input 0", "input 1", "input 2", "input 3", "output"}},
       {"conv2d", {"input 0", "input 1"}},
       {"conv2d weights", {"input 0", "input 1"}},
       {"conv_transpose2d", {"input 0", "input 1"}},

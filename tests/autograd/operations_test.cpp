@@ -47,6 +47,7 @@ TEST_CASE("operations() contains every differentiable function, with its formula
                                        "concat",
                                        "matmul",
                                        "linear",
+                                       "lstm",
                                        "conv2d",
                                        "conv2d weights",
                                        "conv_transpose2d",

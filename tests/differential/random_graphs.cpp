@@ -198,6 +198,7 @@ const std::map<std::string, std::function<Tensor(const Call&)>>& table() {
        }},
       {"select_rows", [](C c) { return select_rows(c.x[0], c.ids({c.x[0].size(0)}, 0)); }},
       {"attention", attend},
+      {"lstm", [](C c) { return lstm(c.x[0], c.x[1], c.x[2], c.x[3]); }},
       {"cross_entropy", entropy},
       {"mse", [](C c) { return mse_loss(c.x[0], c.x[1], static_cast<Reduction>(c.i(0))); }},
       {"bce", [](C c) { return bce_with_logits(c.x[0], sigmoid(c.x[1]), static_cast<Reduction>(c.i(0))); }}};

@@ -126,6 +126,18 @@ class Graph:
             y = F.conv_transpose2d(x, self.values[b], None, stride, 0, 0, groups, dilation)
         return self.emit(name, [a, b], [*stride, *padding, *dilation, groups], y)
 
+    def emit_lstm(self, a, x):
+        """Reads a sequence (T, B, 4 d), as functions.py of bench/peers does."""
+        d = x.shape[-1] // 4
+        U, h, c = (self.input(shape) for shape in ([d, 4 * d], [x.shape[1], d], [x.shape[1], d]))
+        state, cell, states = self.values[h], self.values[c], []
+        for part in x:
+            i, f, g, o = (part + state @ self.values[U]).chunk(4, -1)
+            cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+            state = o.sigmoid() * cell.tanh()
+            states.append(state)
+        return self.emit("lstm", [a, U, h, c], [], torch.stack([*states, cell]))
+
     def step(self):
         rng = self.rng
         candidates = [i for i, v in enumerate(self.values) if 1 <= v.dim() <= 4 and v.numel() <= 300]
@@ -134,6 +146,8 @@ class Graph:
         axis = rng.randrange(x.dim())
         n = x.shape[axis]
         shape = list(x.shape)
+        if x.dim() == 3 and x.shape[-1] % 4 == 0 and rng.random() < 0.2:
+            return self.emit_lstm(a, x)
         unary = {"exp": lambda v: torch.exp(torch.tanh(v)), "log": lambda v: torch.log(v.abs() + 0.5),
                  "sqrt": lambda v: torch.sqrt(v.abs() + 0.5), "square": torch.square, "tanh": torch.tanh, "relu": torch.relu,
                  "gelu_tanh": lambda v: F.gelu(v, approximate="tanh"), "negate": torch.neg,
