@@ -338,7 +338,7 @@ class Study {
     };
     add(strongest_, held_out_effects_);
     std::ranges::stable_sort(result_.edges, std::greater(), [](const CircuitStudy::Edge& edge) {
-      return std::pair(edge.survives, std::abs(edge.effect.share));
+      return std::pair(edge.survives, std::abs(edge.best_effect().share));
     });
     const std::size_t in_circuit = result_.edges.size();
     std::vector<std::size_t> others;

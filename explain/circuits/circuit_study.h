@@ -95,7 +95,8 @@ struct CircuitStudy {
     /// Returns the exact effect where it was measured, else the estimate.
     const Interval& best_effect() const { return exact.share == exact.share ? exact : effect; }
   };
-  std::vector<Edge> edges;              ///< those of the circuit by absolute effect, then others by share of resamples
+  std::vector<Edge>
+      edges;  ///< those of the circuit by absolute best_effect(), surviving ones first, then others by share of resamples
   std::vector<ScoreMethod> methods;     ///< that were compared
   std::vector<std::string> own_groups;  ///< groups that choose circuits of their own
   int resamples = 0;

@@ -145,7 +145,7 @@ const Command circuit_command{
     .words = "RUN [RUN...] | MODEL FILE",
     .summary = "Finds the edges between heads and MLPs that carry an answer",
     .example = "inspect circuit runs/toy --svg circuit.svg",
-    .shared = "limit step json force",
+    .shared = "step json force",
     .declare =
         [](cxxopts::OptionAdder& options) {
           const auto text = [] { return cxxopts::value<std::string>(); };
@@ -154,8 +154,9 @@ const Command circuit_command{
                "NAME")  //
               ("faithfulness", "Share of the difference that the circuit keeps (default: 0.8)",
                cxxopts::value<Decimal>(),
-               "X")                                                                             //
-              ("over-training", "Compare the circuits at the steps whose models the run kept")  //
+               "X")                                                                                                //
+              ("limit", "How many pairs to use (default: all of FILE, 100 of a run)", cxxopts::value<int>(), "N")  //
+              ("over-training", "Compare the circuits at the steps whose models the run kept")                     //
               ("seed", "Seed of the halves, resamples and random circuits (default: 1)", cxxopts::value<std::int64_t>(),
                "N")  //
               ("svg", "Draw the circuit, from the words to the answer", text(), "FILE");
