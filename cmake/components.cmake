@@ -140,7 +140,7 @@ foreach(name internal/cause_rows causes interval rank_correlation)  # their figu
   set_source_files_properties(explain/studies/${name}.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off
                               SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
 endforeach()
-heed_component(explain DIRECTORIES explain explain/circuits explain/studies explain/studies/internal LINKS formats distributed LIBRARIES ${json} OPTIONS ${light})
+heed_component(explain DIRECTORIES explain explain/internal explain/circuits explain/studies explain/studies/internal LINKS formats distributed LIBRARIES ${json} OPTIONS ${light})
 
 # run: the files of a run, which a training loop writes.
 heed_component(run DIRECTORIES run run/internal LINKS explain LIBRARIES ${json} OPTIONS ${light})

@@ -1,3 +1,4 @@
+#include "explain/internal/added_token.h"
 #include "tokenizers/internal/json.h"
 
 #include <heed/autograd/ops.h>
@@ -14,36 +15,12 @@
 namespace heed {
 namespace {
 
-// Returns the one token that `text` is, without those that the tokenizer adds around a text; nullopt for several or an unknown one.
-std::optional<int> single_token(const Model& model, const std::string& text) {
-  std::vector<std::string> around;
-  if (model.tokenizer.pretrained()) around = model.tokenizer("");
-  const std::vector<std::string> tokens = model.tokenizer(text);
-  if (tokens.size() != around.size() + 1) return {};
-  const auto [token, other] = std::mismatch(tokens.begin(), tokens.end(), around.begin(), around.end());
-  if (token == tokens.end() || !model.vocabulary.contains(*token)) return {};
-  return model.vocabulary[*token];
-}
-
-// Returns the index of the logit of an answer to `clean`.
-int answer_index(const Model& model, const Example& clean, const std::string& answer) {
-  if (model.head().chooses_candidates()) {
-    const int count = static_cast<int>(clean.candidates.size()) + (model.config().or_none ? 1 : 0);
-    std::vector<std::string> texts;
-    for (int i = 0; i < count; ++i) {
-      texts.push_back(answer_text(model, clean, i));
-      if (texts.back() == answer) return i;
-    }
-    fail("expected one of the candidates {}, got '{}'", listed(texts), excerpt(answer));
-  }
-  if (!model.head().has_token_logits()) {
-    if (model.vocabulary.contains(answer)) return model.vocabulary[answer];
-    fail("'{}' is not among the model's words{}", excerpt(answer), did_you_mean(answer, model.vocabulary.words()));
-  }
-  for (const std::string& text : {" " + answer, answer}) {
-    if (const auto token = single_token(model, text)) return *token;
-  }
-  fail("expected one token, but '{}' is {}", excerpt(answer), listed(model.tokenizer(answer), " ", 20));
+// Returns whether an answer follows a text without a space.
+bool follows_closely(const std::string& text, const std::string& answer) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (text.empty() || answer.empty()) return false;
+  const auto lead = static_cast<unsigned char>(answer[0]);  // of UTF-8: U+3000 to U+9FFF and U+F000 to U+FFFF
+  return (is_digit(text.back()) && is_digit(answer[0])) || (lead >= 0xe3 && lead <= 0xe9) || lead == 0xef;
 }
 
 // Reads one line. Adds mistakes to the file.
@@ -75,8 +52,8 @@ class PairReader {
       file_.mistake(line_, "expected the question at the same token of both texts, got {} and {}", pair.clean.query + 1,
                     pair.corrupted.query + 1);
     }
-    read_answers("answer", pair.clean, pair.right);
-    read_answers("wrong", pair.clean, pair.wrong);
+    read_answers("answer", clean, pair.clean, pair.right);
+    read_answers("wrong", clean, pair.clean, pair.wrong);
     for (const int answer : pair.right) {
       if (std::ranges::find(pair.wrong, answer) == pair.wrong.end()) continue;
       file_.mistake(line_, "wrong: '{}' is a right answer, too", excerpt(answer_text(model_, pair.clean, answer)));
@@ -107,7 +84,7 @@ class PairReader {
     }
   }
 
-  void read_answers(const char* key, const Example& clean, std::vector<int>& answers) {
+  void read_answers(const char* key, const std::string& text, const Example& clean, std::vector<int>& answers) {
     if (!object_.contains(key)) return file_.mistake(line_, "missing key '{}'", key);
     const Json& given = object_[key];
     const Json list = given.is_array() ? given : Json::array({given});
@@ -118,7 +95,7 @@ class PairReader {
         continue;
       }
       try {
-        answers.push_back(answer_index(model_, clean, one.get<std::string>()));
+        answers.push_back(answer_index(model_, text, clean, one.get<std::string>()));
       } catch (const Error& error) {
         file_.mistake(line_, "{}: {}", key, error.what());
       }
@@ -159,6 +136,33 @@ Tensor together(const Tensor& logits, const std::vector<std::vector<int>>& answe
 }
 
 }  // namespace
+
+int answer_index(const Model& model, const std::string& text, const Example& clean, const std::string& answer) {
+  if (model.head().chooses_candidates()) {
+    const int count = static_cast<int>(clean.candidates.size()) + (model.config().or_none ? 1 : 0);
+    std::vector<std::string> texts;
+    for (int i = 0; i < count; ++i) {
+      texts.push_back(answer_text(model, clean, i));
+      if (texts.back() == answer) return i;
+    }
+    fail("expected one of the candidates {}, got '{}'", listed(texts), excerpt(answer));
+  }
+  if (!model.head().has_token_logits()) {
+    if (model.vocabulary.contains(answer)) return model.vocabulary[answer];
+    fail("'{}' is not among the model's words{}", excerpt(answer), did_you_mean(answer, model.vocabulary.words()));
+  }
+  std::vector<std::string> forms{" " + answer, answer};
+  if (follows_closely(text, answer)) std::swap(forms[0], forms[1]);
+  if (model.head().generates()) {
+    for (const std::string& form : forms) {
+      if (const auto token = added_token(model, text, form)) return *token;
+    }
+  }
+  for (const std::string& form : forms) {
+    if (const auto token = added_token(model, "", form)) return *token;
+  }
+  fail("expected one token, but '{}' is {}", excerpt(answer), listed(model.tokenizer(answer), " ", 20));
+}
 
 std::vector<TextPair> read_pairs(const Model& model, const std::filesystem::path& path) {
   check_has_head(model);

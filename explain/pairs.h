@@ -18,11 +18,16 @@ struct TextPair {
 
 /// Reads pairs, one object per line: {"clean": "When Mary and John went out, John spoke to", "corrupted": "When Mary and John went
 /// out, Mary spoke to", "answer": "Mary", "wrong": "John"}. `answer` and `wrong` may be lists. Optional keys: "query", the token at
-/// which both texts are asked (as of question()), and "group". An answer of a model that predicts tokens is one token, with the
-/// space before it where that is one. Blank lines are skipped. Throws `Error` with all mistakes of the file, by line.
+/// which both texts are asked (as of question()), and "group". Answers are as for answer_index(). Blank lines are skipped. Throws
+/// `Error` with all mistakes of the file, by line.
 ///
 ///     const std::vector<TextPair> pairs = read_pairs(model, "ioi.jsonl");
 std::vector<TextPair> read_pairs(const Model& model, const std::filesystem::path& file);
+
+/// Returns the index of the logit of an answer to `text`, which was read as `clean`: a candidate, a word, or one token of a model that
+/// predicts tokens. It is the token with which the text continues behind a space, where that is one token, else without it; the other
+/// way round for a digit behind a digit and for Chinese and Japanese characters. Throws `Error` for other answers.
+int answer_index(const Model& model, const std::string& text, const Example& clean, const std::string& answer);
 
 /// Returns the minimal pairs among examples, each in both directions: the corrupted text of one is the clean text of the other. Both
 /// have one group.

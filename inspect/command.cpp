@@ -27,7 +27,7 @@ const std::vector<CommandGroup>& groups() {
   static const std::vector<CommandGroup> all{
       {"Attention and causes",
        {&attention_command, &compare_command, &steps_command, &weights_command, &induction_command, &causes_command,
-        &circuit_command, &why_command, &history_command, &match_command}},
+        &circuit_command, &pairs_command, &why_command, &history_command, &match_command}},
       {"Answers, training and files",
        {&report_command, &heads_command, &evaluate_command, &generate_command, &curves_command, &page_command,
         &serve_command, &export_command, &verify_command}}};
@@ -44,9 +44,9 @@ const Command* command_named(std::string_view name) {
 }
 
 std::string help(const Terminal& terminal) {
-  std::string text =
-      wrapped("Usage: inspect RUN [OPTION...], or inspect COMMAND RUN [OPTION...]", std::min(80, terminal.width)) +
-      "\n";
+  std::string text = wrapped("Usage: inspect [COMMAND] RUN [OPTION...], inspect COMMAND --help or --version",
+                             std::min(80, terminal.width)) +
+                     "\n";
   for (const CommandGroup& group : groups()) {
     text += fmt::format("{}\n", group.name);
     for (const Command* command : group.commands) {
@@ -54,11 +54,8 @@ std::string help(const Terminal& terminal) {
       text += "  " + wrapped(line, std::min(80, terminal.width) - 2, 13) + "\n";
     }
   }
-  for (const char* line : {"RUN: a run directory or a file of it, a model of Hugging Face, or a GGUF file.",
-                           "inspect COMMAND --help and inspect RUN --help list options; also: --version."}) {
-    text += wrapped(line, std::min(80, terminal.width)) + "\n";
-  }
-  return text;
+  const char* run = "RUN: a run directory or a file of it, a model of Hugging Face, or a GGUF file.";
+  return text + wrapped(run, std::min(80, terminal.width)) + "\n";
 }
 
 cxxopts::Options options_of(const Command& command, const Terminal& terminal) {

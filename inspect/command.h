@@ -51,8 +51,8 @@ struct Command {
 /// The default command for a run: prints where each watched sentence's query attends.
 extern const Command attention_command;
 extern const Command causes_command, circuit_command, compare_command, curves_command, evaluate_command, export_command,
-    generate_command, heads_command, history_command, induction_command, match_command, page_command, report_command,
-    serve_command, steps_command, verify_command, weights_command, why_command;
+    generate_command, heads_command, history_command, induction_command, match_command, page_command, pairs_command,
+    report_command, serve_command, steps_command, verify_command, weights_command, why_command;
 
 /// Returns what the program `inspect` prints for its arguments; argv[0] is its name. Throws UsageError for an invalid command
 /// line. Calls `progress` during long computations. Passes the text of `inspect generate` to `write` piece by piece, and

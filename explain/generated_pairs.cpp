@@ -1,0 +1,367 @@
+#include "explain/internal/added_token.h"
+#include "explain/internal/pair_words.h"
+#include "tokenizers/internal/json.h"
+
+#include <heed/autograd/random.h>
+#include <heed/explain/generated_pairs.h>
+#include <heed/files/utf8.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace heed {
+namespace {
+
+constexpr std::size_t least_words = 2;        // of each kind
+constexpr std::size_t induction_tokens = 12;  // that are repeated
+constexpr int max_failures = 1000;            // in a row
+
+using Words = std::vector<std::string>;
+using Slots = std::map<std::string, std::string>;
+
+std::string filled(std::string text, const Slots& slots) {
+  for (const auto& [slot, word] : slots) {
+    const std::string name = "{" + slot + "}";
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + word.size())) {
+      text.replace(at, name.size(), word);
+    }
+  }
+  return text;
+}
+
+// Reads texts as the model does.
+class TextReader {
+ public:
+  TextReader(const Model& model, PairLanguage language)
+      : model_(model), space_(language == PairLanguage::english ? " " : "") {
+    if (!model.head().fills_masks()) return;
+    mask_ = model.vocabulary.contains("<mask>") && !model.vocabulary.contains("[MASK]") ? "<mask>" : "[MASK]";
+  }
+
+  bool has_mask() const { return !mask_.empty(); }
+  const std::string& space() const { return space_; }
+
+  // Returns a text up to its answer as the model is asked, with a mask for the answer if it fills masks.
+  std::string asked(const std::string& text, const std::string& space, const std::string& tail) const {
+    return has_mask() ? text + space + mask_ + tail : text;
+  }
+
+  bool is_known(const Words& tokens) const {
+    return std::ranges::all_of(tokens, [&](const std::string& token) { return is_known_token(model_, token); });
+  }
+
+  std::optional<int> added_token(const std::string& text, const std::string& more) const {
+    return heed::added_token(model_, text, more);
+  }
+
+  // Returns the tokens of a text as the model is asked; none where it cannot be.
+  Words tokens_of(const std::string& text) const {
+    try {
+      const Example example = question(model_, text);
+      (void)batch_of(model_, example);
+      return is_known(example.tokens) ? example.tokens : Words();
+    } catch (const Error&) {
+      return {};
+    }
+  }
+
+  // Returns whether read_pairs() takes `answer` for the token with which the text goes on.
+  bool is_answer(const std::string& text, const std::string& space, const std::string& tail,
+                 const std::string& answer) const {
+    const std::optional<int> token = added_token(text, space + answer);
+    if (!token) return false;
+    try {
+      const std::string whole = asked(text, space, tail);
+      return answer_index(model_, whole, question(model_, whole), answer) == *token;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+ private:
+  const Model& model_;
+  std::string space_, mask_;
+};
+
+// The two texts of a pair up to their answers, and what may answer the first.
+struct Draft {
+  std::string clean, corrupted, tail, space, group;
+  Words answer, wrong;
+};
+
+// Fills templates with words that the model knows.
+class TemplateFiller {
+ public:
+  TemplateFiller(const TextReader& reader, Behaviour behaviour, const PairOptions& options)
+      : reader_(reader),
+        behaviour_(behaviour),
+        language_(options.language),
+        words_(pair_vocabulary(behaviour, options.language)) {
+    if (behaviour == Behaviour::greater_than && reader.has_mask()) {
+      fail("greater_than: needs a model that predicts the next token, since a year has several tokens");
+    }
+    if (behaviour == Behaviour::ioi) keep("names", words_.people);
+    for (SlotWords& slot : words_.slots) keep(slot.kind, slot.words);
+    if (behaviour == Behaviour::agreement || behaviour == Behaviour::gender) {
+      const std::size_t all = words_.swapped.size();
+      std::erase_if(words_.swapped,
+                    [&](const WordPair& pair) { return !is_usable(pair.first) || !is_usable(pair.second); });
+      check_count("pairs of nouns", words_.swapped.size(), all);
+    }
+    std::erase_if(words_.templates, [&](const PairTemplate& one) { return !is_known(one); });
+    if (words_.templates.empty()) {
+      fail("{}: every template has a word that the model does not know{}", name_of(behaviour), of_language());
+    }
+  }
+
+  Draft draw(Random& random) const {
+    const PairTemplate& form = one_of(words_.templates, random);
+    Slots slots = other_slots(random);
+    Draft draft{.clean = {},
+                .corrupted = {},
+                .tail = form.tail,
+                .space = reader_.space(),
+                .group = form.group,
+                .answer = {},
+                .wrong = {}};
+    const auto fill = [&](std::string& text, const std::string& slot, const std::string& word) {
+      slots[slot] = word;
+      text = filled(form.text, slots);
+    };
+    if (behaviour_ == Behaviour::ioi) {
+      const std::string& first = one_of(words_.people, random);
+      const std::string& second = one_of(words_.people, random);
+      const bool is_second = random.below(2) == 0;  // whether the subject is the second name
+      slots["A"] = first, slots["B"] = second;
+      fill(draft.clean, "S", is_second ? second : first);
+      fill(draft.corrupted, "S", is_second ? first : second);
+      draft.answer = {is_second ? first : second}, draft.wrong = {is_second ? second : first};
+      draft.group = fmt::format("{} {}", is_second ? "ABBA" : "BABA", form.group);
+    } else if (behaviour_ == Behaviour::greater_than) {
+      draw_years(random, fill, draft);
+    } else {
+      const WordPair& pair = one_of(words_.swapped, random);
+      const bool is_second = random.below(2) == 1;
+      fill(draft.clean, "X", is_second ? pair.second : pair.first);
+      fill(draft.corrupted, "X", is_second ? pair.first : pair.second);
+      draft.answer = is_second ? pair.of_second : pair.of_first;
+      draft.wrong = is_second ? pair.of_first : pair.of_second;
+    }
+    return draft;
+  }
+
+  // Returns how many words of each kind are left.
+  std::string counts() const {
+    Words parts;
+    if (behaviour_ == Behaviour::ioi) parts.push_back(fmt::format("{} names", words_.people.size()));
+    if (!words_.swapped.empty()) parts.push_back(fmt::format("{} pairs of nouns", words_.swapped.size()));
+    for (const SlotWords& slot : words_.slots) parts.push_back(fmt::format("{} {}", slot.words.size(), slot.kind));
+    return fmt::format("{} templates and {}", words_.templates.size(), fmt::join(parts, ", "));
+  }
+
+ private:
+  template <class T>
+  static const T& one_of(const std::vector<T>& all, Random& random) {
+    return all[static_cast<std::size_t>(random.below(std::ssize(all)))];
+  }
+
+  std::string of_language() const { return fmt::format(" (--language {})", name_of(language_)); }
+
+  // English words are single tokens. Chinese ones are known; the answers are single tokens.
+  bool is_usable(const std::string& word) const {
+    if (language_ == PairLanguage::english || behaviour_ == Behaviour::ioi) {
+      if (reader_.added_token(words_.before, reader_.space() + word)) return true;
+      if (language_ == PairLanguage::english) return false;
+    }
+    return !reader_.tokens_of(reader_.asked(words_.before + word, "", "")).empty();
+  }
+
+  void check_count(const std::string& kind, std::size_t left, std::size_t all) const {
+    if (left >= least_words) return;
+    fail("{}: expected at least {} {} that the model knows as single tokens, got {} of {}{}", name_of(behaviour_),
+         least_words, kind, left, all, of_language());
+  }
+
+  void keep(const std::string& kind, Words& words) const {
+    const std::size_t all = words.size();
+    std::erase_if(words, [&](const std::string& word) { return !is_usable(word); });
+    check_count(kind, words.size(), all);
+  }
+
+  Slots other_slots(Random& random) const {
+    Slots slots;
+    for (const SlotWords& slot : words_.slots) slots[slot.slot] = one_of(slot.words, random);
+    return slots;
+  }
+
+  bool is_known(const PairTemplate& form) const {
+    Random random(1);
+    Slots slots = other_slots(random);
+    if (!words_.people.empty()) slots["A"] = slots["B"] = slots["S"] = words_.people[0];
+    if (!words_.swapped.empty()) slots["X"] = words_.swapped[0].first;
+    slots["C"] = "17", slots["Y"] = "32";
+    return !reader_.tokens_of(reader_.asked(filled(form.text, slots), reader_.space(), form.tail)).empty();
+  }
+
+  // Answers are the years behind a century's two digits, or only their first digit where the model's tokens are single digits.
+  template <class Fill>
+  void draw_years(Random& random, const Fill& fill, Draft& draft) const {
+    const std::string century = std::to_string(11 + random.below(7));
+    const auto year = static_cast<int>(2 + random.below(97));
+    fill(draft.clean, "C", century);
+    fill(draft.clean, "Y", fmt::format("{:02}", year));
+    fill(draft.corrupted, "Y", "01");
+    draft.space = "";
+    for (int other = 0; other < 100; ++other) {
+      const std::string digits = fmt::format("{:02}", other);
+      if (reader_.added_token(draft.clean, digits)) (other > year ? draft.answer : draft.wrong).push_back(digits);
+    }
+    if (!draft.answer.empty() || !draft.wrong.empty()) return;
+    for (int first = 0; first < 10; ++first) {
+      if (first != year / 10) (first > year / 10 ? draft.answer : draft.wrong).push_back(std::to_string(first));
+    }
+  }
+
+  const TextReader& reader_;
+  Behaviour behaviour_;
+  PairLanguage language_;
+  PairVocabulary words_;
+};
+
+// Repeats random tokens of the model.
+class TokenRepeater {
+ public:
+  TokenRepeater(const Model& model, const TextReader& reader, PairLanguage language)
+      : reader_(reader), space_(reader.space()), before_(language == PairLanguage::english ? "the" : "的") {
+    const bool is_english = language == PairLanguage::english;
+    for (const std::string& token : model.vocabulary.words()) {
+      std::string word = model.tokenizer.written(token);
+      if (word.empty()) word = token;
+      if (word.starts_with(" ")) word.erase(0, 1);
+      const bool is_word = is_english ? is_lower_case(word) : is_ideograph(word);
+      if (is_word && reader.added_token(before_, space_ + word)) words_.push_back(word);
+    }
+    std::ranges::sort(words_);
+    words_.erase(std::unique(words_.begin(), words_.end()), words_.end());
+    if (words_.size() <= induction_tokens) {
+      fail("induction: expected more than {} {} that are single tokens of the model, got {} (--language {})",
+           induction_tokens, is_english ? "words in lower-case letters" : "Chinese characters", words_.size(),
+           name_of(language));
+    }
+  }
+
+  Draft draw(Random& random) const {
+    Words words = words_;
+    for (std::size_t i = 0; i <= induction_tokens; ++i) {
+      std::swap(words[i],
+                words[i + static_cast<std::size_t>(random.below(std::ssize(words) - static_cast<std::int64_t>(i)))]);
+    }
+    // The second copy ends before word `next`, whose place word `other` takes in the first copy of the corrupted text.
+    const auto next = static_cast<std::size_t>(3 + random.below(induction_tokens - 4));
+    const std::string other = words[induction_tokens];
+    words.resize(induction_tokens);
+    Draft draft{.clean = {},
+                .corrupted = {},
+                .tail = {},
+                .space = space_,
+                .group = "",
+                .answer = {words[next]},
+                .wrong = {other}};
+    const Words second(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(next));
+    const auto repeated = [&] {
+      Words all = words;
+      all.insert(all.end(), second.begin(), second.end());
+      // A space makes the first word the token that it is later, if the tokenizer keeps it.
+      const std::string first = space_ + words[0];
+      const bool keeps_space = reader_.added_token("", first) == reader_.added_token(before_, first);
+      return fmt::format("{}{}", keeps_space ? space_ : "", fmt::join(all, space_));
+    };
+    draft.clean = repeated();
+    words[next] = other;
+    draft.corrupted = repeated();
+    return draft;
+  }
+
+  std::string counts() const { return fmt::format("{} words", words_.size()); }
+
+ private:
+  static bool is_lower_case(const std::string& word) {
+    return word.size() > 2 && std::ranges::all_of(word, [](char c) { return c >= 'a' && c <= 'z'; });
+  }
+  // Whether it is one character from U+4E00 to U+9FFF.
+  static bool is_ideograph(const std::string& word) { return word.size() == 3 && word >= "\u4e00" && word <= "\u9fff"; }
+
+  const TextReader& reader_;
+  std::string space_, before_;
+  Words words_;
+};
+
+// Returns the pair of a draft that the model reads as intended.
+std::optional<WrittenPair> checked(const TextReader& reader, const Draft& draft) {
+  WrittenPair pair{reader.asked(draft.clean, draft.space, draft.tail),
+                   reader.asked(draft.corrupted, draft.space, draft.tail),
+                   {},
+                   {},
+                   draft.group};
+  if (pair.clean == pair.corrupted) return {};
+  const Words clean = reader.tokens_of(pair.clean), corrupted = reader.tokens_of(pair.corrupted);
+  if (clean.empty() || clean.size() != corrupted.size()) return {};
+  for (const auto& [from, to] : {std::pair(&draft.answer, &pair.answer), std::pair(&draft.wrong, &pair.wrong)}) {
+    for (const std::string& answer : *from) {
+      if (reader.is_answer(draft.clean, draft.space, draft.tail, answer)) to->push_back(answer);
+    }
+    if (to->empty()) return {};
+  }
+  return pair;
+}
+
+template <class Source>
+std::vector<WrittenPair> drawn(const TextReader& reader, const Source& source, Behaviour behaviour,
+                               const PairOptions& options) {
+  Random random(options.seed);
+  std::vector<WrittenPair> pairs;
+  std::set<std::pair<std::string, std::string>> seen;
+  for (int failed = 0; std::ssize(pairs) < options.count;) {
+    std::optional<WrittenPair> pair = checked(reader, source.draw(random));
+    if (pair && seen.insert({pair->clean, pair->corrupted}).second) {
+      pairs.push_back(std::move(*pair));
+      failed = 0;
+    } else if (++failed > max_failures) {
+      fail("{}: found only {} different pairs of the {} asked for; the model knows {} (--language {})",
+           name_of(behaviour), pairs.size(), options.count, source.counts(), name_of(options.language));
+    }
+  }
+  return pairs;
+}
+
+}  // namespace
+
+std::vector<WrittenPair> generate_pairs(const Model& model, Behaviour behaviour, const PairOptions& options) {
+  check_has_head(model);
+  if (!model.head().has_token_logits()) {
+    fail(
+        "expected a model that predicts tokens, got one that answers questions about a sentence; write pairs for it in "
+        "a file");
+  }
+  check_tokenizer(model);
+  const TextReader reader(model, options.language);
+  if (behaviour == Behaviour::induction) {
+    return drawn(reader, TokenRepeater(model, reader, options.language), behaviour, options);
+  }
+  return drawn(reader, TemplateFiller(reader, behaviour, options), behaviour, options);
+}
+
+std::string pair_line(const WrittenPair& pair) {
+  const auto one_or_more = [](const Words& words) { return words.size() == 1 ? Json(words[0]) : Json(words); };
+  Json line{{"clean", pair.clean},
+            {"corrupted", pair.corrupted},
+            {"answer", one_or_more(pair.answer)},
+            {"wrong", one_or_more(pair.wrong)}};
+  if (!pair.group.empty()) line["group"] = pair.group;
+  return line.dump();
+}
+
+}  // namespace heed
