@@ -58,7 +58,7 @@ add_custom_target(heed_run_toy COMMAND heed_train --config toy.yaml
                   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL VERBATIM)
 
 if(HEED_BUILD_EXAMPLES)
-  file(GLOB sources CONFIGURE_DEPENDS examples/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS examples/*.cpp examples/papers/*.cpp)
   add_custom_target(examples)
   foreach(source ${sources})
     cmake_path(GET source STEM name)

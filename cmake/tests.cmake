@@ -91,6 +91,10 @@ target_include_directories(trained_test PRIVATE ${PROJECT_SOURCE_DIR})
   add_test(NAME read_model COMMAND ${PROJECT_SOURCE_DIR}/tests/examples/read_model.sh ${PROJECT_BINARY_DIR}
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(read_model PROPERTIES SKIP_RETURN_CODE 77)
+  add_test(NAME papers WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+           COMMAND sh -c "command -v python3 >/dev/null || exit 77
+                          exec python3 -B examples/papers/run.py all --short --build '${PROJECT_BINARY_DIR}'")
+  set_tests_properties(papers PROPERTIES SKIP_RETURN_CODE 77)
   set_tests_properties(trained three_matrices PROPERTIES PROCESSORS 2)  # both use all cores: one after the other
   set_tests_properties(three_matrices PROPERTIES PASS_REGULAR_EXPRESSION  # the full model is best, W_Q = W_K far behind
                        "W_Q, W_K, W_V +0\\.[89].*W_Q, W_K = W_V +0\\.[78].*W_Q = W_K, W_V +0\\.[0-5]")

@@ -39,6 +39,9 @@ train() { "$build/train" --quiet --config "$1" --out "$scratch/$2" "${@:3}"; }
 train toy.yaml toy --set train.steps=20
 same toy "The animal didn't cross the street because it was too tired" 7 \
   The animal "didn't" cross the street because it was too tired
+train toy.yaml without_norms --set train.steps=20 --set model.norm=none
+same without_norms "The animal didn't cross the street because it was too tired" 7 \
+  The animal "didn't" cross the street because it was too tired
 train examples/mine.yaml places --set data.train=examples/mine.jsonl --set model.answer=candidate \
   --set model.positions=sinusoidal --set model.mlp=32 --set model.activation=relu2 --set probes=[] --set train.steps=20
 same places "We left [the trophy] beside [the basket] because it was too large" 8 \
