@@ -89,6 +89,7 @@ void bind_attention(nb::module_& m);
 void bind_record(nb::module_& m, nb::class_<Tensor>& tensor);
 void bind_derivatives(nb::module_& m);
 void bind_layers(nb::module_& m);
+void bind_channels(nb::module_& m);
 void bind_optimisers(nb::module_& m);
 void bind_models(nb::module_& m);
 void bind_programs(nb::module_& m);

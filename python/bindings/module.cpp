@@ -42,6 +42,7 @@ NB_MODULE(_core, m) {
   bind_operations(m, tensor);
   bind_record(m, tensor);
   bind_layers(m);
+  bind_channels(m);
   bind_optimisers(m);
   bind_models(m);
   bind_programs(m);

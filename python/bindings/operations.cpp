@@ -68,6 +68,10 @@ void bind_elementwise(nb::module_& m, nb::class_<Tensor>& c) {
   unary("gelu", gelu, "Returns x Phi(x) with erf (Hendrycks & Gimpel 2016, arXiv:1606.08415).");
   unary("gelu_tanh", gelu_tanh, "Returns the tanh approximation of gelu().");
   unary("silu", silu, "Returns x sigmoid(x) (Elfwing et al. 2018, arXiv:1702.03118).");
+  unary("round", round, "Returns the nearest integer, with gradient 0; halves go to the even one.");
+  unary("floor", floor, "Returns the next integer below, with gradient 0.");
+  unary("ceil", ceil, "Returns the next integer above, with gradient 0.");
+  unary("sign", sign, "Returns -1, 0 or 1, with gradient 0.");
   unary("contiguous", contiguous, "Returns x itself if it is contiguous, else a copy.");
   both(m, c, "leaky_relu", "Returns x where x > 0, else slope x.", &leaky_relu, "slope"_a = 0.01);
   both(m, c, "clamp", "Returns min(max(x, low), high).", &clamp, "low"_a, "high"_a);
@@ -97,11 +101,18 @@ void bind_reductions(nb::module_& m, nb::class_<Tensor>& c) {
   reduction(m, c, "max", "Returns the largest element; the first of equals gets the gradient.", Reduce(&max));
   reduction(m, c, "min", "Returns the smallest element; the first of equals gets the gradient.", Reduce(&min));
   reduction(m, c, "norm", "Returns sqrt(sum x^2), with gradient 0 at 0.", Reduce(&norm));
+  reduction(m, c, "prod", "Returns the product, accumulated in float64.", Reduce(&prod));
   reduction(m, c, "logsumexp", "Returns log sum e^x.", Reduce(&logsumexp));
   both_locked(
       m, c, "var", "Returns the sum of (x - mean)^2 divided by max(n - correction, 0).",
       [](const Tensor& x, const Axes& axis, bool keepdim, double correction) {
         return var(x, axes_of("var", axis), keepdim, correction);
+      },
+      "axis"_a = nb::none(), "keepdim"_a = false, "correction"_a = 0.0);
+  both_locked(
+      m, c, "std", "Returns the square root of var().",
+      [](const Tensor& x, const Axes& axis, bool keepdim, double correction) {
+        return stddev(x, axes_of("std", axis), keepdim, correction);
       },
       "axis"_a = nb::none(), "keepdim"_a = false, "correction"_a = 0.0);
   both(
@@ -160,6 +171,10 @@ void bind_shapes(nb::module_& m, nb::class_<Tensor>& c) {
   both_locked(
       m, c, "repeat", "Repeats x along each axis.",
       [](const Tensor& x, const Sizes& times) { return repeat(x, numbers_of("repeat", times)); }, "times"_a);
+  both_locked(
+      m, c, "flip", "Reverses the order along an axis, or along several.",
+      [](const Tensor& x, const Axes& axis) { return flip(x, axes_of("flip", axis)); }, "axis"_a);
+  both(m, c, "roll", "Moves elements along an axis; those behind the end come first.", &roll, "shift"_a, "axis"_a);
   both(m, c, "tril", "Returns x (..., n, m) with 0 where j > i + diagonal.", &tril, "diagonal"_a = 0);
   both(m, c, "triu", "Returns x (..., n, m) with 0 where j < i + diagonal.", &triu, "diagonal"_a = 0);
   m.def(
@@ -179,6 +194,19 @@ void bind_selections(nb::module_& m, nb::class_<Tensor>& c) {
         return scatter_add(x, ids_of("scatter_add", indices), values, axis);
       },
       "indices"_a, "values"_a, "axis"_a);
+  both_locked(
+      m, c, "scatter",
+      "Returns x with y[i, indices[i, j]] = values[i, j] for axis 1; of equal indices the last counts.",
+      [](const Tensor& x, const IntegerArray& indices, const Tensor& values, int axis) {
+        return scatter(x, ids_of("scatter", indices), values, axis);
+      },
+      "indices"_a, "values"_a, "axis"_a);
+  both_locked(
+      m, c, "index_add", "Returns x with values added at the rows (or other slices) with these numbers (n).",
+      [](const Tensor& x, const IntegerArray& indices, const Tensor& values, int axis) {
+        return index_add(x, ids_of("index_add", indices), values, axis);
+      },
+      "indices"_a, "values"_a, "axis"_a = 0);
   both_locked(
       m, c, "index_select", "Selects rows (or other slices) by their numbers (n): a mini-batch.",
       [](const Tensor& x, const IntegerArray& indices, int axis) {

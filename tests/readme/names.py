@@ -78,7 +78,7 @@ def check_code(place, piece):
     for name in re.findall(r"setup\.sh ([a-z]+)", piece):
         if name not in OF_SETUP:
             wrong(place, f"expected an argument of setup.sh, found '{name}'")
-    function = re.fullmatch(r"(?:\w+(?:::|\.))?([a-z_]+)\([^)]*\)", piece)
+    function = re.fullmatch(r"(?!F\.|torch\.)(?:\w+(?:::|\.))?([a-z_]+)\([^)]*\)", piece)  # not those of PyTorch
     if function and function[1] not in WORDS:
         wrong(place, f"expected a function of the sources, found '{function[1]}'")
 
