@@ -113,7 +113,7 @@ void take_words(Request& request, const Command& command, const std::vector<std:
   request.runs.assign(words.begin(), words.begin() + runs);
   request.files.assign(words.begin() + runs, words.end());
   if (!request.files.empty() && &command != &report_command && &command != &heads_command &&
-      &command != &evaluate_command && &command != &circuit_command) {
+      &command != &evaluate_command && &command != &circuit_command && &command != &causes_command) {
     const std::string hint = command_named(words[0])
                                  ? fmt::format("; the command comes first: inspect {} RUN", words[0])
                              : &command == &attention_command ? "; inspect compare RUN RUN compares two"
@@ -123,7 +123,7 @@ void take_words(Request& request, const Command& command, const std::vector<std:
   for (fs::path& run : request.runs) {
     check_run(run);
     if (const fs::path model = pretrained_path(run); !model.empty()) run = model;
-    if (command.of_runs && is_pretrained(run) && !request.has("sentence")) {
+    if (command.of_runs && is_pretrained(run) && !request.has("sentence") && request.files.empty()) {
       const bool reads_sentence = std::string_view(command.shared).find("sentence") != std::string_view::npos;
       fail("{}: is a pretrained model, without the sentences of a run that inspect {} reads. {}", run.string(),
            command.name,

@@ -1,8 +1,10 @@
 #include "inspect/commands/shared.h"
 #include "inspect/run_studies.h"
 #include "views/causes_by_view.h"
+#include "views/restored_view.h"
 #include "views/written_tokens.h"
 
+#include <heed/explain/studies/restored.h>
 #include <heed/explain/studies/sentence_causes.h>
 
 namespace heed {
@@ -79,10 +81,27 @@ std::string of_sentence(const Request& request) {
   return sentence_causes_view(found, request.view);
 }
 
+std::string of_pairs(const Request& request) {
+  if (request.files.size() > 1) misused("expected one file of pairs, got '{}' too", request.files[1]);
+  if (request.processes.size() > 1) misused("expected one process for pairs, got {}", request.processes.size());
+  for (const char* option : {"sentence", "query", "pair", "by", "layer", "head"}) {
+    if (request.has(option)) misused("--{} cannot be used with a file of pairs", option);
+  }
+  const std::filesystem::path& run = request.runs[0];
+  const Model model = model_of(run, step_of(request), request.progress);
+  std::vector<TextPair> pairs = read_pairs(model, request.files[0]);
+  const auto limit = static_cast<std::size_t>(limit_of(request));
+  if (limit > 0 && pairs.size() > limit) pairs.resize(limit);
+  Restored found = restored(model, pairs, of_run(run, request.progress));
+  if (found.by_position) found.tokens = shown_tokens(model.tokenizer, found.tokens);
+  return request.has("json") ? json_line(utf8_json(restored_json(found))) : restored_view(found, request.view);
+}
+
 }  // namespace
 
 const Command causes_command{
     .name = "causes",
+    .words = "RUN | MODEL FILE",
     .summary = "Measures what cutting and replacing attention does to the answers",
     .example = "inspect causes runs/toy --limit 40",
     .shared = "sentence query limit step layer head json",
@@ -99,6 +118,7 @@ const Command causes_command{
     .is_shared = true,
     .answer =
         [](const Request& request) {
+          if (!request.files.empty()) return of_pairs(request);
           if (request.has("sentence")) return of_sentence(request);
           for (const char* option : {"query", "pair"}) {
             if (request.has(option)) misused("--{} needs --sentence", option);

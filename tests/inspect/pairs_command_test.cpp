@@ -40,4 +40,11 @@ TEST_CASE("inspect pairs prints pairs that read_pairs takes, or says what it exp
       shown({"pairs", copy.path().string(), "--task", "induction", "--count", "9", "--seed", "3"});
   CHECK(std::ranges::count(lines, '\n') == 9);
   CHECK(parse_json(lines.substr(0, lines.find('\n'))).at("answer").is_string());
+  write_file(copy.path() / "pairs.jsonl", lines);
+  const std::string model = copy.path().string(), pairs = (copy.path() / "pairs.jsonl").string();
+  const Json found = parse_json(shown({"causes", model, pairs, "--limit", "4", "--json"}));
+  CHECK((found["pairs"] == 4 && found["restored"]["head"].size() == 4));
+  CHECK(message([&] {
+          (void)shown({"causes", model, pairs, "--layer", "1"});
+        }) == "--layer cannot be used with a file of pairs (see inspect causes --help)");
 }

@@ -1,0 +1,199 @@
+#include <heed/autograd/ops.h>
+#include <heed/autograd/record.h>
+#include <heed/explain/intervention.h>
+#include <heed/explain/studies/restored.h>
+#include <heed/nn/hook.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+namespace heed {
+namespace {
+
+constexpr std::size_t pairs_at_once = 32;
+constexpr std::size_t least_groups = 10;  // that count as observations
+
+enum class Role { before, changed, behind, asked };
+
+Role role_of(const TextPair& pair, std::size_t token) {
+  if (static_cast<int>(token) == pair.clean.query) return Role::asked;
+  const auto& clean = pair.clean.tokens;
+  const auto first = std::mismatch(clean.begin(), clean.end(), pair.corrupted.tokens.begin()).first - clean.begin();
+  if (clean[token] != pair.corrupted.tokens[token]) return Role::changed;
+  return static_cast<std::ptrdiff_t>(token) < first ? Role::before : Role::behind;
+}
+
+// Returns `into` with the values of `from` at the tokens that are patched, (B, T) flags: (B, T, n) each.
+Tensor patched(const Tensor& into, const Tensor& from, const std::vector<bool>& tokens) {
+  Tensor result = contiguous(into).clone();
+  const Tensor source = contiguous(from);
+  const std::int64_t n = into.size(2);
+  dispatch(into.dtype(), [&]<class T>() {
+    for (std::size_t row = 0; row < tokens.size(); ++row) {
+      const std::int64_t begin = static_cast<std::int64_t>(row) * n;
+      if (tokens[row]) std::copy_n(source.data<T>() + begin, n, result.mutable_data<T>() + begin);
+    }
+  });
+  return result;
+}
+
+class RestoredStudy {
+ public:
+  RestoredStudy(const Model& model, std::span<const TextPair> pairs) : model_(model), pairs_(pairs) {
+    if (pairs.size() < 2) fail("causes: expected at least 2 pairs of texts, got {}", pairs.size());
+    clean_.resize(pairs.size()), corrupted_.resize(pairs.size());
+    name_tokens();
+    std::map<std::string, int> numbers;
+    for (const TextPair& pair : pairs) numbers.emplace(pair.group, static_cast<int>(numbers.size()));
+    const bool are_observations = numbers.size() >= least_groups;
+    for (const TextPair& pair : pairs) {
+      if (are_observations) groups_.push_back(numbers[pair.group]);
+    }
+    result_.pairs = static_cast<int>(pairs.size());
+    result_.observations = static_cast<int>(are_observations ? numbers.size() : pairs.size());
+    const bool has_mlp =
+        std::ranges::any_of(model.transformer().blocks, [](const auto& block) { return block.mlp.has_value(); });
+    for (const What what : {What::residual, What::attention, What::mlp, What::head}) {
+      if (what == What::mlp && !has_mlp) continue;
+      const std::size_t rows = what == What::head ? static_cast<std::size_t>(model.heads()) : result_.tokens.size();
+      values_[what].assign(rows, std::vector(static_cast<std::size_t>(model.layers()),
+                                             std::vector(pairs.size(), std::numeric_limits<double>::quiet_NaN())));
+    }
+  }
+
+  void measure(const OnProgress& progress) {
+    const NoRecording unrecorded;
+    const std::vector<PairBatch> batches = pair_batches(model_, pairs_, pairs_at_once);
+    Passes passes("causes", static_cast<double>(batches.size()) * model_.layers(), progress);
+    for (const PairBatch& batch : batches) {
+      const Trace clean = trace(model_, batch.clean), corrupted = trace(model_, batch.corrupted);
+      keep(batch, clean.logits, clean_), keep(batch, corrupted.logits, corrupted_);
+      for (int layer = 0; layer < model_.layers(); ++layer) {
+        passes.next();
+        measure_layer(batch, clean, corrupted, layer);
+      }
+    }
+  }
+
+  Restored result() {
+    result_.clean = mean_interval(clean_, groups_), result_.corrupted = mean_interval(corrupted_, groups_);
+    std::vector<double> differences;
+    for (std::size_t i = 0; i < clean_.size(); ++i) differences.push_back(clean_[i] - corrupted_[i]);
+    result_.behaviour = mean_interval(differences, groups_);
+    for (const auto& [what, rows] : values_) {
+      Restored::Table table{.what = what, .cells = {}};
+      const double cells = static_cast<double>(rows.size() * static_cast<std::size_t>(model_.layers()));
+      for (const auto& row : rows) {
+        table.cells.emplace_back();
+        for (const std::vector<double>& values : row) table.cells.back().push_back(cell_of(values, cells));
+      }
+      result_.tables.push_back(std::move(table));
+    }
+    return result_;
+  }
+
+ private:
+  using What = Restored::What;
+
+  void name_tokens() {
+    const auto& first = pairs_[0].clean;
+    result_.by_position = std::ranges::all_of(pairs_, [&](const TextPair& pair) {
+      return pair.clean.tokens.size() == first.tokens.size() && pair.clean.query == first.query;
+    });
+    if (!result_.by_position) {
+      result_.tokens = {"before the change", "changed tokens", "behind the change", "answering token"};
+      return;
+    }
+    for (std::size_t t = 0; t < first.tokens.size(); ++t) {
+      const bool is_same = std::ranges::all_of(pairs_, [&](const TextPair& pair) {
+        return pair.clean.tokens[t] == first.tokens[t] && pair.corrupted.tokens[t] == first.tokens[t];
+      });
+      result_.tokens.push_back(is_same ? first.tokens[t] : "");
+    }
+  }
+
+  // Returns which tokens of a batch belong to a row: (B, T).
+  std::vector<bool> tokens_of(const PairBatch& batch, std::size_t row) const {
+    std::vector<bool> result;
+    for (const std::size_t i : batch.pairs) {
+      const auto T = static_cast<std::size_t>(batch.clean.tokens.shape()[1]);
+      const std::size_t length = pairs_[i].clean.tokens.size();
+      for (std::size_t t = 0; t < T; ++t) {
+        result.push_back(t < length &&
+                         (result_.by_position ? t == row : role_of(pairs_[i], t) == static_cast<Role>(row)));
+      }
+    }
+    return result;
+  }
+
+  void keep(const PairBatch& batch, const Tensor& logits, std::vector<double>& into) const {
+    const std::vector<double> values = log_odds(logits, batch).to_vector();
+    for (std::size_t b = 0; b < values.size(); ++b) {
+      if (!std::isfinite(values[b])) throw NotFinite("causes: the model computes log odds that are infinite or NaN");
+      into[batch.pairs[b]] = values[b];
+    }
+  }
+
+  void measure_layer(const PairBatch& batch, const Trace& clean, const Trace& corrupted, int layer) {
+    const auto l = static_cast<std::size_t>(layer);
+    const LayerTrace &from = clean.layers[l], &into = corrupted.layers[l];
+    const LayerInput input{layer, into.residual_in};
+    const TransformerBlock& block = model_.transformer().blocks[l];
+    for (std::size_t row = 0; row < result_.tokens.size(); ++row) {
+      const std::vector<bool> tokens = tokens_of(batch, row);
+      if (std::ranges::none_of(tokens, [](bool is_patched) { return is_patched; })) continue;
+      const LayerInput mixed{layer, patched(into.residual_in, from.residual_in, tokens)};
+      keep(batch, model_.run(batch.corrupted, {.from = mixed}).logits, values_[What::residual][row][l]);
+      const auto with_output = [&](const std::string& name, const Tensor& output) {
+        const Hook hook([&](const std::string& shown, Tensor& value) {
+          if (shown == name) value = patched(value, output, tokens);
+        });
+        return model_.run(batch.corrupted, {.from = input}).logits;
+      };
+      keep(batch, with_output(hook_name(model_.transformer(), layer, "output"), from.attention_output),
+           values_[What::attention][row][l]);
+      if (!block.mlp) continue;
+      keep(batch, with_output(block.mlp->out.name + ".output", from.mlp_output), values_[What::mlp][row][l]);
+    }
+    for (int head = 0; head < model_.heads(); ++head) {
+      keep(batch, logits_under({patch({layer, head}, clean)}, model_, batch.corrupted, input),
+           values_[What::head][static_cast<std::size_t>(head)][l]);
+    }
+  }
+
+  // NaN: a pair without tokens of this role.
+  Restored::Cell cell_of(const std::vector<double>& values, double cells) const {
+    std::vector<double> gained, lost;
+    std::vector<int> groups;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (std::isnan(values[i])) continue;
+      gained.push_back(values[i] - corrupted_[i]), lost.push_back(clean_[i] - corrupted_[i]);
+      if (!groups_.empty()) groups.push_back(groups_[i]);
+    }
+    if (gained.empty()) return {.restored = {NAN, NAN, NAN}};
+    constexpr double error = 0.05;
+    const Interval together = ratio_interval(gained, lost, groups, error / cells);
+    return {ratio_interval(gained, lost, groups, error), together.low > 0 || together.high < 0};
+  }
+
+  const Model& model_;
+  std::span<const TextPair> pairs_;
+  std::vector<int> groups_;
+  std::vector<double> clean_, corrupted_;                                 // of each pair
+  std::map<What, std::vector<std::vector<std::vector<double>>>> values_;  // [row][layer][pair]
+  Restored result_;
+};
+
+}  // namespace
+
+Restored restored(const Model& model, std::span<const TextPair> pairs, const OnProgress& progress) {
+  check_has_head(model);
+  RestoredStudy study(model, pairs);
+  study.measure(progress);
+  return study.result();
+}
+
+}  // namespace heed
