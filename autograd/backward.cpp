@@ -232,8 +232,10 @@ void check_output(const Tensor& output, const Tensor& cotangent, bool records) {
           to_string(output.shape()));
     }
     if (!tape || output.tape_node().recording != tape->id) {
-      fail("backward: the output, of shape {}, belongs to a recording that has ended or to another thread's",
-           to_string(output.shape()));
+      fail(
+          "backward: the output, of shape {}, belongs to a recording that has ended or to another thread's; "
+          "call backward() before the end of the Recording",
+          to_string(output.shape()));
     }
   }
   if (cotangent.shape() != output.shape() || cotangent.dtype() != output.dtype()) {

@@ -52,9 +52,8 @@ void check_operands(const char* operation, const Tensor& x, const Tensor& W, con
   }
   const std::int64_t expected = is_transposed ? x.size(1) : x.size(1) / g;
   if (W.size(is_transposed ? 0 : 1) != expected) {
-    fail("{}: x {} has {} channels; with groups = {} it needs W {}, got {}", operation, to_string(x.shape()), x.size(1),
-         g, is_transposed ? fmt::format("({}, out / groups, ...)", expected) : fmt::format("(out, {}, ...)", expected),
-         to_string(W.shape()));
+    fail("{}: W {} with groups = {} needs x with {}, got x {}", operation, to_string(W.shape()), g,
+         counted(is_transposed ? W.size(0) : W.size(1) * g, "channel"), to_string(x.shape()));
   }
   cpu::check_one_dtype(operation, x, W);
   if (!bias.defined()) return;

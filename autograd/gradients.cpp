@@ -16,7 +16,9 @@ void check_variable(const Tensor& x) {
   fail("gradients: the tensor of shape {} is not a variable but {}", to_string(x.shape()),
        x.tape_node().recording != 0
            ? "the result of an operation; to get the gradient there, continue from variable(x.detach())"
-           : "a constant; an assignment to a variable's handle makes it one, copy_from() does not");
+           : "a constant; make one with variable() before the Recording. Assigning to a variable's handle makes a "
+             "constant of it, copy_from() does "
+             "not");
 }
 
 // Returns the sum, recorded if one of both is.

@@ -180,7 +180,8 @@ void check_product(const char* operation, const Tensor& a, const Tensor& b, bool
   if (is_stored_only(a.dtype()) && a.dtype() == b.dtype()) detail::fail_only_stored(a.dtype());
   const bool widens_b = is_stored_only(b.dtype()) || b.dtype() == DType::float32;
   if (a.dtype() != b.dtype() && (is_stored_only(a.dtype()) || !widens_b)) {
-    fail("{}: both tensors must have one dtype, got {} x {}", operation, to_string(a.dtype()), to_string(b.dtype()));
+    fail("{}: both tensors must have one dtype, got {} {} x {} {}; convert one with to(DType::{})", operation,
+         to_string(a.dtype()), to_string(a.shape()), to_string(b.dtype()), to_string(b.shape()), to_string(b.dtype()));
   }
   if (a.size(-1) != b.size(-2)) {
     fail("{}: inner dimensions must match: {} x {}: {} != {}{}", operation, to_string(a.shape()), to_string(b.shape()),
@@ -257,8 +258,11 @@ static const Operation linear_operation(
 Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
   check_product("linear", x, W, true);
   if (b.defined() && (b.shape() != Shape{W.size(1)} || b.dtype() != x.dtype())) {
-    fail("linear: W {} needs a bias of shape ({}) and the dtype of x, got {}", to_string(W.shape()), W.size(1),
-         to_string(b.shape()));
+    if (b.shape() == Shape{W.size(1)}) {
+      fail("linear: x {} is {}, but the bias is {}; convert one with to(DType::{})", to_string(x.shape()),
+           to_string(x.dtype()), to_string(b.dtype()), to_string(b.dtype()));
+    }
+    fail("linear: W {} needs a bias of shape ({}), got {}", to_string(W.shape()), W.size(1), to_string(b.shape()));
   }
   Shape shape = x.shape();
   shape[-1] = W.size(1);

@@ -64,9 +64,8 @@ TEST_CASE("Gradients are looked up by variable, copied by value and added") {
       "gradients: the tensor of shape (2) is not a variable but the result of an operation; to get the gradient there, "
       "continue from variable(x.detach())");
   const std::string constant =
-      "gradients: the tensor of shape (4) is not a variable but a constant; an assignment to a variable's handle makes "
-      "it "
-      "one, copy_from() does not";
+      "gradients: the tensor of shape (4) is not a variable but a constant; make one with variable() before the "
+      "Recording. Assigning to a variable's handle makes a constant of it, copy_from() does not";
   CHECK(message([&] { g[ones({4})]; }) == constant);
   CHECK(message([&] { g.set(ones({4}), ones({4})); }) == constant);
   CHECK(message([&] { g.set(a, ones({3})); }) ==

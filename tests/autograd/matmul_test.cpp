@@ -151,12 +151,18 @@ TEST_CASE("Wrong use of products throws an Error that states what was expected")
        {"matmul: expected matrices (..., n, k) x (..., k, m), got (3) x (3). Did you mean sum(a * b)?",
         [&] { matmul(zeros({3}), zeros({3})); }},
        {"matmul: expected matrices (..., n, k) x (..., k, m), got () x (2, 3)", [&] { matmul(zeros({}), x); }},
-       {"matmul: both tensors must have one dtype, got float32 x float64", [&] { matmul(x, transpose(wide)); }},
+       {"matmul: both tensors must have one dtype, got float32 (2, 3) x float64 (3, 2); convert one with "
+        "to(DType::float64)",
+        [&] { matmul(x, transpose(wide)); }},
        {"matmul: shapes (2) and (3) do not broadcast: 2 != 3 at axis -1. Sizes must be equal, or one of them 1",
         [&] {
           matmul(zeros({2, 4, 5}), zeros({3, 5, 4}));
         }},
-       {"linear: W (3, 4) needs a bias of shape (4) and the dtype of x, got (3)", [&] {
+       {"linear: W (3, 4) needs a bias of shape (4), got (3)",
+        [&] {
           linear(x, zeros({3, 4}), zeros({3}));
+        }},
+       {"linear: x (2, 3) is float64, but the bias is float32; convert one with to(DType::float32)", [&] {
+          linear(x.to(DType::float64), zeros({3, 4}), zeros({4}));
         }}});
 }

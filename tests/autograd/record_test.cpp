@@ -115,10 +115,12 @@ TEST_CASE("Misuse of a Recording throws an Error that states the cause") {
     CHECK(backward(finished)[x].to_vector() == std::vector<double>{2, 4});  // the recording is intact
   }
   const std::string ended = "belongs to a recording that has ended or to another thread's";
-  CHECK(message([&] { backward(finished); }) == "backward: the output, of shape (), " + ended);
+  CHECK(message([&] { backward(finished); }) ==
+        "backward: the output, of shape (), " + ended + "; call backward() before the end of the Recording");
   CHECK(message([&] { finished + finished; }) == "add: input 0, of shape (), " + ended + "; use its detach()");
   const Recording another;
-  CHECK(message([&] { backward(finished); }) == "backward: the output, of shape (), " + ended);
+  CHECK(message([&] { backward(finished); }) ==
+        "backward: the output, of shape (), " + ended + "; call backward() before the end of the Recording");
   CHECK(message([&] {
           matmul(ones({2, 2}), reshape(finished, {1, 1}));
         }) == "reshape: input 0, of shape (), " + ended + "; use its detach()");

@@ -247,10 +247,13 @@ TEST_CASE("Operations other than products and embedding refuse 16-bit tensors") 
   CHECK(message([&] { softmax(W); }) == told);
   CHECK(message([&] { sum(W); }) == told);
   CHECK(message([&] { W + W; }) == told);
-  CHECK(message([&] { matmul(W, x); }) == "matmul: both tensors must have one dtype, got bfloat16 x float32");
+  CHECK(message([&] { matmul(W, x); }) ==
+        "matmul: both tensors must have one dtype, got bfloat16 (3, 3) x float32 (3, 3); convert one with "
+        "to(DType::float32)");
   CHECK(message([&] { matmul(W, W); }) == told);
   CHECK(message([&] { matmul(W, x.to(DType::float64)); }) ==
-        "matmul: both tensors must have one dtype, got bfloat16 x float64");
+        "matmul: both tensors must have one dtype, got bfloat16 (3, 3) x float64 (3, 3); convert one with "
+        "to(DType::float64)");
 }
 
 TEST_CASE("Incomplete blocks, and unsupported operations on block-quantised tensors, are refused") {

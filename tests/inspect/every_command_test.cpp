@@ -105,6 +105,7 @@ struct Kinds {
     if (command == "page") add({"--out", (place.path / "out.html").string(), "--force"});
     if (command == "export") add({"--csv", (place.path / "out.csv").string(), "--force"});
     if (command == "generate") add({"--prompt", "w1 w2", "--tokens", "2"});
+    if (command == "pairs") add({"--task", "induction", "--count", "1"});
     if (command == "evaluate" || command == "heads") add({(place.path / "run" / "held_out.jsonl").string()});
     const bool is_pretrained_kind = kind == "model of Hugging Face" || kind == "GGUF";
     if (command == "verify" && is_pretrained_kind) add({"--against", golden_of("gpt2")});

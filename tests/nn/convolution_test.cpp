@@ -129,7 +129,7 @@ TEST_CASE("Wrong arguments of convolutions are named") {
         "conv2d: expected x (B, C, H, W) and W (out, C / groups, kernel height, kernel width), got (4, 5, 5) and "
         "(8, 4, 3, 3). Did you mean unsqueeze(x, 0)?");
   CHECK(conv(x, ones({8, 3, 3, 3})) ==
-        "conv2d: x (2, 4, 5, 5) has 4 channels; with groups = 1 it needs W (out, 4, ...), got (8, 3, 3, 3)");
+        "conv2d: W (8, 3, 3, 3) with groups = 1 needs x with 3 channels, got x (2, 4, 5, 5)");
   CHECK(conv(x, W, {.groups = 3}) == "conv2d: groups must divide the 4 channels of x and the 8 of axis 0 of W, got 3");
   CHECK(conv(x, W, {.dilation = {1, 3}}) ==
         "conv2d: the kernel covers 3 x 7 elements, but x with its padding has 5 x 5");
@@ -142,8 +142,7 @@ TEST_CASE("Wrong arguments of convolutions are named") {
           return conv1d(x[0], W[0], {}, {.stride = {1, 2}});
         }) == "conv1d: stride must be one number, got 1 and 2");
   CHECK(message([&] { return conv_transpose2d(x, W); }) ==
-        "conv_transpose2d: x (2, 4, 5, 5) has 4 channels; with groups = 1 it needs W (4, out / groups, ...), got "
-        "(8, 4, 3, 3)");
+        "conv_transpose2d: W (8, 4, 3, 3) with groups = 1 needs x with 8 channels, got x (2, 4, 5, 5)");
   CHECK(message([&] {
           return conv_transpose2d(x, ones({4, 1, 2, 2}), {}, {.output_padding = 1});
         }) == "conv_transpose2d: output_padding must be smaller than the stride or the dilation, got 1");

@@ -112,6 +112,7 @@ def make_files_of_examples(scratch):
         train(f"toy-seeds/seed-{seed}", "toy.yaml", f"seed={seed}", "train.steps=40")
     train("induction", "examples/induction.yaml", "train.steps=4")
     train("shakespeare", "examples/nanogpt.yaml", "data.train=CONTRIBUTING.md", "train.steps=4")
+    train("words", "examples/nanogpt.yaml", "data.train=CONTRIBUTING.md", "data.tokens=words", "train.steps=4")
     train("places", "examples/mine.yaml", "model.answer=candidate", "probes=[]", "train.steps=20")
     shutil.copy(scratch / "runs/places/held_out.jsonl", scratch / "test.jsonl")
     model = scratch / "all-MiniLM-L6-v2"
