@@ -1,0 +1,56 @@
+"""Convolutions, norms of channels, recurrence, and functions of order and position."""
+
+import heedml
+import numpy
+import pytest
+
+
+def test_layers_of_images_and_sequences():
+    scope = heedml.Scope(seed=1)
+    conv = heedml.Conv2d(scope / "conv", 1, 4, 3, padding=1)
+    norm = heedml.BatchNorm(scope / "norm", 4)
+    head = heedml.Linear(scope / "head", 4 * 4 * 4, 2)
+    adam = heedml.Adam(scope.parameters, lr=0.01)
+    rng = numpy.random.default_rng(0)
+    x = rng.normal(size=(64, 1, 8, 8)).astype("float32")
+    labels = (x[:, 0, :, :4].mean((1, 2)) > x[:, 0, :, 4:].mean((1, 2))).astype("int32")  # the brighter half
+
+    def logits(phase):
+        h = norm(conv(heedml.tensor(x)), phase)
+        return head(heedml.max_pool2d(h.relu(), 2).reshape(64, -1))
+
+    for _ in range(60):
+        with heedml.Recording():
+            adam.step(heedml.cross_entropy(logits("train"), labels).backward())
+    assert (logits("train").numpy().argmax(1) == labels).mean() > 0.95
+    assert norm.running_mean.numpy().any() and "conv.weight" in scope.parameters
+    assert heedml.ConvTranspose2d(scope / "up", 4, 3, 2, stride=2)(heedml.zeros((1, 4, 5, 6))).shape == (1, 3, 10, 12)
+    assert heedml.avg_pool2d(heedml.ones((1, 1, 4, 6)), (2, 3)).numpy().tolist() == [[[[1, 1], [1, 1]]]]
+
+    lstm, gru = heedml.LSTM(scope / "lstm", 3, 5, layers=2), heedml.GRU(scope / "gru", 3, 5)
+    steps = heedml.tensor(rng.normal(size=(2, 6, 3)).astype("float32"))
+    whole, (h, c) = lstm(steps)
+    first, state = lstm(steps[:, :4])
+    rest, (last, _) = lstm(steps[:, 4:], state)
+    numpy.testing.assert_allclose(heedml.concat([first, rest], 1).numpy(), whole.numpy(), rtol=1e-5, atol=1e-6)
+    numpy.testing.assert_allclose(last[1].numpy(), h[1].numpy(), rtol=1e-5, atol=1e-6)
+    assert len(h) == len(c) == 2 and not lstm(steps, lengths=[6, 2])[0].numpy()[1, 2:].any()
+    assert gru(steps)[0].shape == (2, 6, 5)
+
+    with pytest.raises(heedml.Error, match="Conv2d: unknown argument 'strid'"):
+        heedml.Conv2d(scope / "a", 1, 1, 3, strid=2)
+    with pytest.raises(heedml.Error, match="phase: expected 'train' or 'evaluate', got 'test'"):
+        norm(heedml.zeros((2, 4)), "test")
+
+
+def test_functions_of_order_and_position():
+    x = heedml.tensor([[1.5, -2.5, 3.0], [4.0, 5.0, -6.0]])
+    assert x.flip(1).numpy().tolist() == [[3, -2.5, 1.5], [-6, 5, 4]]
+    assert x.roll(1, 1).numpy().tolist() == [[3, 1.5, -2.5], [-6, 4, 5]]
+    assert x.round().numpy().tolist() == [[2, -2, 3], [4, 5, -6]]
+    assert x.floor().numpy()[0].tolist() == [1, -3, 3] and x.ceil().numpy()[0].tolist() == [2, -2, 3]
+    assert x.sign().numpy()[0].tolist() == [1, -1, 1]
+    assert heedml.prod(x, 1).numpy().tolist() == [-11.25, -120]
+    numpy.testing.assert_allclose(heedml.std(x, 1).numpy(), x.numpy().std(1), rtol=1e-6)
+    assert heedml.index_add(heedml.zeros((2, 3)), [1, 1], x).numpy()[1].tolist() == [5.5, 2.5, -3]
+    assert heedml.scatter(heedml.zeros((2, 3)), [[2], [0]], heedml.ones((2, 1)), 1).numpy().tolist() == [[0, 0, 1], [1, 0, 0]]
