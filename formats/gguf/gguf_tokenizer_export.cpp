@@ -72,7 +72,7 @@ Tokens tokens_of(const LargeJson& json, int vocabulary) {
   const LargeJson words = get(model, "vocab"), unknown = get(model, "unk_token");
   for (const auto& [name, id] : words.items()) {
     const bool is_byte = has_bytes && name.size() == 6 && name.starts_with("<0x") && name.ends_with('>');
-    set(name, id.get<std::int64_t>(), is_byte ? byte_token : name == unknown ? unknown_token : normal_token);
+    set(name, id.get<std::int64_t>(), is_byte ? byte_token : LargeJson(name) == unknown ? unknown_token : normal_token);
   }
   for (const LargeJson& added : get(json, "added_tokens")) {
     const std::string name = added.at("content");
