@@ -79,7 +79,7 @@ Tokens tokens_of(const LargeJson& json, int vocabulary) {
     for (const char* key : {"lstrip", "rstrip", "single_word"}) {
       if (get(added, key) == true) refuse("the token '{}' has '{}'", excerpt(name), key);
     }
-    const bool is_unknown = has_bytes && name == unknown;
+    const bool is_unknown = has_bytes && LargeJson(name) == unknown;
     set(name, added.at("id").get<std::int64_t>(),
         is_unknown                      ? unknown_token
         : get(added, "special") == true ? control_token
