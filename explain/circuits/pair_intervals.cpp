@@ -1,30 +1,17 @@
 #include <heed/autograd/error.h>
 #include <heed/explain/circuits/pair_intervals.h>
+#include <heed/explain/studies/evaluation.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numbers>
 #include <utility>
 
 namespace heed {
 namespace {
 
 constexpr double endless = std::numeric_limits<double>::infinity();
-
-// Returns the probability that t lies between 0 and x, by Simpson's rule in the angle atan(t / sqrt(freedom)).
-double share_below(double x, double freedom) {
-  constexpr int steps = 64;  // even
-  const double end = std::atan(x / std::sqrt(freedom)), h = end / steps;
-  double sum = 0;
-  for (int i = 0; i <= steps; ++i) {
-    const double weight = i == 0 || i == steps ? 1 : i % 2 == 1 ? 4 : 2;
-    sum += weight * std::pow(std::cos(i * h), freedom - 1);
-  }
-  const double scale = std::lgamma((freedom + 1) / 2) - std::lgamma(freedom / 2);
-  return std::exp(scale) / std::sqrt(std::numbers::pi) * sum * h / 3;
-}
 
 // Sums of two values over each group.
 std::vector<std::pair<double, double>> sums_of(const std::vector<double>& a, const std::vector<double>& b,
@@ -41,16 +28,6 @@ std::vector<std::pair<double, double>> sums_of(const std::vector<double>& a, con
 }
 
 }  // namespace
-
-double t_of(double error, double freedom) {
-  double low = 0, high = 1;
-  while (2 * share_below(high, freedom) < 1 - error && high < 1e9) high *= 2;
-  for (int i = 0; i < 44; ++i) {
-    const double middle = (low + high) / 2;
-    (2 * share_below(middle, freedom) < 1 - error ? low : high) = middle;
-  }
-  return low;
-}
 
 Interval mean_interval(const std::vector<double>& values, const std::vector<int>& groups, double error) {
   return ratio_interval(values, std::vector<double>(values.size(), 1), groups, error);
@@ -72,7 +49,7 @@ Interval ratio_interval(const std::vector<double>& a, const std::vector<double>&
     aa += p * p / scale, ab += p * q / scale, bb += q * q / scale;
   }
   // The ends are the solutions r of (mean_a - r mean_b)^2 = t^2 (aa - 2 r ab + r^2 bb).
-  const double t = t_of(error, n - 1), square = t * t;
+  const double t = student_t(static_cast<int>(sums.size()) - 1, error), square = t * t;
   const double leading = mean_b * mean_b - square * bb;
   if (!(leading > 0)) return {ratio, -endless, endless};
   const double middle = (mean_a * mean_b - square * ab) / leading;

@@ -9,9 +9,6 @@ namespace heed {
 /// Intervals of figures that have no bounds, such as log odds. Equal numbers in `groups` make values one observation; without
 /// numbers each value is its own. The intervals are those of Student's t (1908) for the sums of the groups.
 
-/// Returns the value that |t| exceeds with probability `error` for Student's distribution with `freedom` degrees of freedom.
-double t_of(double error, double freedom);
-
 /// Returns the mean of the values and its 95 % interval; an endless one for fewer than two groups.
 Interval mean_interval(const std::vector<double>& values, const std::vector<int>& groups = {}, double error = 0.05);
 

@@ -94,7 +94,7 @@ struct Predictions {
 }  // namespace
 
 // P(|T| < t) is a finite sum in theta = atan(t / sqrt(degrees)) (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4).
-double student_t(int degrees) {
+double student_t(int degrees, double error) {
   const auto within = [&](double theta) {
     const double cosine = std::cos(theta);
     const bool is_odd = degrees % 2 == 1;
@@ -103,7 +103,7 @@ double student_t(int degrees) {
     return is_odd ? (theta + std::sin(theta) * sum) * 2 / std::numbers::pi : std::sin(theta) * sum;
   };
   double low = 0, high = std::numbers::pi / 2;
-  for (int i = 0; i < 100; ++i) (within((low + high) / 2) < 0.95 ? low : high) = (low + high) / 2;
+  for (int i = 0; i < 100; ++i) (within((low + high) / 2) < 1 - error ? low : high) = (low + high) / 2;
   return std::tan(low) * std::sqrt(degrees);
 }
 

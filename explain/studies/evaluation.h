@@ -50,8 +50,8 @@ struct AnswerEvaluation {
 /// Evaluates a model that answers questions. Throws Error when the model cannot read the sentences, and NotFinite.
 AnswerEvaluation evaluate_answers(const Model& model, std::vector<Example> examples);
 
-/// Returns t with P(|T| < t) = 0.95 for Student's t distribution with `degrees` (at least 1) degrees of freedom.
-double student_t(int degrees);
+/// Returns t with P(|T| > t) = error for Student's t distribution with `degrees` (at least 1) degrees of freedom.
+double student_t(int degrees, double error = 0.05);
 
 /// Returns the share of right (1) answers with an interval within [0, 1]; the answers of a group are not independent.
 Interval share_of_answers(const std::vector<double>& right, const std::vector<int>& groups);

@@ -8,13 +8,6 @@
 
 using namespace heed;
 
-TEST_CASE("t_of gives the quantiles of Student's distribution") {  // scipy.stats.t.ppf(1 - error / 2, freedom)
-  CHECK(t_of(0.05, 1) == Approx(12.706204736174694).epsilon(1e-6));
-  CHECK(t_of(0.05, 4) == Approx(2.7764451051977934).epsilon(1e-6));
-  CHECK(t_of(0.05, 29) == Approx(2.0452296421327034).epsilon(1e-6));
-  CHECK(t_of(0.01, 1000) == Approx(2.5807546980659506).epsilon(1e-6));
-}
-
 TEST_CASE("mean_interval and ratio_interval") {
   const std::vector<double> a{1, 2, 3, 4, 6}, twice{2, 4, 6, 8, 12};
   const Interval mean = mean_interval(a);

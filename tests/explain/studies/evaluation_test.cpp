@@ -32,6 +32,11 @@ TEST_CASE("student_t agrees with published tables") {
   const std::vector<std::pair<int, double>> table{{1, 12.706}, {2, 4.303}, {3, 3.182},  {4, 2.776},
                                                   {7, 2.365},  {8, 2.306}, {30, 2.042}, {120, 1.980}};
   for (const auto& [degrees, t] : table) CHECK(student_t(degrees) == Approx(t).margin(5e-4));
+  // scipy.stats.t.ppf(1 - error / 2, degrees)
+  CHECK(student_t(1, 0.05) == Approx(12.706204736174694).epsilon(1e-6));
+  CHECK(student_t(4, 0.05) == Approx(2.7764451051977934).epsilon(1e-6));
+  CHECK(student_t(29, 0.05) == Approx(2.0452296421327034).epsilon(1e-6));
+  CHECK(student_t(1000, 0.01) == Approx(2.5807546980659506).epsilon(1e-6));
 }
 
 TEST_CASE("mean_of has the interval of Student's t over groups") {
