@@ -1,3 +1,5 @@
+#include "explain/internal/logit_parts.h"
+
 #include <heed/autograd/ops.h>
 #include <heed/explain/answer_lens.h>
 
@@ -37,23 +39,10 @@ AnswerLens answer_lens(const Model& model, const Example& example, std::int64_t 
     result.layers.push_back(std::move(layer));
   }
 
-  const ResidualParts residual(transformer, asked, seen, exact.layers(), Sources::summed);
-  const Tensor rows = residual.of(example.query);  // (P, d)
-  const Linearised to_logit =
-      exact.head().linearised({reshape(seen.state, {-1}), last_input, asked.candidates}, answer);
-  const Linearised whole =
-      transformer.final_norm ? transformer.final_norm->linearised(sum(rows, {0})).then(to_logit) : to_logit;
-  result.logit = sum(to_logit.linear(seen.state)).item();
-  if (to_logit.constant.defined()) result.logit += to_logit.constant.item();
-  const std::vector<double> logits = whole.linear(rows).to_vector();
-  for (std::size_t p = 0; p < logits.size(); ++p) result.parts.push_back({residual.names()[p], logits[p]});
-  if (whole.constant.defined()) result.parts.push_back({{.what = "bias"}, whole.constant.item()});
-  double total = 0;
-  for (const AnswerLens::Part& part : result.parts) total += part.logit;
-  if (!(std::abs(total - result.logit) <= 1e-6 * std::max(1.0, std::abs(result.logit)))) {
-    fail("the parts of the logit of '{}' sum to {:.9g}, but the model gives {:.9g}", result.answer, total,
-         result.logit);
-  }
+  const LogitParts parts = logit_parts(exact, asked, seen, answer, result.answer, Sources::summed);
+  result.logit = parts.logit;
+  for (std::size_t p = 0; p < parts.logits.size(); ++p) result.parts.push_back({parts.names[p], parts.logits[p]});
+  if (parts.constant) result.parts.push_back({{.what = "bias"}, *parts.constant});
   std::ranges::stable_sort(result.parts, std::greater(), [](const auto& part) { return std::abs(part.logit); });
   return result;
 }

@@ -1,9 +1,8 @@
-#include <heed/autograd/ops.h>
+#include "explain/internal/logit_parts.h"
+
 #include <heed/explain/attribution.h>
-#include <heed/explain/residual_parts.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace heed {
 
@@ -17,7 +16,6 @@ double Attribution::sum() const {
 Attribution attribute(const Model& model, const Example& example) {
   check_has_head(model);
   const Model exact = in_float64(model);
-  const Transformer& transformer = exact.transformer();
   const Batch asked = batch_of(exact, example);
   const Trace seen = trace(exact, asked);
   const std::vector<double> logits = seen.logits.to_vector();
@@ -30,39 +28,26 @@ Attribution attribute(const Model& model, const Example& example) {
   result.antecedent = example.antecedent;
   result.answer = answer_text(exact, example, static_cast<int>(answer));
   result.layer = last;
-  const ResidualParts residual(transformer, asked, seen, exact.layers());
-  const Tensor parts = residual.of(example.query);  // (P, d_model)
-  const AnswerPoint point{reshape(seen.state, {-1}), seen.layers.back().residual_in, asked.candidates};
-  const Linearised to_logit = exact.head().linearised(point, static_cast<int>(answer));
-  const Linearised whole =
-      transformer.final_norm ? transformer.final_norm->linearised(sum(parts, {0})).then(to_logit) : to_logit;
-  result.logit = heed::sum(to_logit.linear(reshape(seen.state, {1, -1}))).item();
-  if (to_logit.constant.defined()) result.logit += to_logit.constant.item();
+  const LogitParts parts = logit_parts(exact, asked, seen, static_cast<int>(answer), result.answer, Sources::each);
+  result.logit = parts.logit;
 
-  const std::vector<double> shares = whole.linear(parts).to_vector();
   double earlier = 0;
   bool has_earlier = false;
-  for (std::size_t p = 0; p < shares.size(); ++p) {
-    const auto& [what, layer, head, token] = residual.names()[p];
+  for (std::size_t p = 0; p < parts.logits.size(); ++p) {
+    const auto& [what, layer, head, token] = parts.names[p];
     if (layer == last && what == "head") {
-      result.terms.push_back({head, token, shares[p]});
+      result.terms.push_back({head, token, parts.logits[p]});
     } else if (layer == last) {
-      result.rest.push_back({what, shares[p]});
+      result.rest.push_back({what, parts.logits[p]});
     } else {
-      earlier += shares[p];
+      earlier += parts.logits[p];
       has_earlier = true;
     }
   }
   if (has_earlier) {
     result.rest.insert(result.rest.begin(), {last == 0 ? "the token itself" : "earlier layers", earlier});
   }
-  if (whole.constant.defined()) result.rest.push_back({"biases behind the last layer", whole.constant.item()});
-
-  const double total = result.sum();
-  if (!(std::abs(total - result.logit) <= 1e-6 * std::max(1.0, std::abs(result.logit)))) {
-    fail("the parts of the logit of '{}' sum to {:.9g}, but the model gives {:.9g}", result.answer, total,
-         result.logit);
-  }
+  if (parts.constant) result.rest.push_back({"biases behind the last layer", *parts.constant});
   return result;
 }
 
