@@ -8,16 +8,22 @@
 
 namespace heed {
 
-PairHalves::PairHalves(const std::vector<std::string>& groups, Random random) {
+std::vector<int> observations_of(const std::vector<std::string>& groups) {
   std::map<std::string, int> numbers;
   for (const std::string& group : groups) numbers.emplace(group, static_cast<int>(numbers.size()));
-  const bool has_groups = !numbers.empty() && !(numbers.size() == 1 && numbers.begin()->first.empty());
-  groups_ = has_groups ? static_cast<int>(numbers.size()) : 0;
-  together_ = groups_ >= least_groups && numbers.size() < groups.size();
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    observation_.push_back(together_ ? numbers[groups[i]] : static_cast<int>(i));
-  }
-  count_ = together_ ? numbers.size() : groups.size();
+  std::vector<int> observations(groups.size());
+  std::iota(observations.begin(), observations.end(), 0);
+  if (std::ssize(numbers) < least_groups) return observations;
+  std::ranges::transform(groups, observations.begin(), [&](const std::string& group) { return numbers[group]; });
+  return observations;
+}
+
+PairHalves::PairHalves(const std::vector<std::string>& groups, Random random) : observation_(observations_of(groups)) {
+  const std::set<std::string> names(groups.begin(), groups.end());
+  const bool has_groups = !names.empty() && !(names.size() == 1 && names.begin()->empty());
+  groups_ = has_groups ? static_cast<int>(names.size()) : 0;
+  count_ = std::set<int>(observation_.begin(), observation_.end()).size();
+  together_ = count_ < groups.size();
   if (count_ < least_pairs) {
     fail("circuit: expected at least {} pairs, got {}; half of them choose the circuit, the others measure it",
          least_pairs, count_);
@@ -28,9 +34,9 @@ PairHalves::PairHalves(const std::vector<std::string>& groups, Random random) {
   const std::set<int> chosen(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count_ / 2));
   for (std::size_t i = 0; i < groups.size(); ++i) (chosen.contains(observation_[i]) ? first_ : second_).push_back(i);
   if (groups_ < 2 || groups_ >= least_groups) return;
-  for (const auto& group : numbers) {
-    const auto is_of = [&](std::size_t row) { return groups[row] == group.first; };
-    if (std::ranges::count_if(first_, is_of) >= least_pairs_of_group) choosing_.push_back(group.first);
+  for (const std::string& group : names) {
+    const auto is_of = [&](std::size_t row) { return groups[row] == group; };
+    if (std::ranges::count_if(first_, is_of) >= least_pairs_of_group) choosing_.push_back(group);
   }
 }
 

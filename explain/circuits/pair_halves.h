@@ -10,8 +10,10 @@ constexpr std::size_t least_pairs = 8;   ///< or groups, where these are observa
 constexpr int least_groups = 10;         ///< from this number on, the pairs of a group count as one observation
 constexpr int least_pairs_of_group = 4;  ///< in the first half, for a group to choose a circuit of its own
 
-/// Divides pairs at random into a half that chooses and one that measures. Observations stay together: the pairs of a group where
-/// there are at least `least_groups` groups, else single pairs.
+/// Returns the number of each pair's observation, from 0: of its group where there are at least `least_groups` groups, else its own.
+std::vector<int> observations_of(const std::vector<std::string>& groups);
+
+/// Divides pairs at random into a half that chooses and one that measures. Observations stay together.
 ///
 ///     const PairHalves halves({"", "", "", "", "", "", "", ""}, Random(1));
 ///     for (const std::size_t pair : halves.first()) use(pair);

@@ -1,5 +1,6 @@
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
+#include <heed/explain/circuits/pair_halves.h>
 #include <heed/explain/intervention.h>
 #include <heed/explain/studies/restored.h>
 #include <heed/nn/hook.h>
@@ -8,13 +9,11 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <set>
 
 namespace heed {
 namespace {
 
 constexpr std::size_t pairs_at_once = 32;
-constexpr std::size_t least_groups = 10;  // that count as observations
 
 enum class Role { before, changed, behind, asked };
 
@@ -46,14 +45,11 @@ class RestoredStudy {
     if (pairs.size() < 2) fail("causes: expected at least 2 pairs of texts, got {}", pairs.size());
     clean_.resize(pairs.size()), corrupted_.resize(pairs.size());
     name_tokens();
-    std::map<std::string, int> numbers;
-    for (const TextPair& pair : pairs) numbers.emplace(pair.group, static_cast<int>(numbers.size()));
-    const bool are_observations = numbers.size() >= least_groups;
-    for (const TextPair& pair : pairs) {
-      if (are_observations) groups_.push_back(numbers[pair.group]);
-    }
+    std::vector<std::string> groups;
+    for (const TextPair& pair : pairs) groups.push_back(pair.group);
+    groups_ = observations_of(groups);
     result_.pairs = static_cast<int>(pairs.size());
-    result_.observations = static_cast<int>(are_observations ? numbers.size() : pairs.size());
+    result_.observations = 1 + std::ranges::max(groups_);
     const bool has_mlp =
         std::ranges::any_of(model.transformer().blocks, [](const auto& block) { return block.mlp.has_value(); });
     for (const What what : {What::residual, What::attention, What::mlp, What::head}) {
@@ -171,7 +167,7 @@ class RestoredStudy {
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (std::isnan(values[i])) continue;
       gained.push_back(values[i] - corrupted_[i]), lost.push_back(clean_[i] - corrupted_[i]);
-      if (!groups_.empty()) groups.push_back(groups_[i]);
+      groups.push_back(groups_[i]);
     }
     if (gained.empty()) return {.restored = {NAN, NAN, NAN}};
     constexpr double error = 0.05;
@@ -181,7 +177,7 @@ class RestoredStudy {
 
   const Model& model_;
   std::span<const TextPair> pairs_;
-  std::vector<int> groups_;
+  std::vector<int> groups_;                                               // the observation of each pair
   std::vector<double> clean_, corrupted_;                                 // of each pair
   std::map<What, std::vector<std::vector<std::vector<double>>>> values_;  // [row][layer][pair]
   Restored result_;
