@@ -114,62 +114,61 @@ PairVocabulary chinese_agreement() {
   return result;
 }
 
+// Returns women and men who replace each other, and the pronouns for them.
+std::vector<WordPair> answered_by(std::initializer_list<std::pair<const char*, const char*>> people, const char* she,
+                                  const char* he) {
+  std::vector<WordPair> pairs;
+  for (const auto& [woman, man] : people) pairs.push_back({woman, man, {she}, {he}});
+  return pairs;
+}
+
 PairVocabulary english_gender() {
-  const Words she{"she"}, he{"he"};
-  PairVocabulary result{.templates = {{"because", "Yesterday the {X} went to the {place} because", " was tired."},
-                                      {"said", "At the {place}, the {X} said that", " was tired."},
-                                      {"when", "The {X} left the {place} when", " was tired."}},
-                        .people = {},
-                        .swapped = {},
-                        .slots = {{"place",
-                                   "places",
-                                   {"store", "park", "school", "garden", "hospital", "restaurant", "station", "library",
-                                    "office", "market", "beach"}}},
-                        .before = "because"};
-  for (const auto& [woman, man] : std::initializer_list<std::pair<const char*, const char*>>{{"woman", "man"},
-                                                                                             {"girl", "boy"},
-                                                                                             {"mother", "father"},
-                                                                                             {"sister", "brother"},
-                                                                                             {"queen", "king"},
-                                                                                             {"wife", "husband"},
-                                                                                             {"daughter", "son"},
-                                                                                             {"aunt", "uncle"},
-                                                                                             {"lady", "gentleman"},
-                                                                                             {"princess", "prince"},
-                                                                                             {"actress", "actor"},
-                                                                                             {"mom", "dad"},
-                                                                                             {"niece", "nephew"},
-                                                                                             {"bride", "groom"}}) {
-    result.swapped.push_back({woman, man, she, he});
-  }
-  return result;
+  return {.templates = {{"because", "Yesterday the {X} went to the {place} because", " was tired."},
+                        {"said", "At the {place}, the {X} said that", " was tired."},
+                        {"when", "The {X} left the {place} when", " was tired."}},
+          .people = {},
+          .swapped = answered_by({{"woman", "man"},
+                                  {"girl", "boy"},
+                                  {"mother", "father"},
+                                  {"sister", "brother"},
+                                  {"queen", "king"},
+                                  {"wife", "husband"},
+                                  {"daughter", "son"},
+                                  {"aunt", "uncle"},
+                                  {"lady", "gentleman"},
+                                  {"princess", "prince"},
+                                  {"actress", "actor"},
+                                  {"mom", "dad"},
+                                  {"niece", "nephew"},
+                                  {"bride", "groom"}},
+                                 "she", "he"),
+          .slots = {{"place",
+                     "places",
+                     {"store", "park", "school", "garden", "hospital", "restaurant", "station", "library", "office",
+                      "market", "beach"}}},
+          .before = "because"};
 }
 
 PairVocabulary chinese_gender() {
-  const Words she{"她"}, he{"他"};
-  PairVocabulary result{
-      .templates = {{"因为", "昨天{X}去了{place}，因为", "累了。"},
-                    {"说", "在{place}，{X}说", "累了。"},
-                    {"以后", "{X}离开{place}以后，", "累了。"}},
-      .people = {},
-      .swapped = {},
-      .slots = {{"place", "places", {"商店", "公园", "学校", "花园", "医院", "餐厅", "车站", "市场"}}},
-      .before = "，"};
-  for (const auto& [woman, man] : std::initializer_list<std::pair<const char*, const char*>>{{"妈妈", "爸爸"},
-                                                                                             {"女孩", "男孩"},
-                                                                                             {"奶奶", "爷爷"},
-                                                                                             {"姐姐", "哥哥"},
-                                                                                             {"妹妹", "弟弟"},
-                                                                                             {"女人", "男人"},
-                                                                                             {"母亲", "父亲"},
-                                                                                             {"女王", "国王"},
-                                                                                             {"公主", "王子"},
-                                                                                             {"女士", "先生"},
-                                                                                             {"女儿", "儿子"},
-                                                                                             {"妻子", "丈夫"}}) {
-    result.swapped.push_back({woman, man, she, he});
-  }
-  return result;
+  return {.templates = {{"因为", "昨天{X}去了{place}，因为", "累了。"},
+                        {"说", "在{place}，{X}说", "累了。"},
+                        {"以后", "{X}离开{place}以后，", "累了。"}},
+          .people = {},
+          .swapped = answered_by({{"妈妈", "爸爸"},
+                                  {"女孩", "男孩"},
+                                  {"奶奶", "爷爷"},
+                                  {"姐姐", "哥哥"},
+                                  {"妹妹", "弟弟"},
+                                  {"女人", "男人"},
+                                  {"母亲", "父亲"},
+                                  {"女王", "国王"},
+                                  {"公主", "王子"},
+                                  {"女士", "先生"},
+                                  {"女儿", "儿子"},
+                                  {"妻子", "丈夫"}},
+                                 "她", "他"),
+          .slots = {{"place", "places", {"商店", "公园", "学校", "花园", "医院", "餐厅", "车站", "市场"}}},
+          .before = "，"};
 }
 
 }  // namespace
