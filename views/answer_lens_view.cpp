@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::size_t shown_parts = 12;
 
-std::string part_name(const ResidualPart& part) {
-  if (part.what == "head") return fmt::format("layer {} head {}", part.layer + 1, part.head + 1);
-  return part.layer < 0 ? part.what : fmt::format("layer {} {}", part.layer + 1, part.what);
-}
-
 }  // namespace
 
 std::string answer_lens_view(const AnswerLens& lens, const View& view) {

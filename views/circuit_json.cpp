@@ -8,10 +8,7 @@ namespace {
 
 Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
-Json figure(const Interval& interval) {
-  if (std::isnan(interval.share)) return {};
-  return {{"mean", finite(interval.share)}, {"low", finite(interval.low)}, {"high", finite(interval.high)}};
-}
+Json figure(const Interval& interval) { return std::isnan(interval.share) ? Json() : figure_json(interval); }
 
 Json from_0(int number) { return number < 0 ? Json() : Json(number); }
 
@@ -45,6 +42,10 @@ Json comparison_json(const CircuitStudy::Comparison& comparison) {
 }
 
 }  // namespace
+
+Json figure_json(const Interval& figure) {
+  return {{"mean", finite(figure.share)}, {"low", finite(figure.low)}, {"high", finite(figure.high)}};
+}
 
 Json circuit_json(const CircuitStudy& study) {
   Json curve = Json::array(), edges = Json::array(), methods = Json::array();

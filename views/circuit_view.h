@@ -30,6 +30,9 @@ struct CircuitExample {
 /// its effect and interval. Edges that survive are drawn in full, the others dashed.
 std::string circuit_svg(const CircuitStudy& study, const CircuitExample& example);
 
+/// Returns {"mean":1.23,"low":1.01,"high":1.45}; null stands for a number that is infinite or NaN.
+Json figure_json(const Interval& figure);
+
 /// Returns "+1.23 (1.01 to 1.45)": a figure without bounds and its interval.
 std::string figure_text(const Interval& figure);
 

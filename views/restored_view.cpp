@@ -43,11 +43,6 @@ std::string restored_cell(const Restored::Cell& cell) {
   return cell.is_shown ? fmt::format("{:.0f}", 100 * cell.restored.share) : "·";
 }
 
-Json restored_figure(const Interval& interval) {
-  const auto finite = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
-  return {{"mean", finite(interval.share)}, {"low", finite(interval.low)}, {"high", finite(interval.high)}};
-}
-
 std::string restored_table(const Restored& found, const Restored::Table& table) {
   std::string text;
   const std::size_t layers = table.cells[0].size();
@@ -116,7 +111,7 @@ Json restored_json(const Restored& found) {
     for (const auto& row : table.cells) {
       Json cells = Json::array();
       for (const Restored::Cell& cell : row) {
-        Json one = restored_figure(cell.restored);
+        Json one = figure_json(cell.restored);
         one["is_shown"] = cell.is_shown;
         cells.push_back(std::move(one));
       }
@@ -126,9 +121,9 @@ Json restored_json(const Restored& found) {
   }
   return {{"pairs", found.pairs},
           {"observations", found.observations},
-          {"clean", restored_figure(found.clean)},
-          {"corrupted", restored_figure(found.corrupted)},
-          {"behaviour", restored_figure(found.behaviour)},
+          {"clean", figure_json(found.clean)},
+          {"corrupted", figure_json(found.corrupted)},
+          {"behaviour", figure_json(found.behaviour)},
           {"by_position", found.by_position},
           {"tokens", found.tokens},
           {"restored", std::move(tables)}};

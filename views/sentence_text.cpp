@@ -29,6 +29,11 @@ std::string token_label(const std::vector<std::string>& tokens, int token) {
   return word + position;
 }
 
+std::string part_name(const ResidualPart& part) {
+  if (part.what == "head") return fmt::format("layer {} head {}", part.layer + 1, part.head + 1);
+  return part.layer < 0 ? part.what : fmt::format("layer {} {}", part.layer + 1, part.what);
+}
+
 std::string sentence_text(const std::vector<std::string>& tokens, int query, Span antecedent, const Terminal& terminal,
                           bool is_text) {
   const auto begins_word = [&](std::size_t i) {

@@ -1,6 +1,7 @@
 #pragma once
 #include "views/terminal.h"
 
+#include <heed/explain/residual_parts.h>
 #include <heed/explain/score_parts.h>
 
 #include <string>
@@ -14,6 +15,9 @@ std::string token_text(const std::string& token);
 
 /// Returns `token_text()`, with the position (from 1) as a subscript if the word occurs more than once: the₅.
 std::string token_label(const std::vector<std::string>& tokens, int token);
+
+/// Returns "layer 2 head 1", "layer 2 MLP", or "position": a part of the residual stream, whose layer and head count from 0.
+std::string part_name(const ResidualPart& part);
 
 /// Returns the tokens, wrapped at the terminal's width, with the antecedent in [brackets]. Spaces separate them, unless they
 /// hold the spaces of a text: `is_text`, or one of them begins with a space.

@@ -16,10 +16,8 @@ constexpr std::int64_t shown_parts = 6;
 
 // "layer 1 head 2 from tired"
 std::string part_name(const ScoreParts& of, const ScoreParts::Part& part) {
-  if (part.what == "head") {
-    return fmt::format("layer {} head {} from {}", part.layer + 1, part.head + 1, token_label(of.tokens, part.token));
-  }
-  return part.layer < 0 ? part.what : fmt::format("layer {} {}", part.layer + 1, part.what);
+  const std::string name = part_name(ResidualPart{part.what, part.layer, part.head});
+  return part.what == "head" ? name + " from " + token_label(of.tokens, part.token) : name;
 }
 
 std::string figure_of(double value) { return std::abs(value) < 0.005 ? " 0.00" : fmt::format("{:+.2f}", value); }
