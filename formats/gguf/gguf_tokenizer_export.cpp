@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <unordered_map>
 
 namespace heed {
@@ -69,17 +70,18 @@ Tokens tokens_of(const LargeJson& json, int vocabulary) {
   };
   const LargeJson model = get(json, "model");
   const bool has_bytes = get(model, "byte_fallback") == true;
-  const LargeJson words = get(model, "vocab"), unknown = get(model, "unk_token");
+  const LargeJson words = get(model, "vocab"), unknown_name = get(model, "unk_token");
+  const auto unknown = unknown_name.is_string() ? std::optional(unknown_name.get<std::string>()) : std::nullopt;
   for (const auto& [name, id] : words.items()) {
     const bool is_byte = has_bytes && name.size() == 6 && name.starts_with("<0x") && name.ends_with('>');
-    set(name, id.get<std::int64_t>(), is_byte ? byte_token : LargeJson(name) == unknown ? unknown_token : normal_token);
+    set(name, id.get<std::int64_t>(), is_byte ? byte_token : name == unknown ? unknown_token : normal_token);
   }
   for (const LargeJson& added : get(json, "added_tokens")) {
     const std::string name = added.at("content");
     for (const char* key : {"lstrip", "rstrip", "single_word"}) {
       if (get(added, key) == true) refuse("the token '{}' has '{}'", excerpt(name), key);
     }
-    const bool is_unknown = has_bytes && LargeJson(name) == unknown;
+    const bool is_unknown = has_bytes && name == unknown;
     set(name, added.at("id").get<std::int64_t>(),
         is_unknown                      ? unknown_token
         : get(added, "special") == true ? control_token
