@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -16,11 +17,18 @@ struct OutOfMemory : std::bad_alloc {
   const char* what() const noexcept override { return text; }
 };
 
+// False while the initialisers of shared libraries run, before those of the program: nothing catches what they throw, and
+// the C++ library may lack the memory to throw at all.
+bool can_throw = false;
+__attribute__((constructor)) void note_that_libraries_are_loaded() { can_throw = true; }
+
 }  // namespace
 
 void* operator new(std::size_t bytes) {
   if (void* block = std::malloc(std::max<std::size_t>(bytes, 1))) return block;
-  throw OutOfMemory(bytes);
+  if (can_throw) throw OutOfMemory(bytes);
+  std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, OutOfMemory(bytes).text);
+  std::_Exit(1);
 }
 void operator delete(void* block) noexcept { std::free(block); }
 void operator delete(void* block, std::size_t) noexcept { std::free(block); }
