@@ -10,6 +10,9 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
+#include <tuple>
 #include <utility>
 
 namespace heed {
@@ -108,6 +111,22 @@ class PairReader {
   const Json& object_;
 };
 
+// Collects pairs, without repetitions: these would say nothing new, and narrow the intervals.
+class DifferentPairs {
+ public:
+  void add(TextPair pair) {
+    if (seen_.emplace(pair.clean.tokens, pair.corrupted.tokens, pair.clean.query, pair.right, pair.wrong).second) {
+      pairs_.push_back(std::move(pair));
+    }
+  }
+  std::vector<TextPair> take() { return std::move(pairs_); }
+
+ private:
+  using Tokens = std::vector<std::string>;
+  std::set<std::tuple<Tokens, Tokens, int, std::vector<int>, std::vector<int>>> seen_;
+  std::vector<TextPair> pairs_;
+};
+
 // Joins batches of one text each, of one length.
 Batch joined(const std::vector<Batch>& texts) {
   std::vector<Ids> tokens, segments, query, candidates;
@@ -167,7 +186,7 @@ int answer_index(const Model& model, const std::string& text, const Example& cle
 std::vector<TextPair> read_pairs(const Model& model, const std::filesystem::path& path) {
   check_has_head(model);
   TextFile file(path);
-  std::vector<TextPair> pairs;
+  DifferentPairs different;
   for (std::size_t line = 0; line < file.lines().size(); ++line) {
     if (file.lines()[line].find_first_not_of(" \t\r") == std::string_view::npos) continue;
     try {
@@ -175,18 +194,19 @@ std::vector<TextPair> read_pairs(const Model& model, const std::filesystem::path
       const Json object = parse_json(file.lines()[line], depth);
       if (!object.is_object()) fail("expected an object {{\"clean\": ...}}, got {}", excerpt(format_json(object)));
       if (std::optional<TextPair> pair = PairReader(model, file, line + 1, object).read())
-        pairs.push_back(std::move(*pair));
+        different.add(std::move(*pair));
     } catch (const Error& error) {
       file.mistake(line + 1, "{}", error.what());
     }
   }
   file.finish();
+  std::vector<TextPair> pairs = different.take();
   if (pairs.empty()) fail("{}: expected pairs of texts, one JSON object per line, got none", path.string());
   return pairs;
 }
 
 std::vector<TextPair> minimal_pairs(const Model& model, const std::vector<Example>& examples) {
-  std::vector<TextPair> result;
+  DifferentPairs result;
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const Example& clean = examples[i];
     if (clean.counterpart < 0) continue;
@@ -195,9 +215,9 @@ std::vector<TextPair> minimal_pairs(const Model& model, const std::vector<Exampl
     const int right = right_answer(model, clean), wrong = right_answer(model, corrupted);
     const bool is_alike = clean.tokens.size() == corrupted.tokens.size() && clean.query == corrupted.query;
     if (!is_alike || right < 0 || wrong < 0 || right == wrong) continue;
-    result.push_back({clean, corrupted, {right}, {wrong}, fmt::format("pair {}", std::min(i, other) + 1)});
+    result.add({clean, corrupted, {right}, {wrong}, fmt::format("pair {}", std::min(i, other) + 1)});
   }
-  return result;
+  return result.take();
 }
 
 std::vector<PairBatch> pair_batches(const Model& model, std::span<const TextPair> pairs, std::size_t max_pairs) {

@@ -18,8 +18,8 @@ struct TextPair {
 
 /// Reads pairs, one object per line: {"clean": "When Mary and John went out, John spoke to", "corrupted": "When Mary and John went
 /// out, Mary spoke to", "answer": "Mary", "wrong": "John"}. `answer` and `wrong` may be lists. Optional keys: "query", the token at
-/// which both texts are asked (as of question()), and "group". Answers are as for answer_index(). Blank lines are skipped. Throws
-/// `Error` with all mistakes of the file, by line.
+/// which both texts are asked (as of question()), and "group". Answers are as for answer_index(). Blank lines are skipped, and so is a
+/// pair that repeats an earlier one. Throws `Error` with all mistakes of the file, by line.
 ///
 ///     const std::vector<TextPair> pairs = read_pairs(model, "ioi.jsonl");
 std::vector<TextPair> read_pairs(const Model& model, const std::filesystem::path& file);
@@ -30,7 +30,7 @@ std::vector<TextPair> read_pairs(const Model& model, const std::filesystem::path
 int answer_index(const Model& model, const std::string& text, const Example& clean, const std::string& answer);
 
 /// Returns the minimal pairs among examples, each in both directions: the corrupted text of one is the clean text of the other. Both
-/// have one group.
+/// have one group. A pair that repeats an earlier one is left out.
 std::vector<TextPair> minimal_pairs(const Model& model, const std::vector<Example>& examples);
 
 /// Pairs of one length.

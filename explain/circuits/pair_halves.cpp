@@ -25,7 +25,7 @@ PairHalves::PairHalves(const std::vector<std::string>& groups, Random random) : 
   count_ = std::set<int>(observation_.begin(), observation_.end()).size();
   together_ = count_ < groups.size();
   if (count_ < least_pairs) {
-    fail("circuit: expected at least {} pairs, got {}; half of them choose the circuit, the others measure it",
+    fail("circuit: expected at least {} different pairs, got {}; half of them choose the circuit, the others measure it",
          least_pairs, count_);
   }
   std::vector<int> all(count_);

@@ -73,11 +73,12 @@ CauseHistory cause_history(std::size_t count, const std::function<Model(std::siz
   CauseHistory history;
   history.held_out = static_cast<int>(held_out.size());
   std::vector<Example> with_antecedent;
-  std::vector<int> groups;  // the same number for both of a pair
-  for (int i = 0; i < std::ssize(held_out); ++i) {
-    Example& e = held_out[static_cast<std::size_t>(i)];
+  const std::vector<int> all_groups = observations_of(held_out);
+  std::vector<int> groups;
+  for (std::size_t i = 0; i < held_out.size(); ++i) {
+    Example& e = held_out[i];
     if (e.antecedent < 0) continue;
-    groups.push_back(e.counterpart < 0 ? i : std::min(i, e.counterpart));
+    groups.push_back(all_groups[i]);
     e.counterpart = -1;  // counterparts are not used
     with_antecedent.push_back(std::move(e));
   }

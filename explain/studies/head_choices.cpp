@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <span>
 
 namespace heed {
@@ -39,17 +40,12 @@ bool is_equal_where_compared(const Example& one, const Example& other) {
   return std::equal(one.tokens.begin(), one.tokens.begin() + end, other.tokens.begin());
 }
 
-// Returns the sentences of a half. Both of a pair are in the same half.
-std::vector<std::size_t> half_of(const std::vector<Example>& examples, int half) {
+// Returns the sentences of a half. Those of a group are in the same half.
+std::vector<std::size_t> half_of(const std::vector<int>& groups, std::size_t half) {
   std::vector<std::size_t> chosen;
-  int groups = 0;
-  std::vector<int> half_of(examples.size());
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    const int counterpart = examples[i].counterpart;
-    half_of[i] = counterpart >= 0 && static_cast<std::size_t>(counterpart) < i
-                     ? half_of[static_cast<std::size_t>(counterpart)]
-                     : groups++ % 2;
-    if (half_of[i] == half) chosen.push_back(i);
+  std::map<int, std::size_t> numbers;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (numbers.try_emplace(groups[i], numbers.size()).first->second % 2 == half) chosen.push_back(i);
   }
   return chosen;
 }
@@ -80,7 +76,7 @@ HeadChoices::Answers answers_of(const Model& model, const std::vector<Example>& 
   const auto share_right = [&](const std::vector<HeldOut::Answer>& answers) {
     std::vector<bool> right;
     for (std::size_t i = 0; i < answers.size(); ++i) right.push_back(answers[i].word == held_out.right(i));
-    return share_of(right, pairs_of(held_out.sentences()));
+    return share_of(right, observations_of(held_out.sentences()));
   };
   return {share_right(held_out.answers()), share_right(held_out.answers(without))};
 }
@@ -121,8 +117,8 @@ HeadChoices head_choices(const Model& model, std::vector<Example> examples, cons
                           is_equal_where_compared(e, examples[static_cast<std::size_t>(e.counterpart)]);
     result.coin += 1.0 / static_cast<double>(std::ssize(e.candidates) * std::ssize(examples));
   }
-  const std::vector<int> groups = pairs_of(examples);
-  const std::vector<std::size_t> first = half_of(examples, 0), second = half_of(examples, 1);
+  const std::vector<int> groups = observations_of(examples);
+  const std::vector<std::size_t> first = half_of(groups, 0), second = half_of(groups, 1);
   std::size_t best = 0;
   for (std::size_t n = 0; n < right.size(); ++n) {
     const int head = static_cast<int>(n / directions.size());

@@ -12,7 +12,10 @@
 #include <cmath>
 #include <exception>
 #include <limits>
+#include <map>
 #include <mutex>
+#include <numeric>
+#include <string>
 #include <utility>
 
 namespace heed {
@@ -68,6 +71,7 @@ HeldOut::HeldOut(const Model& model, const std::vector<Example>& examples, std::
     batch_of(model, sentence);  // throws Error when the model cannot read it
     right_.push_back(right_answer(model, sentence));
   }
+  groups_ = observations_of(sentences_);
   batches_ = NumberedExamples(sentences_, model.vocabulary).batches(128);  // even, so that counterparts are in one
 }
 
@@ -208,11 +212,6 @@ std::vector<HeldOut::Answer> HeldOut::answers(const Watch& weights, const Watch&
   });
 }
 
-int HeldOut::group(std::size_t sentence) const {
-  const int i = static_cast<int>(sentence), counterpart = sentences_[sentence].counterpart;
-  return counterpart < 0 ? i : std::min(i, counterpart);
-}
-
 InterventionOf cut_in_each(Heads heads, EdgeOf edge_of) {
   return [heads, edge_of = std::move(edge_of)](std::span<const Example> batch) {
     return cut(heads, edges_of(batch, edge_of));
@@ -239,13 +238,25 @@ InterventionOf patch_from_counterparts(Heads heads) {
   };
 }
 
-std::vector<int> pairs_of(const std::vector<Example>& sentences) {
-  std::vector<int> pairs;
+std::vector<int> observations_of(const std::vector<Example>& sentences) {
+  std::vector<int> parents(sentences.size());  // of a forest with a tree per group; the root is the first sentence
+  std::iota(parents.begin(), parents.end(), 0);
+  const auto root = [&](int i) {
+    while (parents[static_cast<std::size_t>(i)] != i) i = parents[static_cast<std::size_t>(i)];
+    return i;
+  };
+  const auto join = [&](int a, int b) {
+    a = root(a), b = root(b);
+    parents[static_cast<std::size_t>(std::max(a, b))] = std::min(a, b);
+  };
+  std::map<std::pair<std::vector<std::string>, int>, int> first;
   for (int i = 0; i < std::ssize(sentences); ++i) {
-    const int counterpart = sentences[static_cast<std::size_t>(i)].counterpart;
-    pairs.push_back(counterpart < 0 ? i : std::min(i, counterpart));
+    const Example& e = sentences[static_cast<std::size_t>(i)];
+    join(i, first.try_emplace({e.tokens, e.query}, i).first->second);
+    if (e.counterpart >= 0 && e.counterpart < i) join(i, e.counterpart);
   }
-  return pairs;
+  for (int i = 0; i < std::ssize(sentences); ++i) parents[static_cast<std::size_t>(i)] = root(i);
+  return parents;
 }
 
 double chance_of(std::span<const Example> sentences) {

@@ -31,8 +31,8 @@ class HeldOut {
 
   /// Returns the sentences. The index of a counterpart is one more or one less than that of its sentence.
   const std::vector<Example>& sentences() const { return sentences_; }
-  /// Returns a number per sentence, equal for both sentences of a minimal pair and different for all others.
-  int group(std::size_t sentence) const;
+  /// Returns the number of the observation that the sentence belongs to, as observations_of() does.
+  int group(std::size_t sentence) const { return groups_[sentence]; }
 
   /// The answer to one sentence.
   struct Answer {
@@ -75,7 +75,7 @@ class HeldOut {
 
   const Model& model_;
   std::vector<Example> sentences_;
-  std::vector<int> right_;
+  std::vector<int> right_, groups_;
   std::vector<Batch> batches_;
   Communicator processes_;
 };
@@ -86,8 +86,9 @@ InterventionOf zero_weight_in_each(Heads heads, EdgeOf edge_of);  ///< zero_weig
 InterventionOf keep_only_in_each(Heads heads, EdgeOf edge_of);    ///< keep_only() of each edge
 InterventionOf patch_from_counterparts(Heads heads);              ///< patch() from each counterpart
 
-/// Returns a number per sentence, equal for both sentences of a minimal pair and different for all others.
-std::vector<int> pairs_of(const std::vector<Example>& sentences);
+/// Returns a number per sentence. It is the same for sentences whose answers are not independent: both of a minimal pair, and
+/// repetitions, which ask the same of the same tokens.
+std::vector<int> observations_of(const std::vector<Example>& sentences);
 
 /// Returns the accuracy of a fair choice among the candidates: 1/2 when each sentence has an antecedent and a distractor, else
 /// NaN, unknown.

@@ -57,7 +57,7 @@ std::vector<bool> are_right(const std::vector<Example>& examples, const std::vec
 }
 
 Interval share_right(const std::vector<Example>& examples, const std::vector<int>& answers) {
-  return share_of(are_right(examples, answers), pairs_of(examples));
+  return share_of(are_right(examples, answers), observations_of(examples));
 }
 
 // Returns how much larger the share of right answers is in `answers` than in `others`, on the same sentences.
@@ -66,7 +66,7 @@ Interval advantage(const std::vector<Example>& examples, const std::vector<int>&
   const std::vector<bool> right = are_right(examples, answers), other = are_right(examples, others);
   std::vector<double> more;
   for (std::size_t i = 0; i < right.size(); ++i) more.push_back(right[i] - other[i]);
-  return interval_of(more, pairs_of(examples), difference_scale);
+  return interval_of(more, observations_of(examples), difference_scale);
 }
 
 // Returns the share of right answers in the sentences of one relation minus that in those of another. The two sentences of a
@@ -81,14 +81,14 @@ Interval difference_between(const std::vector<Example>& examples, const std::vec
     all_right += (is_one || is_other) && right[i];
   }
   const double n = ones + others, mean = all_right / n, of_one = n / ones, of_other = n / others;
-  const std::vector<int> pairs = pairs_of(examples);
+  const std::vector<int> group = observations_of(examples);
   std::vector<double> values;  // their mean is the difference
   std::vector<int> groups;
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const bool is_one = examples[i].relation == one;
     if (!is_one && examples[i].relation != other) continue;
     values.push_back((right[i] - mean) * (is_one ? of_one : -of_other));
-    groups.push_back(pairs[i]);
+    groups.push_back(group[i]);
   }
   return interval_of(values, groups,
                      {.low = -std::max(mean * of_one, (1 - mean) * of_other),
@@ -137,18 +137,18 @@ double F1(const std::vector<Example>& examples, const std::vector<int>& answers,
 
 std::vector<Report::Group> relations_of(const std::vector<Example>& examples, const std::vector<int>& answers) {
   const std::vector<bool> all_right = are_right(examples, answers);
-  const std::vector<int> pairs = pairs_of(examples);
+  const std::vector<int> group = observations_of(examples);
   std::vector<Report::Group> groups;
   for (const Example& first : examples) {
     if (std::ranges::find(groups, first.relation, &Report::Group::name) != groups.end()) continue;
     std::vector<bool> right;
-    std::vector<int> of_pairs;
+    std::vector<int> of_groups;
     for (std::size_t i = 0; i < examples.size(); ++i) {
       if (examples[i].relation != first.relation) continue;
       right.push_back(all_right[i]);
-      of_pairs.push_back(pairs[i]);
+      of_groups.push_back(group[i]);
     }
-    groups.push_back({first.relation, static_cast<int>(right.size()), share_of(right, of_pairs),
+    groups.push_back({first.relation, static_cast<int>(right.size()), share_of(right, of_groups),
                       F1(examples, answers, first.relation)});
   }
   return groups.size() < 2 ? std::vector<Report::Group>{} : groups;

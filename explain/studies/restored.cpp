@@ -42,7 +42,7 @@ Tensor patched(const Tensor& into, const Tensor& from, const std::vector<bool>& 
 class RestoredStudy {
  public:
   RestoredStudy(const Model& model, std::span<const TextPair> pairs) : model_(model), pairs_(pairs) {
-    if (pairs.size() < 2) fail("causes: expected at least 2 pairs of texts, got {}", pairs.size());
+    if (pairs.size() < 2) fail("causes: expected at least 2 different pairs of texts, got {}", pairs.size());
     clean_.resize(pairs.size()), corrupted_.resize(pairs.size());
     name_tokens();
     std::vector<std::string> groups;

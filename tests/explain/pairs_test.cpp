@@ -40,7 +40,10 @@ TEST_CASE("read_pairs reads texts and answers, and reports all mistakes by line"
   write_file(
       scratch.path / "pairs.jsonl",
       "{\"clean\": \"The dog saw the bird and it was tired\", \"corrupted\": \"The dog saw the bird and it was wide\", "
-      "\"answer\": \"dog\", \"wrong\": [\"bird\", \"cat\"], \"group\": \"a\"}\n\n");
+      "\"answer\": \"dog\", \"wrong\": [\"bird\", \"cat\"], \"group\": \"a\"}\n\n"
+      "{\"corrupted\": \"The  dog saw the bird and it was wide\", \"clean\": \"The dog saw the bird and it was "
+      "tired\", "
+      "\"answer\": \"dog\", \"wrong\": [\"bird\", \"cat\"]}\n");  // repeats the first
   const std::vector<TextPair> pairs = read_pairs(model, scratch.path / "pairs.jsonl");
   REQUIRE(pairs.size() == 1);
   CHECK(pairs[0].clean.query == 6);
@@ -124,4 +127,8 @@ TEST_CASE("minimal_pairs takes both directions of each pair of examples") {
   CHECK((pairs[0].right == std::vector{1} && pairs[0].wrong == std::vector{5}));
   CHECK((pairs[1].right == std::vector{5} && pairs[1].corrupted.tokens.back() == "tired"));
   CHECK((pairs[0].group == "pair 1" && pairs[1].group == "pair 1"));
+  const std::vector<Example> once = examples;
+  examples.insert(examples.end(), once.begin(), once.end());
+  examples[3].counterpart = 5, examples[5].counterpart = 3;
+  CHECK(minimal_pairs(model, examples).size() == 2);  // without repetitions
 }

@@ -7,19 +7,29 @@
 #include <heed/files/file.h>
 #include <heed/formats/datasets/jsonl.h>
 
+#include <fmt/ranges.h>
+
 using namespace heed;
 namespace fs = std::filesystem;
 
 namespace {
 
+// Returns dog_example() with other words behind the query: another sentence for each number below 36.
+Example numbered_example(int number) {
+  const std::vector<std::string> words{"didn't", "cross", "because", "was", "too", "tired"};
+  Example e = dog_example();
+  e.tokens[3] = words[static_cast<std::size_t>(number % 6)], e.tokens[4] = words[static_cast<std::size_t>(number / 6)];
+  return e;
+}
+
 // Writes pairs in words of small_model().
 void write_pairs(const fs::path& file, int count) {
   std::string text;
   for (int i = 0; i < count; ++i) {
-    text += fmt::format(
-        "{{\"clean\": \"{}\", \"corrupted\": \"The street didn't cross the dog because it was too tired\", \"answer\": "
-        "\"dog\", \"wrong\": \"street\"}}\n",
-        dog_sentence);
+    Example other = numbered_example(i);
+    std::swap(other.tokens[0], other.tokens[1]);
+    text += fmt::format("{{\"clean\": \"{}\", \"corrupted\": \"{}\", \"answer\": \"dog\", \"wrong\": \"street\"}}\n",
+                        fmt::join(numbered_example(i).tokens, " "), fmt::join(other.tokens, " "));
   }
   write_file(file, text);
 }
@@ -64,9 +74,9 @@ TEST_CASE("inspect circuit compares runs, and the steps of one") {
   const InspectedRun run;
   std::vector<Example> examples;
   for (int i = 0; i < 10; ++i) {
-    examples.push_back(dog_example());
+    examples.push_back(numbered_example(i));
     examples.back().counterpart = 2 * i + 1;
-    examples.push_back(dog_example());
+    examples.push_back(numbered_example(i));
     std::swap(examples.back().tokens[0], examples.back().tokens[1]);
     examples.back().answer = "street", examples.back().counterpart = 2 * i;
   }

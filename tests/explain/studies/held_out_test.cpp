@@ -2,7 +2,11 @@
 #include "tests/message.h"
 
 #include <heed/autograd/machine.h>
+#include <heed/explain/studies/evaluation.h>
 #include <heed/explain/studies/held_out.h>
+
+#include <set>
+#include <span>
 
 using namespace heed;
 
@@ -17,6 +21,25 @@ TEST_CASE("HeldOut puts counterparts side by side, and does not separate pairs")
   std::vector<Example> unknown = sentences();
   unknown[1].tokens[0] = "cat";
   CHECK(message([&] { HeldOut(model, unknown, any_number); }) == "not among the 14 words that the model knows: 'cat'");
+}
+
+TEST_CASE("The sentences of a pair and repetitions are one observation") {
+  std::vector<Example> repeated = sentences();  // two pairs and one alone
+  const std::vector<int> once = observations_of(repeated);
+  repeated.insert(repeated.end(), {repeated[1], repeated[4], repeated[4]});
+  for (Example& e : std::span(repeated).subspan(5)) e.counterpart = -1;
+  std::vector<int> expected = once;
+  expected.insert(expected.end(), {once[1], once[4], once[4]});
+  CHECK(observations_of(repeated) == expected);
+  CHECK(std::set(once.begin(), once.end()).size() == 3);
+
+  repeated[7].query = 0;  // the same tokens, asked about another: not the same question
+  CHECK(observations_of(repeated)[7] == 7);
+  const std::vector<Example> ten(10, sentences()[1]);
+  CHECK(observations_of(ten) == std::vector<int>(10, 0));
+  const Model model = small_model();
+  const Interval one = evaluate_answers(model, {ten[0]}).accuracy, all = evaluate_answers(model, ten).accuracy;
+  CHECK((one.low == all.low && one.high == all.high));
 }
 
 TEST_CASE("HeldOut::answers throws for values that are not finite, and names the first") {

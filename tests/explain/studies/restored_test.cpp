@@ -78,7 +78,7 @@ TEST_CASE("restored names roles where texts differ in length") {
   const Json json = restored_json(found);
   CHECK((json["pairs"] == 2 && json["by_position"] == false && json["restored"]["mlp"].size() == 4));
   CHECK(message([&] { (void)restored(model, std::span(pairs).first(1)); }) ==
-        "causes: expected at least 2 pairs of texts, got 1");
+        "causes: expected at least 2 different pairs of texts, got 1");
 }
 
 TEST_CASE("restored_view prints cells that are shown, and no table without a behaviour") {
