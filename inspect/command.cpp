@@ -144,7 +144,8 @@ std::string answer(const Command& command, std::span<const char* const> words, c
     if (std::string_view(error.what()).find("does not exist") != std::string_view::npos) {
       refuse_option_of_others(words, options, terminal);
     }
-    misused("{}", command_line_error(count, words.data(), error.what(), options.help(), {"--temperature", "--top-p"}));
+    misused("{}", command_line_error(count, words.data(), error.what(), options.help(),
+                                     {"--faithfulness", "--temperature", "--top-p"}));
   }
   if (arguments.count("help")) return fmt::format("{}\nExample: {}\n", options.help(), command.example);
   if (processes.size() > 1 && !command.is_shared) {

@@ -20,8 +20,8 @@ struct UsageError : Error {
 UsageError misuse(std::string_view program, const std::string& what, std::string_view command = "");
 
 /// Returns the message of the command-line library. If that names only a value, adds the option: "--tokens: expected a
-/// whole number, got '1e3'". Shows a missing value as the help does: "--out needs a value: --out DIR". Names the nearest option of the text `help` for one that does not exist. `decimals` lists the
-/// options that also accept other numbers: "--top-p".
+/// whole number, got '1e3'". Shows a missing value as the help does: "--out needs a value: --out DIR". Names the nearest option
+/// of the text `help` for one that does not exist. `decimals` lists the options that also accept other numbers: "--top-p".
 std::string command_line_error(int argc, const char* const* argv, std::string_view message, std::string_view help,
                                const std::vector<std::string_view>& decimals = {});
 

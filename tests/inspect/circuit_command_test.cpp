@@ -61,6 +61,8 @@ TEST_CASE("inspect circuit says what it lacks") {
                            "expected one of eap, eap_ig, exact as --method, got 'best' (see inspect circuit --help)"));
   CHECK(run.is_usage_error({"circuit", "RUN", "RUN/pairs.jsonl", "--faithfulness", "80"},
                            "expected --faithfulness above 0 and at most 1, got 80 (see inspect circuit --help)"));
+  CHECK(run.is_usage_error({"circuit", "RUN", "RUN/pairs.jsonl", "--faithfulness", "most"},
+                           "--faithfulness: expected a number such as 0.8, got 'most' (see inspect circuit --help)"));
   CHECK(run.is_usage_error({"circuit", "RUN", "RUN", "--svg", "a.svg"},
                            "--svg is for one model (see inspect circuit --help)"));
   CHECK(run.error({"circuit", "RUN", "--over-training"}) ==
