@@ -55,6 +55,10 @@ foreach(name ${readme_tests})
                           exec python3 -B tests/readme/${name}.py '${PROJECT_BINARY_DIR}'")
   set_tests_properties(readme_${name} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
+add_test(NAME page_texts WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+         COMMAND sh -c "command -v python3 >/dev/null || exit 77
+                        exec python3 -B tests/page/texts.py")
+set_tests_properties(page_texts PROPERTIES SKIP_RETURN_CODE 77)
 add_test(NAME jsonl_schema WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
          COMMAND sh -c "command -v python3 >/dev/null || exit 77
                         exec python3 -B tests/data/jsonl_schema.py '${PROJECT_BINARY_DIR}'")

@@ -11,7 +11,7 @@ const Command page_command{
     .most = 2,
     .summary = "Writes runs as one HTML file that opens offline in a browser",
     .example = "inspect page runs/toy --out toy.html",
-    .shared = "sentence query limit force",
+    .shared = "sentence query limit language force",
     .declare =
         [](cxxopts::OptionAdder& options) {
           options("out", "The file to write", cxxopts::value<std::string>(), "FILE");
@@ -22,6 +22,7 @@ const Command page_command{
           const auto file = request.given<std::string>("out");
           if (!file) misused("expected --out FILE");
           const int limit = limit_of(request);
+          const std::string language = language_of(request);
           check_output(*file, page_beginning, request.runs, request.has("force"));
           std::vector<PageRun> contents;
           std::string missing;
@@ -44,7 +45,7 @@ const Command page_command{
               missing += paragraph(description["causes_missing"].get<std::string>(), request.view.terminal);
             }
           }
-          const std::string html = page(contents);
+          const std::string html = page(contents, language);
           return write_output(*file, html,
                               fmt::format("{}: {:.1f} MB; open it in a browser\n{}", *file,
                                           static_cast<double>(html.size()) / 1e6, missing));

@@ -53,7 +53,7 @@ const Command serve_command{
     .name = "serve",
     .summary = "Shows a model of any size in a browser, and answers as you type",
     .example = "inspect serve all-MiniLM-L6-v2",
-    .shared = "sentence query limit",
+    .shared = "sentence query limit language",
     .declare =
         [](cxxopts::OptionAdder& options) {
           options("port", "The port on 127.0.0.1 (default: any free one)", cxxopts::value<int>(), "N");
@@ -62,9 +62,10 @@ const Command serve_command{
       const int port = request.given<int>("port").value_or(0);
       if (port < 0 || port > 65'535) misused("--port must be from 0 to 65535");
       if (request.has("query") && !request.has("sentence")) misused("--query needs --sentence");
+      const std::string language = language_of(request);
       LocalServer server(port);
       const Model model = model_of(request.runs[0], {}, request.progress);
-      const ServedPage page(served_run(request, model), model);
+      const ServedPage page(served_run(request, model), model, language);
       request.write(fmt::format("http://127.0.0.1:{}{}\nOpen this address in a browser. Ctrl+C ends the program.\n",
                                 server.port(), page.path()));
       handle_signal(SIGINT, SIG_DFL);  // a text that is written stops after a token; a server ends at once

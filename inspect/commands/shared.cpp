@@ -34,6 +34,8 @@ void add_shared(cxxopts::OptionAdder& options, std::string_view names) {
       "N");
   add("json", "Print JSON; layers, heads and tokens count from 0");
   add("force", "Replace a file of another kind");
+  add("language", "The language of the page, en or zh (default: auto, that of the browser)",
+      cxxopts::value<std::string>(), "NAME");
 }
 
 std::string last_part(const fs::path& path) {
@@ -93,6 +95,12 @@ int limit_of(const Request& request) {
   const int limit = request.given<int>("limit").value_or(0);
   if (request.has("limit") && limit < 1) misused("--limit must be at least 1");
   return limit;
+}
+
+std::string language_of(const Request& request) {
+  const std::string name = request.given<std::string>("language").value_or("auto");
+  if (name != "en" && name != "zh" && name != "auto") misused("--language must be en, zh or auto, got '{}'", name);
+  return name == "auto" ? "" : name;
 }
 
 std::optional<std::int64_t> step_of(const Request& request) {

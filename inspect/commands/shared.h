@@ -35,6 +35,9 @@ int limit_of(const Request& request);
 /// Returns the options of a study of the request's runs.
 StudyOptions study_of(const Request& request);
 
+/// Returns --language as page() takes it.
+std::string language_of(const Request& request);
+
 /// Returns --step. Throws UsageError if it is given twice.
 std::optional<std::int64_t> step_of(const Request& request);
 

@@ -9,6 +9,7 @@ function addressNow() {
   if (sentence !== OWN) parts.sentence = sentence + 1;
   else if (state.own.typed) parts.text = state.own.typed;
   if (isRemovedAny()) parts.without = state.removed.map(shortName).join();
+  if (language !== usualLanguage) parts.language = language;
   return {
     place: new URLSearchParams({...parts, layer: layer + 1, head: head + 1}).toString(),
     all: `#${new URLSearchParams({...parts, step: runNow().steps[step].step, layer: layer + 1, head: head + 1, word: token + 1})}`
@@ -38,7 +39,7 @@ function followAddress() {
   const given = new URLSearchParams(location.hash.slice(1)), lost = [];
   const number = (name, count) => {
     const n = Number(given.get(name) ?? NaN) - 1, isKnown = n >= 0 && n < count && Number.isInteger(n);
-    if (given.has(name) && !isKnown) lost.push(`${name} ${given.get(name)}`);
+    if (given.has(name) && !isKnown) lost.push(`${said(name)} ${given.get(name)}`);
     return isKnown ? n : null;
   };
   const run = number('run', content.runs.length) ?? 0, {sentences, steps, heads} = content.runs[run];
@@ -46,19 +47,19 @@ function followAddress() {
   const changes = {...storyOf(run, sentence), step: lastStep(run), own: state.run === run ? state.own : null};
   const step = steps.findIndex((one) => one.step === Number(given.get('step') ?? NaN));
   if (step >= 0) changes.step = step;
-  else if (given.has('step')) lost.push(`step ${given.get('step')}`);
+  else if (given.has('step')) lost.push(t`step ${given.get('step')}`);
   const layer = number('layer', heads.length), head = layer === null ? null : number('head', heads[layer]);
   if (head !== null && key(layer, head) !== key(changes.layer, changes.head))
     Object.assign(changes, {layer, head, shown: new Map([[key(layer, head), 0]]), chosen: true});
   if (!given.has('text')) changes.token = number('word', sentences[sentence].tokens.length) ?? changes.token;
   const removed = (given.get('without') ?? '').match(/[1-9]\d*(\.[1-9]\d*){1,2}/g)?.map((name) => headOfKey(name).map((n) => n - 1)) ?? [];
   changes.removed = removed.filter(([l, h]) => h < heads[l]).map((place) => place.join('.'));
-  if (changes.removed.length < (given.get('without') ?? '').split(',').filter(Boolean).length) lost.push(`without ${given.get('without')}`);
+  if (changes.removed.length < (given.get('without') ?? '').split(',').filter(Boolean).length) lost.push(t`without ${given.get('without')}`);
   const tab = views.findIndex((_, i) => viewName(i) === given.get('view'));
   changes.tab = tab >= 0 && (views[tab].isFor?.(content.runs[run]) ?? true) ? tab : 0;
-  if (given.has('view') && viewName(changes.tab) !== given.get('view')) lost.push(`view ${given.get('view')}`);
+  if (given.has('view') && viewName(changes.tab) !== given.get('view')) lost.push(t`view ${given.get('view')}`);
   const isTyped = given.has('text') && canType(content.runs[run]);
-  if (given.has('text') && !isTyped) lost.push(`text “${given.get('text')}”: this page cannot read typed texts`);
+  if (given.has('text') && !isTyped) lost.push(t`text “${given.get('text')}”: this page cannot read typed texts`);
   Object.assign(state, changes, {lost});
   visited.place = null;
   update({});
@@ -70,6 +71,6 @@ function readTyped(typed, query, removed) {
   const engine = engineOf(state.run), again = () => readTyped(typed, query, removed);
   if (!engine) return addEventListener('load', again, {once: true});
   const text = engine.understand(typed, null, again);
-  if (text?.problem) return update({lost: [...new Set([...state.lost, `text “${typed}”: ${text.problem}`])]});
+  if (text?.problem) return update({lost: [...new Set([...state.lost, t`text “${typed}”: ${said(text.problem)}`])]});
   if (text) askOwn(engine, {...text, typed, isLinked: true, query: query < text.tokens.length ? query ?? text.query : text.query}, removed);
 }

@@ -154,7 +154,7 @@ function drawTabs() {
     document.getElementById(`tab-${state.tab}`).focus();
   };
   document.getElementById('tabs').replaceChildren(...views.map(
-      ({title}, i) => button(title, () => chooseTab(i), {role: 'tab', id: `tab-${i}`, 'aria-controls': 'panel', onkeydown})));
+      ({title}, i) => button(said(title), () => chooseTab(i), {role: 'tab', id: `tab-${i}`, 'aria-controls': 'panel', onkeydown})));
 }
 
 // Measures the layout only when the window or the lines above `main` may have changed, because each measurement forces a layout.
@@ -174,7 +174,7 @@ const heightFor = () => Math.max(300, window.innerHeight - measure('top', ({offs
 // Returns the run, sentence, step and head of a picture, as far as it shows them.
 function aboutNow({sentence = true, step = true, head = true} = {}) {
   const now = subject();
-  return [runName(state.run), step && now.step > 0 && `step ${now.step}`, head && headName(state.layer, state.head), sentence && shortened(now.tokens)].filter(
+  return [runName(state.run), step && now.step > 0 && t`step ${now.step}`, head && headName(state.layer, state.head), sentence && shortened(now.tokens)].filter(
       Boolean);
 }
 
@@ -197,6 +197,8 @@ function inLight(make) {
 }
 
 function start() {
+  document.documentElement.lang = isChinese ? 'zh-Hans' : 'en';
+  document.querySelectorAll('nav, #tabs').forEach((node) => node.setAttribute('aria-label', t`Views`));
   const dark = matchMedia('(prefers-color-scheme: dark)');
   setTheme(dark.matches ? 'dark' : 'light');
   dark.addEventListener('change', () => drawIn(dark.matches ? 'dark' : 'light'));

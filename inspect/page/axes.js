@@ -73,7 +73,7 @@ function drawLegend(figure, x, y, width, scale, label) {
   const [low, high] = label?.ends ?? [String(scale.low), String(scale.high)];
   figure.text(x, y + 20, low.replace('-', '−'), {'font-size': 11, fill: ink.muted});
   figure.text(x + width, y + 20, high, {'font-size': 11, fill: ink.muted, 'text-anchor': 'end'});
-  figure.text(x + width / 2, y + 20, label?.text ?? 'weight', {'font-size': 11, fill: ink.muted, 'text-anchor': 'middle'});
+  figure.text(x + width / 2, y + 20, label?.text ?? t`weight`, {'font-size': 11, fill: ink.muted, 'text-anchor': 'middle'});
 }
 
 // Shows describe(row, column, map) at the pointer and moves over the first map with the arrow keys. A click or Enter selects.
@@ -85,7 +85,7 @@ function explore(figure, describe, choose = () => {}) {
     figure.showTip(x, y, ...[text].flat());
     return text;
   };
-  change(figure.box, {class: 'picture', tabindex: 0, role: 'group', 'aria-label': `${figure.name}: arrow keys read its squares`});
+  change(figure.box, {class: 'picture', tabindex: 0, role: 'group', 'aria-label': t`${figure.name}: arrow keys read its squares`});
   figure.box.addEventListener('pointermove', (event) => {
     const cell = figure.cellAt(event);
     return cell ? show(cell.row, cell.column, cell.map, cell.x, cell.y) : figure.hideTip();

@@ -2,18 +2,17 @@
 const causesView = {
   title: 'Why',
   isFor: ({model, causes, served}) => Boolean(model || causes || served),
-  lead: () => !runNow().causes ? 'Each score is a sum over what both tokens carry; the largest parts are removed to see whether they matter.' :
-      'A large weight need not matter. Here parts of the model are removed or replaced while it answers held-out sentences; ' +
-      'what changes the answers is a cause, whatever its weight.',
+  lead: () => !runNow().causes ? t`Each score is a sum over what both tokens carry; the largest parts are removed to see whether they matter.` :
+      t`A large weight need not matter. Here parts of the model are removed or replaced while it answers held-out sentences; what changes the answers is a cause, whatever its weight.`,
   make() {
-    const effects = new Figure('causes', () => causeRows(runNow().causes), aboutCauses);
+    const effects = new Figure(t`causes`, () => causeRows(runNow().causes), aboutCauses);
     const parts = new Figure(
-        'attribution of the answer', () => attributionRows(runNow().causes.attribution[state.sentence]),
+        t`attribution of the answer`, () => attributionRows(runNow().causes.attribution[state.sentence]),
         () => [...aboutCauses(), shortened(runNow().sentences[state.sentence].tokens)]);
-    const below = new TableBelow('All of them as a table'), element = el('section');
+    const below = new TableBelow(t`All of them as a table`), element = el('section');
     explore(parts, (row, column, map) => map.ramp ? null : [signed(map.values[row * map.columns + column])]);
     const why = new WhyAttends(), when = new WhenPart(), fold = (title, ...parts) => el('details', {class: 'more'}, el('summary', {}, title), ...parts);
-    const scores = fold('Why does it attend there?', why.element), history = fold('When did it become the cause?', when.element), logits = fold('Which heads produced the answer?', el('div'));
+    const scores = fold(t`Why does it attend there?`, why.element), history = fold(t`When did it become the cause?`, when.element), logits = fold(t`Which heads produced the answer?`, el('div'));
     history.ontoggle = scores.ontoggle = () => update({});
     let drawn = '', details = [];
     return {
@@ -27,40 +26,40 @@ const causesView = {
         const name = [state.run, state.sentence, engine && subject().tokens.join(' '), other, isDark(), roomFor()].join();
         if (drawn === name && element.firstChild) return;
         drawn = name;
-        const reason = causes_missing ? [el('p', {class: 'notice'}, causes_missing)] : [];
-        if (!causes) return element.replaceChildren(...reason, ...(engine ? [el('h2', {}, 'Why does it attend there?'), why.element] : []));
+        const reason = causes_missing ? [el('p', {class: 'notice'}, said(causes_missing))] : [];
+        if (!causes) return element.replaceChildren(...reason, ...(engine ? [el('h2', {}, t`Why does it attend there?`), why.element] : []));
         drawEffects(effects, causes);
         below.draw(() => {
           const [head, ...rows] = causeRows(causes);
-          return table(head, rows, {'aria-label': 'Causes'});
+          return table(head.map(said), rows.map((row) => row.map(said)), {'aria-label': t`Causes`});
         });
         const answer = attributionPart(parts, causes), card = cardPart(runNow().card);
         logits.replaceChildren(logits.firstChild, ...answer);
         scores.append(why.element);
-        if (details.causes !== causes) details = Object.assign([fold('How it was measured', ...method(causes)), fold('Each intervention', ...groupTables(causes), below.element)], {causes});
+        if (details.causes !== causes) details = Object.assign([fold(t`How it was measured`, ...method(causes)), fold(t`Each intervention`, ...groupTables(causes), below.element)], {causes});
         element.replaceChildren(
-            ...(other ? [el('p', {class: 'note muted'}, `Measured at step ${other}; the parts that can be opened say which other steps they show.`)] : []),
-            ...headline(causes), el('h2', {}, 'What changes the answers most'), effects.element, ...(card.length ? [fold('Right and wrong answers apart', ...card)] : []),
+            ...(other ? [el('p', {class: 'note muted'}, t`Measured at step ${other}; the parts that can be opened say which other steps they show.`)] : []),
+            ...headline(causes), el('h2', {}, t`What changes the answers most`), effects.element, ...(card.length ? [fold(t`Right and wrong answers apart`, ...card)] : []),
             ...(engine ? [scores] : []), history, ...(answer.length ? [logits] : []), ...details);
       },
     };
   },
 };
 
-const aboutCauses = () => [...aboutNow({sentence: false, step: false, head: false}), `step ${runNow().causes.step}`];
+const aboutCauses = () => [...aboutNow({sentence: false, step: false, head: false}), t`step ${runNow().causes.step}`];
 
 const causeGroups = [
-  ['head zero', 'Zero-ablate a head', ': zero-ablated'],
-  ['head mean', 'Mean-ablate a head', ': mean-ablated'],
-  ['edge', 'Remove one edge', ' removed'],
-  ['edge all heads', 'Remove one edge in every head of a layer', ' removed'],
-  ['edge everywhere', 'Remove one edge in every head of every layer', ' removed'],
-  ['zero weight', 'Zero the weight of one edge', ' with weight 0'],
-  ['zero weight all heads', 'Zero the weight of one edge in every head of a layer', ' with weight 0'],
-  ['zero weight everywhere', 'Zero the weight of one edge in every head of every layer', ' with weight 0'],
-  ['only edge', 'Keep one edge only', ' kept alone'],
-  ['patch head', 'Patch a head from the minimal pair', ': patched'],
-  ['patch layer', 'Patch every head of a layer from the minimal pair', ': patched'],
+  ['head zero', t`Zero-ablate a head`, t`: zero-ablated`],
+  ['head mean', t`Mean-ablate a head`, t`: mean-ablated`],
+  ['edge', t`Remove one edge`, t` removed`],
+  ['edge all heads', t`Remove one edge in every head of a layer`, t` removed`],
+  ['edge everywhere', t`Remove one edge in every head of every layer`, t` removed`],
+  ['zero weight', t`Zero the weight of one edge`, t` with weight 0`],
+  ['zero weight all heads', t`Zero the weight of one edge in every head of a layer`, t` with weight 0`],
+  ['zero weight everywhere', t`Zero the weight of one edge in every head of every layer`, t` with weight 0`],
+  ['only edge', t`Keep one edge only`, t` kept alone`],
+  ['patch head', t`Patch a head from the minimal pair`, t`: patched`],
+  ['patch layer', t`Patch every head of a layer from the minimal pair`, t`: patched`],
 ];
 
 const findings = (texts) => texts.map((text) => el('li', {}, inWords(text)));
@@ -68,21 +67,20 @@ const findings = (texts) => texts.map((text) => el('li', {}, inWords(text)));
 // The verdict comes from causes_verdict() of views/view.h.
 function headline({verdict, left_out}) {
   return [
-    el('h2', {}, 'Is the attention the cause?'), el('p', {class: 'verdict'}, inWords(verdict[0] ?? left_out[0])),
+    el('h2', {}, t`Is the attention the cause?`), el('p', {class: 'verdict'}, inWords(verdict[0] ?? left_out[0])),
     el('ul', {class: 'figures'}, ...findings(verdict.slice(1)))
   ];
 }
 
 const method = ({step, sentences, held_out, probability, left_out, ...figures}) => [
   el('p', {},
-     `Measured with the model of step ${step} on ${grouped(sentences)} of ${grouped(held_out)} held-out sentences: ${
+     t`Measured with the model of step ${step} on ${grouped(sentences)} of ${grouped(held_out)} held-out sentences: ${
          accuracyText(figures)} of them are answered right; the answer has a mean probability of ${fixed(probability)}.`),
   el('p', {class: 'muted'},
-     (kindOf() === 'induction' ? 'Query: the token asked about. Copied token: the one after its earlier copy. ' :
-         isQuestion()          ? 'Query: the word asked about. Answer: the word of the story that is right. ' :
-         'Query: the word asked about. Antecedent: what it refers to; distractor: the other candidate; cue word: the word that decides between them. ' +
-         'Minimal pair: two sentences that differ in the cue word and in the answer. ') +
-         'An edge is the attention of one token to another in one head. An accuracy has its 95 % interval: half of it after ±, or both ends.'),
+     (kindOf() === 'induction' ? t`Query: the token asked about. Copied token: the one after its earlier copy. ` :
+         isQuestion()          ? t`Query: the word asked about. Answer: the word of the story that is right. ` :
+         t`Query: the word asked about. Antecedent: what it refers to; distractor: the other candidate; cue word: the word that decides between them. Minimal pair: two sentences that differ in the cue word and in the answer. `) +
+         t`An edge is the attention of one token to another in one head. An accuracy has its 95 % interval: half of it after ±, or both ends.`),
   ...left_out.map((text) => el('p', {class: 'muted'}, inWords(text)))
 ];
 
@@ -95,24 +93,23 @@ function cardPart(card) {
     name, String(sentences), ...[meant, other].map((x) => sentences > 0 ? bar(x, fixed(x, 2)) : ''),
     sentences > 0 ? percent(moved) : ''
   ];
-  const range = ({share, low, high}) => `${percent(share)} (${fixed(100 * low, 1)} to ${fixed(100 * high, 1)})`;
+  const range = ({share, low, high}) => t`${percent(share)} (${fixed(100 * low, 1)} to ${fixed(100 * high, 1)})`;
   return [
     el('p', {},
-       `Of all heads, ${headName(layer, head)} puts the most attention on the correct candidate. A weight that goes with the answer ` +
-           `is not yet its cause: the last column says how many answers change when that edge is removed. Of ${
-               grouped(sentences)} held-out sentences ${range(model)} are answered right, by a bag of words ${range(bag_of_words)}.`),
+       t`Of all heads, ${headName(layer, head)} puts the most attention on the correct candidate. A weight that goes with the answer is not yet its cause: the last column says how many answers change when that edge is removed. Of ${
+           grouped(sentences)} held-out sentences ${range(model)} are answered right, by a bag of words ${range(bag_of_words)}.`),
     table(
-        ['answers', 'how many', 'on the correct one', 'on another', 'changed without that edge'],
-        [row('right', right), row('wrong', wrong)], {'aria-label': 'Right and wrong answers apart'}),
+        [t`answers`, t`how many`, t`on the correct one`, t`on another`, t`changed without that edge`],
+        [row(t`right`, right), row(t`wrong`, wrong)], {'aria-label': t`Right and wrong answers apart`}),
     el('ul', {class: 'figures'}, ...findings(verdict))
   ];
 }
 
-const roleNames = {other: 'distractor', decider: 'cue word', rest: 'other tokens'};
+const roleNames = {query: t`query`, antecedent: t`antecedent`, itself: t`itself`, other: t`distractor`, decider: t`cue word`, rest: t`other tokens`};
 
 function causeName({layer, head, from, to}) {
-  const where = layer === null ? 'all heads' : head === null ? `layer ${layer + 1}, all heads` : headName(layer, head);
-  return from ? inWords(`${where}: ${roleNames[from] ?? from} → ${roleNames[to] ?? to}`) : where;
+  const where = layer === null ? t`all heads` : head === null ? t`layer ${layer + 1}, all heads` : headName(layer, head);
+  return from ? inWords(t`${where}: ${roleNames[from] ?? from} → ${roleNames[to] ?? to}`) : where;
 }
 
 function causeRows({rows}) {
@@ -130,7 +127,7 @@ const firstShown = 10;
 
 // Shows the first rows of a long table, with a button for the rest.
 function foldedTable(head, rows, cells, attributes) {
-  const box = el('div'), others = (count) => button(`Show the other ${rows.length - count}`, () => show(rows.length));
+  const box = el('div'), others = (count) => button(t`Show the other ${rows.length - count}`, () => show(rows.length));
   const show = (count) => box.replaceChildren(
       table(head, rows.slice(0, count).map(cells), attributes), ...(count < rows.length ? [others(count)] : []));
   show(firstShown);
@@ -147,10 +144,10 @@ function groupTables({rows}) {
   return causeGroups.map(([what, title]) => ({title, found: byEffect(rows.filter((one) => one.what === what))}))
       .filter(({found}) => found.length > 0)
       .map(({title, found}) => {
-        const below = new TableBelow(`${title}: ${found.length}`);
+        const below = new TableBelow(t`${title}: ${found.length}`);
         below.draw(
             () => foldedTable(
-                ['where', 'weight', 'change of the answer’s probability ± deviation', 'accuracy after', 'before', 'of sentences', 'flip rate'], found, cells,
+                [t`where`, t`weight`, t`change of the answer’s probability ± deviation`, t`accuracy after`, t`before`, t`of sentences`, t`flip rate`], found, cells,
                 {'aria-label': title}));
         return below.element;
       });
@@ -167,15 +164,15 @@ function drawEffects(figure, {rows, sentences, pointing}) {
   const ends = shown.flatMap(({probability, spread}) => [probability - spread, probability + spread]);
   const low = Math.max(-1, Math.min(-0.1, ...ends)), high = Math.min(1, Math.max(0.02, ...ends));
   const at = (value) => from + (Math.max(low, Math.min(high, value)) - low) / (high - low) * (to - from), zero = at(0);
-  figure.begin(room, bottom + 50, shown.map((one) => `${one.what} ${causeName(one)}: accuracy ${percent(one.accuracy)}`).join('; '));
+  figure.begin(room, bottom + 50, shown.map((one) => t`${said(one.what)} ${causeName(one)}: accuracy ${percent(one.accuracy)}`).join('; '));
   const small = {'font-size': 12, fill: ink.muted, 'text-anchor': 'middle'}, right = {'text-anchor': 'end', 'font-size': 14};
-  figure.text(weightAt, 12, 'weight', small);
-  figure.text((from + to) / 2, 12, wide ? 'change of the answer’s probability' : 'change of probability', small);
+  figure.text(weightAt, 12, t`weight`, small);
+  figure.text((from + to) / 2, 12, wide ? t`change of the answer’s probability` : t`change of probability`, small);
   if (wide) {
-    figure.text(room - 190, 12, 'mean ± deviation', {...small, 'text-anchor': 'end'});
-    if (shown.some(({flipped}) => Number.isFinite(flipped))) figure.text(room, 12, 'flip rate', {...small, 'text-anchor': 'end'});
+    figure.text(room - 190, 12, t`mean ± deviation`, {...small, 'text-anchor': 'end'});
+    if (shown.some(({flipped}) => Number.isFinite(flipped))) figure.text(room, 12, t`flip rate`, {...small, 'text-anchor': 'end'});
   }
-  figure.text(wide ? room - 100 : room, 12, 'accuracy', {...small, 'text-anchor': 'end'});
+  figure.text(wide ? room - 100 : room, 12, t`accuracy`, {...small, 'text-anchor': 'end'});
   for (const tick of [-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5].filter((value) => value >= low && value <= high)) {
     figure.add('line', {x1: at(tick), x2: at(tick), y1: 38, y2: bottom, stroke: tick === 0 ? ink.muted : ink.line});
     figure.text(at(tick), 30, fixed(tick, tick === 0 ? 0 : 2), {...small, 'font-size': 11});
@@ -201,10 +198,10 @@ function drawEffects(figure, {rows, sentences, pointing}) {
     if (Number.isFinite(one.flipped)) figure.text(room, middle, percent(one.flipped), {...right, 'font-weight': strong});
   });
   figure.text(
-      0, bottom + 18, fitted(`The ${shown.length} of ${grouped(rows.length)} that change most; a line is ± one deviation.`, 12, room),
+      0, bottom + 18, fitted(t`The ${shown.length} of ${grouped(rows.length)} that change most; a line is ± one deviation.`, 12, room),
       {'font-size': 12, fill: ink.muted});
   figure.text(
-      0, bottom + 34, fitted(`Accuracy after the removal, over ${grouped(sentences)} sentences or the number in brackets; bold: a loss is shown (p < 0.05 by Holm’s method, over all rows).`, 12, room),
+      0, bottom + 34, fitted(t`Accuracy after the removal, over ${grouped(sentences)} sentences or the number in brackets; bold: a loss is shown (p < 0.05 by Holm’s method, over all rows).`, 12, room),
       {'font-size': 12, fill: ink.muted});
 }
 
@@ -224,7 +221,7 @@ function attributionPart(figure, {attribution}) {
   figure.begin(
       left + cell * T + right, top + heads.length * cell + 46,
       one.terms.filter(({logit}) => Math.abs(logit) > range / 4)
-          .map(({head, source, logit}) => `${headName(layer, head)} from ${visible(tokens[source])} ${signed(logit, 2)}`)
+          .map(({head, source, logit}) => t`${headName(layer, head)} from ${visible(tokens[source])} ${signed(logit, 2)}`)
           .join('; '));
   drawMatrix(figure, 0, 0, cell, {rows: labels, columns, values, scale: scales.signed.within(range)});
   drawLegend(
@@ -232,9 +229,8 @@ function attributionPart(figure, {attribution}) {
       {text: '0', ends: [`−${fixed(range, 1)}`, `+${fixed(range, 1)}`]});
   return [
     el('p', {},
-       'The answer is ', word(one.answer), `. The squares add up to ${fixed(sum)}` + one.rest.map(({what, logit}) => `, ${what} ${signed(logit)}`).join('') +
-           ': together the logit ',
-       el('b', {}, fixed(one.logit)), '. Each square is the direct contribution of a head of the last layer from one token.'),
+       t`The answer is ${word(one.answer)}. The squares add up to ${fixed(sum)}${one.rest.map(({what, logit}) => t`, ${said(what)} ${signed(logit)}`).join('')}: together the logit ${
+           el('b', {}, fixed(one.logit))}. Each square is the direct contribution of a head of the last layer from one token.`),
     figure.element
   ];
 }

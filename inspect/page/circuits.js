@@ -2,14 +2,13 @@
 const circuitsView = {
   title: 'Circuits',
   isFor: ({model, served}) => Boolean(model || served),
-  lead: () => 'The learned matrices of one head, the same for all sentences, on single words: which word attends to which (QK), and ' +
-      'which answer that raises (OV). Words without position, as the layer normalises them, untouched by other layers.',
+  lead: () => t`The learned matrices of one head, the same for all sentences, on single words: which word attends to which (QK), and which answer that raises (OV). Words without position, as the layer normalises them, untouched by other layers.`,
   make() {
     const circuits = ['QK', 'OV'].map((kind) => circuitPart(kind)), choose = el('div'), element = el('section');
     element.append(choose, el('div', {class: 'two'}, circuits.map((part) => part.element)));
     return {
       figures: [], element, followsTraining: () => hasModels(state.run),
-      says: () => engineOf(state.run) ? [`The words of ${modelName(engineOf(state.run))}.`] : [],
+      says: () => engineOf(state.run) ? [t`The words of ${modelName(engineOf(state.run))}.`] : [],
       draw() {
         const engine = engineOf(state.run);
         if (!engine) return;
@@ -70,7 +69,7 @@ function centred(x, rows, n) {
 // Returns both circuits as an engine's circuits() does.
 function* circuitsOf(reader, layer, head) {
   const {names} = reader, V = Math.min(mostWords, names.length), found = {words: names.slice(0, V)};
-  found.which = names.length > V ? `The first ${V} of ${names.length} words. ` : '';
+  found.which = names.length > V ? t`The first ${V} of ${names.length} words. ` : '';
   for (const kind of reader.transform || reader.config.kind === 'bare_transformer' ? ['QK'] : ['QK', 'OV']) {
     const {values} = yield* circuit(reader, layer, head, kind);
     found[kind] = [];
@@ -86,20 +85,20 @@ function* circuitsOf(reader, layer, head) {
 const shownPairs = 12;
 const circuitTexts = {
   QK: {
-    title: () => 'QK circuit: which word attends to which',
-    head: ['word', 'attends to', 'score'],
-    note: () => 'The score of every pair of words, x W_Q (x W_K)ᵀ / √d_k, as if both were at the same position, each row less its mean. '
+    title: () => t`QK circuit: which word attends to which`,
+    head: [t`word`, t`attends to`, t`score`],
+    note: () => t`The score of every pair of words, x W_Q (x W_K)ᵀ / √d_k, as if both were at the same position, each row less its mean. `
   },
   OV: {
-    title: () => `OV circuit: which ${choosesCandidates() ? 'candidate' : 'answer'} attending to a word raises`,
-    head: ['attending to', 'raises', 'logit'],
-    note: () => `x W_V W_O${choosesCandidates() ? ' W_C on candidates of one word' : ' on the output words'}` +
-        ', before the division by the final norm’s deviation, which depends on the sentence. ' +
-        (state.layer + 1 === runNow().heads.length ? '' : 'This is not the last layer: only later layers can use it for the answer. ')
+    title: () => choosesCandidates() ? t`OV circuit: which candidate attending to a word raises` : t`OV circuit: which answer attending to a word raises`,
+    head: [t`attending to`, t`raises`, t`logit`],
+    note: () => (choosesCandidates() ? t`x W_V W_O W_C on candidates of one word, before the division by the final norm’s deviation, which depends on the sentence. ` :
+                                       t`x W_V W_O on the output words, before the division by the final norm’s deviation, which depends on the sentence. `) +
+        (state.layer + 1 === runNow().heads.length ? '' : t`This is not the last layer: only later layers can use it for the answer. `)
   },
 };
 // Says why a model lacks the OV circuit.
-const missing = 'No OV circuit: it needs answers that are words, with logits that are linear in the final state.';
+const missing = t`No OV circuit: it needs answers that are words, with logits that are linear in the final state.`;
 const choosesCandidates = () => engineOf(state.run).hasCandidates;
 
 function circuitPart(kind) {
@@ -108,7 +107,7 @@ function circuitPart(kind) {
   let chosen = -1;
   const draw = (all) => {
     heading.textContent = title();
-    const waits = all?.problem ?? (all || found.firstChild ? null : 'The circuit is being computed …');
+    const waits = said(all?.problem) ?? (all || found.firstChild ? null : t`The circuit is being computed …`);
     if (waits) renew(found, el('p', {class: 'muted'}, waits));
     if (!all?.words) return;
     choose.hidden = about.hidden = !all[kind];
@@ -116,11 +115,11 @@ function circuitPart(kind) {
     if (chosen >= all.words.length) chosen = -1;
     const pairs = all[kind].flatMap((row, i) => row.map(([to, value]) => ({i, to, value}))).sort((a, b) => b.value - a.value);
     const shown = pairs.filter(({i}) => chosen < 0 || i === chosen).slice(0, shownPairs), range = Math.max(pairs[0].value, 1e-9);
-    renew(about, note(), all.which);
-    renew(choose, select('Pairs', ['the strongest of all', ...all.words.map((name) => `of ${visible(name)}`)], chosen + 1, (i) => {
+    renew(about, note(), said(all.which));
+    renew(choose, select(t`Pairs`, [t`the strongest of all`, ...all.words.map((name) => t`of ${visible(name)}`)], chosen + 1, (i) => {
       chosen = i - 1;
       draw(all);
-    }, `Pairs of the ${kind} circuit`));
+    }, t`Pairs of the ${kind} circuit`));
     renew(found, table(head, shown.map(({i, to, value}) => [
       word(all.words[i]), word(to), bar(Math.abs(value) / range, signed(value, 2), value < 0 ? 'negative' : '')
     ]), {'aria-label': title()}));

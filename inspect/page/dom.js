@@ -10,7 +10,7 @@ function filled(node, attributes, children) {
 }
 
 // Returns the children that are not null. In texts "%" and "±" stay on the line of their numbers.
-const given = (children) => children.flat().filter((child) => child !== null && child !== undefined)
+const given = (children) => children.flat(Infinity).filter((child) => child !== null && child !== undefined)
     .map((child) => typeof child === 'string' ? child.replace(/ (?=[%±])|(?<=±) /g, '\u00a0') : child);
 
 // Sets attributes and listeners of a node, and removes those set by an earlier call.
@@ -78,7 +78,7 @@ function table(head, rows, attributes) {
   const cell = (tag, scope) => (value) => el(tag, {scope}, value);
   const title = (value) => value === '' ? el('td') : cell('th', 'col')(value);
   return el(
-      'div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': attributes?.['aria-label'] ?? 'Table'},
+      'div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': attributes?.['aria-label'] ?? t`Table`},
       el('table', attributes, el('thead', {}, el('tr', {}, head.map(title))),
          el('tbody', {}, rows.map((row) => el('tr', {}, row.map((value, i) => cell(i === 0 ? 'th' : 'td', i === 0 ? 'row' : null)(value)))))));
 }
@@ -86,7 +86,7 @@ function table(head, rows, attributes) {
 // Returns a bar of length |x| in [0, 1] with its value, or "not known" without a bar. The width is set through the CSSOM, as
 // the Content-Security-Policy requires.
 function bar(x, text, kind = '') {
-  if (!Number.isFinite(x)) return el('span', {class: 'muted'}, 'not known');
+  if (!Number.isFinite(x)) return el('span', {class: 'muted'}, t`not known`);
   const inner = el('span', {class: `bar ${kind}`});
   inner.style.width = `${Math.min(1, Math.abs(x)) * 100}%`;
   return el('span', {class: 'bar-cell'}, el('span', {class: 'bar-track'}, inner), el('span', {class: 'figure-text'}, text));
@@ -111,5 +111,5 @@ function headButtons(heads, pressed, press, label, colour = () => null) {
       'div', {class: 'head-buttons', role: 'group', 'aria-label': label},
       heads.map(
           (count, layer) =>
-              el('div', {}, el('span', {class: 'muted'}, `layer ${layer + 1} head`), Array.from({length: count}, (_, head) => one(layer, head)))));
+              el('div', {}, el('span', {class: 'muted'}, t`layer ${layer + 1} head`), Array.from({length: count}, (_, head) => one(layer, head)))));
 }

@@ -23,11 +23,12 @@ endfunction()
 
 file(GLOB scripts RELATIVE ${here} "${here}/*.js")
 list(SORT scripts)
-list(REMOVE_ITEM scripts start.js)
+set(first chinese.js chinese_program.js chinese_views.js language.js)  # the others use their texts while they load
+list(REMOVE_ITEM scripts ${first} start.js)
 
 file(READ "${here}/index.html" document)
 embed(style page.css)
-embed(script ${scripts} start.js)
+embed(script ${first} ${scripts} start.js)
 file(WRITE "${INTO}" "#include \"inspect/page/page_source.h\"
 
 const heed::PageSource& heed::page_source() {

@@ -155,13 +155,14 @@ function liveReading(now) {
 function whyNotLive(now) {
   const engine = engineOf(state.run), {model, served, model_missing} = runNow();
   if (now.live || (engine && engine.step === now.step)) return [];  // or being computed
-  if (!model && !served) return model_missing ? [el('p', {class: 'note muted'}, model_missing)] : [];
+  if (!model && !served) return model_missing ? [el('p', {class: 'note muted'}, said(model_missing))] : [];
   const step = engine?.step ?? model?.step ?? runNow().steps.at(-1).step;
   if (step === now.step || (!engine && runNow().steps[state.step].model)) return [];  // still loading
-  const holds = served ? 'the program has' : 'this page holds', isShown = runNow().steps.some((one) => one.step === step);
+  const isShown = runNow().steps.some((one) => one.step === step);
   return [el('p', {class: 'note muted'},
-      `Heads and edges are removed by a model of the step shown; ${holds} none of step ${now.step}, but one of step ${step}. `,
-      isRemovedAny() ? 'The figures are those of the whole model. ' : '', isShown ? button(`Show step ${step}`, () => chooseNearestStep(step)) : '')];
+      served ? t`Heads and edges are removed by a model of the step shown; the program has none of step ${now.step}, but one of step ${step}. ` :
+               t`Heads and edges are removed by a model of the step shown; this page holds none of step ${now.step}, but one of step ${step}. `,
+      isRemovedAny() ? t`The figures are those of the whole model. ` : '', isShown ? button(t`Show step ${step}`, () => chooseNearestStep(step)) : '')];
 }
 
 // Returns the answers at a token: {rows: [{word, probability, before}], changed}. Without an engine they come from the page's

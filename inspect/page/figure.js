@@ -10,8 +10,8 @@ class Figure {
     this.box = el('div', {class: 'picture'}, this.canvas, this.svg, this.tip);
     const keep = [['SVG', () => this.keep('svg')], ['PNG', () => this.keep('png')], csv && ['CSV', () => save(this.fileName('csv'), csvText(csv()))]];
     this.tools =
-        el('div', {class: 'keep', role: 'group', 'aria-label': `Keep this picture: ${name}`},
-           keep.filter(Boolean).map(([text, action]) => button(text, action, {'aria-label': `Save as ${text}`, title: `Save as ${text}`})));
+        el('div', {class: 'keep', role: 'group', 'aria-label': t`Keep this picture: ${name}`},
+           keep.filter(Boolean).map(([text, action]) => button(text, action, {'aria-label': t`Save as ${text}`, title: t`Save as ${text}`})));
     this.element = el('div', {class: 'figure'}, this.box, this.tools);
   }
 
@@ -96,7 +96,7 @@ class Figure {
   }
   hideTip() { this.tip.hidden = true; }
 
-  caption() { return [this.name, ...this.about(), runNow().seed && `seed ${runNow().seed}`, `heed ${content.version}`].filter(Boolean).join(' · '); }
+  caption() { return [this.name, ...this.about(), runNow().seed && t`seed ${runNow().seed}`, `heed ${content.version}`].filter(Boolean).join(' · '); }
 
   // Returns the picture as a self-contained file. A line at the top describes its subject.
   svgText() {

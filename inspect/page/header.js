@@ -6,16 +6,16 @@ function drawHeader(view) {
   const run = runNow(), kind = kindOf(run), isText = !asLines(subject()) && (isOfText() || kind === 'induction') && views[state.tab] === sentenceView;
   header.summary.textContent = header.summary.title = summaryOf(run);
   const sentences = run.sentences.map(({tokens}, i) => `${i + 1} ${verdictSign(run, i)} ${shortened(tokens)}`);
-  const own = state.own ? [`your own: ${shortened(state.own.tokens)}`] : [];
+  const own = state.own ? [t`your own: ${shortened(state.own.tokens)}`] : [];
   const chosen = state.sentence === OWN ? sentences.length : state.sentence, several = sentences.length + own.length > 1;
   renew(
-      header.controls, ...(content.runs.length > 1 ? [select('Run', content.runs.map(({name}) => name), state.run, chooseRun)] : []),
-      ...(several ? [select(kind === 'coreference' ? 'Sentence' : 'Text', [...sentences, ...own], chosen, (i) => chooseSentence(i < sentences.length ? i : OWN), 'Sentence')] : []));
+      header.controls, ...(content.runs.length > 1 ? [select(t`Run`, content.runs.map(({name}) => name), state.run, chooseRun)] : []),
+      ...(several ? [select(kind === 'coreference' ? t`Sentence` : t`Text`, [...sentences, ...own], chosen, (i) => chooseSentence(i < sentences.length ? i : OWN), t`Sentence`)] : []));
   header.controls.hidden = (view.ownsSentence ?? false) || header.controls.childElementCount === 0;
   header.sentence.hidden = header.signs.hidden = (view.ownsSentence ?? false) || isText;
   if (!header.sentence.hidden) drawSentenceLine(subject());
   header.lost.hidden = state.lost.length === 0;
-  header.lost.textContent = `This page lacks what its link names: ${state.lost.join('; ')}`;
+  header.lost.textContent = t`This page lacks what its link names: ${state.lost.join('; ')}`;
   header.training.hidden = !view.followsTraining?.() || (state.sentence === OWN && !view.ownsSentence && !hasModels(state.run));
   if (!header.training.hidden) training.draw();
 }
@@ -28,7 +28,7 @@ function drawSentenceLine(now) {
     words.replaceChildren(...markedWords(now));
     header.sentence.dir = direction(now.tokens);
     header.sentence.classList.toggle('long', long);
-    change(words, {class: 'words', ...(long ? {tabindex: 0, role: 'group', 'aria-label': 'The sentence'} : {})});
+    change(words, {class: 'words', ...(long ? {tabindex: 0, role: 'group', 'aria-label': t`The sentence`} : {})});
     header.asked = words.querySelector('.asked');
     header.signs.replaceChildren(...signsOf(now));
   }
@@ -54,20 +54,21 @@ function makeHeader() {
   header.training = training.make();
   header.element = el(
       'div', {class: 'top'}, el('h1', {}, 'heed'), header.summary, sharing(),
-      button('◐', () => drawIn(isDark() ? 'light' : 'dark'), {class: 'theme', 'aria-label': 'Switch between light and dark', title: 'Light or dark'}));
+      button(isChinese ? 'English' : '中文', switchLanguage, {class: 'language', lang: isChinese ? 'en' : 'zh-Hans'}),
+      button('◐', () => drawIn(isDark() ? 'light' : 'dark'), {class: 'theme', 'aria-label': t`Switch between light and dark`, title: t`Light or dark`}));
   document.getElementById('header').replaceChildren(header.element);
   document.getElementById('context').replaceChildren(header.lost, header.controls, header.sentence, header.signs, header.training);
-  document.title = `heed: ${content.runs.map((_, run) => runName(run)).join(' and ')}`;
+  document.title = `heed: ${listed(content.runs.map((_, run) => runName(run)))}`;
 }
 
 // A link to the view shown, and how to cite it.
 function sharing() {
-  const link = el('textarea', {readonly: true, rows: 3, 'aria-label': 'Link to this view'}), cite = el('textarea', {readonly: true, rows: 8, 'aria-label': 'Citation'});
+  const link = el('textarea', {readonly: true, rows: 3, 'aria-label': t`Link to this view`}), cite = el('textarea', {readonly: true, rows: 8, 'aria-label': t`Citation`});
   const copy = (field, text) => button(text, async ({currentTarget}) => {
     field.select();
     await navigator.clipboard?.writeText(field.value).catch(() => document.execCommand('copy'));
-    announce('Copied');
-    currentTarget.textContent = 'Copied';
+    announce(t`Copied`);
+    currentTarget.textContent = t`Copied`;
     setTimeout(() => { currentTarget.textContent = text; }, 1500);
   });
   const fill = () => {
@@ -79,31 +80,29 @@ function sharing() {
     currentTarget.open = false;
     currentTarget.firstChild.focus();
   };
-  return el('details', {class: 'share', ontoggle: fill, onkeydown: close}, el('summary', {}, 'Share'),
-      el('div', {}, link, copy(link, 'Copy link'), cite, copy(cite, 'Copy citation'),
-         el('p', {class: 'note muted'}, 'The file itself can be sent or put on a site. Each picture can be saved below it.')));
+  return el('details', {class: 'share', ontoggle: fill, onkeydown: close}, el('summary', {}, t`Share`),
+      el('div', {}, link, copy(link, t`Copy link`), cite, copy(cite, t`Copy citation`),
+         el('p', {class: 'note muted'}, t`The file itself can be sent or put on a site. Each picture can be saved below it.`)));
 }
 
 const citation = () => `@software{heed,
   title = {heed},
   author = {{The heed authors}},
   version = {${content.version}},
-  note = {${origin()}; ${subject().step > 0 ? `step ${subject().step}, ` : ''}${headName(state.layer, state.head)}},
+  note = {${origin()}; ${subject().step > 0 ? `${t`step ${subject().step}`}, ` : ''}${headName(state.layer, state.head)}},
   url = {${location.protocol === 'file:' ? '' : location.href}}
 }`.replace(/,\n {2}url = \{\}/, '');
 
 // Returns where the data of a picture comes from: run, seed.
-const origin = () => [runName(state.run), runNow().seed && `seed ${runNow().seed}`].filter(Boolean).join(', ');
-
-const counted = (count, what) => `${count} ${what}${count === 1 ? '' : 's'}`;
+const origin = () => [runName(state.run), runNow().seed && t`seed ${runNow().seed}`].filter(Boolean).join(', ');
 
 function summaryOf({name, heads, parameters, metrics, steps, held_out, predicts}) {
-  const last = metrics.at(-1), of = predicts === 'next' || held_out === 0 ? 'held-out tokens' : `${grouped(held_out)} held-out sentences`;
+  const last = metrics.at(-1), of = predicts === 'next' || held_out === 0 ? t`held-out tokens` : t`${grouped(held_out)} held-out sentences`;
   const same = heads.every((count) => count === heads[0]);
   return [
-    name, `${counted(heads.length, 'layer')} of ${same ? counted(heads[0], 'head') : `${heads.join(', ')} heads`}`,
-    parameters && `${grouped(parameters)} parameters`, steps.at(-1).step > 0 && `${steps.at(-1).step} steps`,
-    last && `${percent(last.held_out_accuracy)} of ${of} right${steps.length > 1 ? ` at step ${last.step}` : ''}`
+    name, t`${counted(heads.length, 'layer')} of ${same ? counted(heads[0], 'head') : t`${heads.join(', ')} heads`}`,
+    parameters && t`${grouped(parameters)} parameters`, steps.at(-1).step > 0 && t`${steps.at(-1).step} steps`,
+    last && (steps.length > 1 ? t`${percent(last.held_out_accuracy)} of ${of} right at step ${last.step}` : t`${percent(last.held_out_accuracy)} of ${of} right`)
   ].filter(Boolean)
       .join(' · ');
 }
@@ -135,18 +134,18 @@ function signsOf(now) {
   const {tokens, query, antecedent, candidates} = now, own = state.sentence === OWN;
   const sign = (kind, text) => el('span', {class: `sentence-sign ${kind}`}, el('bdi', {}, text));
   const among = (candidates ?? []).flatMap((span, i) => [
-    i === 0 ? '' : i + 1 === candidates.length ? ' and ' : ', ',
+    i === 0 ? '' : i + 1 === candidates.length ? t` and ` : t`, `,
     sign(isIn(span, antecedent) ? 'antecedent' : 'candidate', spanText(now, span))
   ]);
   const asked = sign('asked', visible(tokens[query]));
   return [
-    ...(kindOf() === 'encoder' ? [] : kindOf() === 'masked' ? ['Prediction at ', asked, '.'] :
-        ['language', 'induction'].includes(kindOf()) ? ['Next token after ', asked, '.'] :
-        isQuestion() ? ['Asked at ', asked, '.'] : ['Question: what does ', asked, ' refer to?']),
-    ...(candidates ? [' Candidates: ', ...among, own ? '.' : antecedent < 0 ? '; none of them is correct.' : '; the framed one is correct.'] :
+    ...(kindOf() === 'encoder' ? [] : kindOf() === 'masked' ? t`Prediction at ${asked}.` :
+        ['language', 'induction'].includes(kindOf()) ? t`Next token after ${asked}.` :
+        isQuestion() ? t`Asked at ${asked}.` : t`Question: what does ${asked} refer to?`),
+    ...(candidates ? own ? t` Candidates: ${among}.` : antecedent < 0 ? t` Candidates: ${among}; none of them is correct.` : t` Candidates: ${among}; the framed one is correct.` :
         antecedent < 0 || kindOf() === 'induction' ? [] :
-        [isQuestion() ? ' Answer: ' : ' Antecedent: ', sign('antecedent', visible(tokens[antecedent])), '.']),
-    own ? ' Your own sentence. ' : '', own ? button('Back to the watched sentence', () => chooseSentence(0)) : null
+        isQuestion() ? t` Answer: ${sign('antecedent', visible(tokens[antecedent]))}.` : t` Antecedent: ${sign('antecedent', visible(tokens[antecedent]))}.`),
+    own ? t` Your own sentence. ` : '', own ? button(t`Back to the watched sentence`, () => chooseSentence(0)) : null
   ].filter((part) => part !== null);
 }
 
@@ -163,21 +162,22 @@ function verdictSign({sentences, steps}, i, step = state.step) {
 function answerOf(now) {
   const {predicted, probability, step, isAfter} = now, expected = expectedAnswer(now);
   if (runNow().predicts === 'nothing') return [];
-  const verdict = expected === null ? [] : expected === predicted ? [' ', el('span', {class: 'right'}, '✓ right')] :
-      [' ', el('span', {class: 'wrong'}, '✗ not ', word(expected))];
+  const verdict = expected === null ? [] : expected === predicted ? [' ', el('span', {class: 'right'}, t`✓ right`)] :
+      [' ', el('span', {class: 'wrong'}, t`✗ not ${word(expected)}`)];
   return [
-    '→ ', word(predicted), ...verdict, ' ', el('span', {class: 'muted'}, `probability ${fixed(probability)}${isAfter ? ' after the removal' : runNow().steps.length > 1 ? ` at step ${step}` : ''}`)
+    '→ ', word(predicted), ...verdict, ' ', el('span', {class: 'muted'}, isAfter ? t`probability ${fixed(probability)} after the removal` :
+        runNow().steps.length > 1 ? t`probability ${fixed(probability)} at step ${step}` : t`probability ${fixed(probability)}`)
   ].filter(Boolean);
 }
 
 function drawFooter() {
   const notes = content.runs.flatMap(({name, steps, dumped_steps, model, models_left_out}) => [
-    steps.length < dumped_steps && `Of ${name} the page holds ${steps.length} of ${dumped_steps} dumped steps, to stay of a size that opens. `,
-    models_left_out > 0 && `Of ${name} it holds the models of ${steps.filter(({model}) => model).length + 1} steps, and leaves out ${
+    steps.length < dumped_steps && t`Of ${name} the page holds ${steps.length} of ${dumped_steps} dumped steps, to stay of a size that opens. `,
+    models_left_out > 0 && t`Of ${name} it holds the models of ${steps.filter(({model}) => model).length + 1} steps, and leaves out ${
         models_left_out}, to stay below 20 MB. `,
-    model?.float16 && `The model of ${name} is in float16 here: what the page computes differs slightly from the program. `
+    model?.float16 && t`The model of ${name} is in float16 here: what the page computes differs slightly from the program. `
   ].filter(Boolean));
   document.getElementById('footer').append(
-      ...notes, `Made by heed ${content.version}. Attention weights are right to the three decimals shown; inspect --json gives all digits. ` +
-          (content.runs.some(({served}) => served) ? '' : 'This file works offline.'));
+      ...notes, t`Made by heed ${content.version}. Attention weights are right to the three decimals shown; inspect --json gives all digits. ` +
+          (content.runs.some(({served}) => served) ? '' : t`This file works offline.`));
 }

@@ -1,7 +1,7 @@
 // A grid of layers and heads that selects the head. A head is a thumbnail of its matrix, or a square in the colour of a score.
 class HeadGrid {
   constructor() {
-    this.figure = new Figure('all heads', () => headRows(), () => [...aboutNow({head: false}), this.step && `${this.title}, step ${this.step}`]);
+    this.figure = new Figure(t`all heads`, () => headRows(), () => [...aboutNow({head: false}), this.step && t`${this.title}, step ${this.step}`]);
     this.figure.svg.setAttribute('role', 'group');  // the heads are buttons
     this.choose = el('div');
     this.text = el('p', {class: 'note muted'});
@@ -31,7 +31,7 @@ class HeadGrid {
   // Draws the grid in `width` pixels with cells of at most `most`. `wanted` is the score shown at first; captions write the numbers.
   draw(now, {width, most, wanted = 'pattern', captions = false}) {
     const scores = scoresOfHeads(now), chosen = Math.max(0, scores.findIndex(({kind}) => kind === (this.mode ?? wanted)));
-    renew(this.choose, select('Heads by', scores.map(({title}) => title), chosen, (i) => {
+    renew(this.choose, select(t`Heads by`, scores.map(({title}) => title), chosen, (i) => {
       this.mode = scores[i].kind;
       update({});
     }));
@@ -40,7 +40,7 @@ class HeadGrid {
     this.cells = drawHeads(this.figure, now, {width, most, captions, score, found});
     this.isTurned = this.cells.isTurned;
     const {layer, head} = state, one = found?.[layer]?.[head];
-    renew(this.text, ...(one ? [`${headName(layer, head)}: ${patternText(one)}. ${score.note ?? ''} ${total(now.heads) > 16 ? namesOfHeads(now) : ''}`] : ['The heads are being measured …']));
+    renew(this.text, ...(one ? [t`${headName(layer, head)}: ${patternText(one)}. ${score.note ?? ''} ${total(now.heads) > 16 ? namesOfHeads(now) : ''}`] : [t`The heads are being measured …`]));
     if (this.isMoved) this.figure.svg.querySelector('[aria-pressed=true]')?.focus({preventScroll: true});
     this.isMoved = false;
   }
@@ -50,33 +50,33 @@ class HeadGrid {
 function namesOfHeads({heads, attention}) {
   const names = measuredHeads(attention)?.flat().map(({name}) => name) ?? [];
   const counts = [...new Set(names)].map((name) => ({name, count: names.filter((one) => one === name).length})).sort((a, b) => b.count - a.count);
-  return names.length ? `All ${total(heads)} heads: ${counts.map(({name, count}) => `${count} ${name}`).join(', ')}.` : '';
+  return names.length ? t`All ${total(heads)} heads: ${counts.map(({name, count}) => `${count} ${name}`).join(t`, `)}.` : '';
 }
 
 // Returns the ways to show heads: [{kind, title, of(layer, head), low, high, note, step}]. Without of(), thumbnails. `step` is that of a
 // score which is not of the step shown.
 function scoresOfHeads(now) {
   const found = measuredHeads(now.attention), rows = runNow().causes?.rows ?? [];
-  const list = [{kind: 'pattern', title: 'attention pattern', note: 'Each square is scaled to its own largest weight.'}];
+  const list = [{kind: 'pattern', title: t`attention pattern`, note: t`Each square is scaled to its own largest weight.`}];
   if (now.antecedent >= 0)
-    list.push({kind: 'antecedent', title: `weight on the ${sourceName()}`, of: (l, h) => weightOnAnswer(now, l, h), high: 1});
+    list.push({kind: 'antecedent', title: t`weight on the ${sourceName()}`, of: (l, h) => weightOnAnswer(now, l, h), high: 1});
   const zero = new Map(rows.filter(({what}) => what === 'head zero').map((one) => [key(one.layer, one.head), one]));
   if (zero.size > 0) {
     const step = otherStep(runNow().causes, now);
-    list.push({kind: 'effect', title: 'effect of zero-ablating it', of: (l, h) => zero.get(key(l, h))?.probability ?? NaN, signed: true, step,
-      note: `Change of the answer’s probability over held-out sentences${step ? `, at step ${step}` : ''}.`});
+    list.push({kind: 'effect', title: t`effect of zero-ablating it`, of: (l, h) => zero.get(key(l, h))?.probability ?? NaN, signed: true, step,
+      note: step ? t`Change of the answer’s probability over held-out sentences, at step ${step}.` : t`Change of the answer’s probability over held-out sentences.`});
   }
   const direct = now.live?.reading.direct(Math.min(state.token, now.tokens.length - 1));
   if (direct)
-    list.push({kind: 'direct', title: 'direct effect on the next token’s logit', of: (l, h) => direct.values[l][h], signed: true,
-      note: `What the head itself adds to the logit of “${visible(direct.word)}”.`});
+    list.push({kind: 'direct', title: t`direct effect on the next token’s logit`, of: (l, h) => direct.values[l][h], signed: true,
+      note: t`What the head itself adds to the logit of “${visible(direct.word)}”.`});
   if (!found) return list;
   const isCausal = runNow().causal;
   for (const kind of ['previous', 'first', 'induction', 'duplicate', 'same', 'next', 'mark']) {
     if ((isCausal && kind === 'next') || !allHeads(now.heads).some(([l, h]) => found[l][h].scores[kind] > 0)) continue;
-    list.push({kind, title: patterns[kind].title, of: (l, h) => found[l][h].scores[kind], high: 1, note: 'Mean weight over the tokens of this text.'});
+    list.push({kind, title: patterns[kind].title, of: (l, h) => found[l][h].scores[kind], high: 1, note: t`Mean weight over the tokens of this text.`});
   }
-  list.push({kind: 'entropy', title: 'entropy', of: (l, h) => found[l][h].scores.entropy, high: 1, note: '0: one token takes all; 1: all take the same.'});
+  list.push({kind: 'entropy', title: t`entropy`, of: (l, h) => found[l][h].scores.entropy, high: 1, note: t`0: one token takes all; 1: all take the same.`});
   return list;
 }
 
@@ -97,7 +97,7 @@ function drawHeads(figure, now, {width, most, captions, score, found}) {
   const scale = score.of && (score.signed ? scales.signed : scales.weight).within(range);
   figure.begin(
       left + columns * step + along, top + height + (group > 1 ? 4 : 0),
-      `${counted(heads.length, 'layer')} of ${counted(widest, 'head')}. ${looksAt({tokens, heads, attention}, Math.min(state.token, tokens.length - 1))}`);
+      t`${counted(heads.length, 'layer')} of ${counted(widest, 'head')}. ${looksAt({tokens, heads, attention}, Math.min(state.token, tokens.length - 1))}`);
   const small = {'font-size': 11, fill: ink.muted, 'text-anchor': 'middle'}, every = Math.ceil(22 / step), cells = [];
   const place = (layer, head) => {
     const shift = Math.floor(head / group) * apart;
@@ -105,14 +105,14 @@ function drawHeads(figure, now, {width, most, captions, score, found}) {
   };
   for (let n = 0; n < columns; n += every) figure.text(place(isTurned ? n : 0, isTurned ? 0 : n)[0] + side / 2, top - 12, String(n + 1), small);
   for (let n = 0; n < lines; n += Math.ceil(13 / down)) figure.text(left - 6, place(isTurned ? 0 : n, isTurned ? n : 0)[1] + side / 2, String(n + 1), {...small, 'text-anchor': 'end'});
-  const [across, downward] = isTurned ? ['layer', 'head'] : ['head', 'layer'], middle = top + Math.max(14, (height - gap - caption) / 2);
+  const [across, downward] = isTurned ? [t`layer`, t`head`] : [t`head`, t`layer`], middle = top + Math.max(14, (height - gap - caption) / 2);
   figure.text(left + Math.max(14, (columns * step + along - gap) / 2), 8, across, small);
-  figure.text(8, middle, downward, {...small, transform: `rotate(-90 8 ${middle})`});
+  figure.text(8, middle, downward, {...small, transform: isChinese ? null : `rotate(-90 8 ${middle})`});
   for (let head = 0; group > 1 && head < widest; head += group) {
     const [x, y] = place(0, head), [endX, endY] = place(0, head + group - 1);
     figure.add('path', {
       d: isTurned ? `M${left - 2},${y}V${endY + side}` : `M${x},${top - 2}H${endX + side}`,
-      stroke: ink.muted, 'stroke-width': 2, class: 'group', title: `heads ${head + 1} to ${head + group} share keys and values`
+      stroke: ink.muted, 'stroke-width': 2, class: 'group', title: t`heads ${head + 1} to ${head + group} share keys and values`
     });
   }
   for (const [layer, head] of allHeads(heads)) {
@@ -142,7 +142,7 @@ function drawHeads(figure, now, {width, most, captions, score, found}) {
       const after = cut && !otherStep(cut, now) ? cut.accuracy : NaN;
       const bold = weight >= 0.5 ? {'font-weight': 700, fill: ink.text} : {};
       figure.text(x + side / 2, y + side + 10, fixed(weight, 2).replace(/^0/, compact ? '' : '0'), {...small, ...bold, 'font-size': compact ? 10 : 13});
-      if (Number.isFinite(after)) figure.text(x + side / 2, y + side + 23, compact ? rounded(after).replace(' ', '') : `after: ${rounded(after)}`, {...small, 'font-size': compact ? 9 : 12});
+      if (Number.isFinite(after)) figure.text(x + side / 2, y + side + 23, compact ? rounded(after).replace(' ', '') : t`after: ${rounded(after)}`, {...small, 'font-size': compact ? 9 : 12});
     }
     cells.push({layer, head, x, y, side, tip: () => name});
   }
@@ -169,25 +169,25 @@ const otherStep = (measured, now) => measured.step === now.step ? '' : String(me
 
 function headRows() {
   const now = subject(), [head, ...rows] = attentionRows(now, () => true), measured = cutOf(now, 0, 0), other = measured && otherStep(measured, now);
-  return [[...head, weightName(now), `accuracy after the removal${other ? ` at step ${other}` : ''}`], ...rows.map((row) => {
+  return [[...head, weightName(now), other ? t`accuracy after the removal at step ${other}` : t`accuracy after the removal`], ...rows.map((row) => {
     const cut = cutOf(now, row[0] - 1, row[1] - 1);
     return [...row, digitsOf(weightOnAnswer(now, row[0] - 1, row[1] - 1), 3), cut?.accuracy ?? ''];
   })];
 }
-const weightName = ({antecedent}) => antecedent >= 0 ? `weight on the ${sourceName()}` : 'largest weight';
+const weightName = ({antecedent}) => antecedent >= 0 ? t`weight on the ${sourceName()}` : t`largest weight`;
 
 // The heads, and the matrix of the selected one with its words.
 const headsView = {
   title: 'All heads',
   lead: () => {
     const now = subject(), {antecedent} = now, measured = cutOf(now, state.layer, state.head), cut = measured && !otherStep(measured, now) ? measured : null;
-    return `Each square is a head. Under it, ${antecedent >= 0 ? `the weight from the query to the ${sourceName()}` : 'the largest weight of the selected token'}${
-        cut ? `, and the accuracy over ${grouped(cut.sentences)} held-out sentences after that edge is removed in this head` : ''
+    return t`Each square is a head. Under it, ${antecedent >= 0 ? t`the weight from the query to the ${sourceName()}` : t`the largest weight of the selected token`}${
+        cut ? t`, and the accuracy over ${grouped(cut.sentences)} held-out sentences after that edge is removed in this head` : ''
     }. Press a square to see it large. Each row of the matrix adds up to 1; press a row to list its weights.`;
   },
   make() {
-    const grid = new HeadGrid(), beside = el('div'), below = new TableBelow('As a table');
-    const large = new Figure('head', () => attentionRows(subject(), (l, h) => l === state.layer && h === state.head), aboutNow);
+    const grid = new HeadGrid(), beside = el('div'), below = new TableBelow(t`As a table`);
+    const large = new Figure(t`head`, () => attentionRows(subject(), (l, h) => l === state.layer && h === state.head), aboutNow);
     explore(
         large, (row, column, map) => map.ramp ? null : pairText(subject().tokens, row, column, map.values[row * map.columns + column]),
         (row, column, map) => map.ramp || update({token: row}));
@@ -208,7 +208,7 @@ const headsView = {
         below.draw(() => {
           const labels = now.tokens.map((_, i) => placed(now.tokens, i));
           return table(['', ...labels], labels.map((label, i) => [label, ...Array.from(now.attention.row(layer, head, i), (w) => fixed(w))]),
-              {'aria-label': `Attention of ${headName(layer, head)}`});
+              {'aria-label': t`Attention of ${headName(layer, head)}`});
         });
       },
     };
@@ -233,15 +233,16 @@ function headsSay(now) {
   if (!now.attention) return [];
   const best = allHeads(now.heads).map(([layer, head]) => ({layer, head, weight: weightOnAnswer(now, layer, head)})).reduce((a, b) => b.weight > a.weight ? b : a);
   const cut = cutOf(now, best.layer, best.head), other = cut && otherStep(cut, now);
-  const where = atStep(now, `${headName(best.layer, best.head)} `), from = el('b', {}, placed(now.tokens, now.antecedent >= 0 ? now.query : now.token));
+  const from = el('b', {}, placed(now.tokens, now.antecedent >= 0 ? now.query : now.token));
   if (now.antecedent < 0) {
     const telling = allHeads(now.heads).map(([layer, head]) => ({layer, head, ...tellingWeight(now, layer, head)})).reduce((a, b) => b.beyond > a.beyond ? b : a);
     if (telling.to < 0) return [];
-    return [atStep(now, `${headName(telling.layer, telling.head)} has the most telling weight from `), from, `: ${fixed(telling.weight, 2)} on `, el('b', {}, placed(now.tokens, telling.to)), '.'];
+    return t`${atStep(now, headName(telling.layer, telling.head))} has the most telling weight from ${from}: ${fixed(telling.weight, 2)} on ${el('b', {}, placed(now.tokens, telling.to))}.`;
   }
   return [
-    `${where}puts the most attention from `, from, ' on ', el('b', {}, spanText(now, antecedentSpan(now))), `: ${rounded(best.weight)}.`,
-    cut ? ` ${other ? `At step ${other}, after` : 'After'} that edge is removed in it, ${accuracyText(cut)} of ${grouped(cut.sentences)} held-out sentences are answered right (before ${percent(cut.before)}).` : ''
+    t`${atStep(now, headName(best.layer, best.head))} puts the most attention from ${from} on ${el('b', {}, spanText(now, antecedentSpan(now)))}: ${rounded(best.weight)}.`,
+    !cut ? '' : other ? t` At step ${other}, after that edge is removed in it, ${accuracyText(cut)} of ${grouped(cut.sentences)} held-out sentences are answered right (before ${percent(cut.before)}).` :
+        t` After that edge is removed in it, ${accuracyText(cut)} of ${grouped(cut.sentences)} held-out sentences are answered right (before ${percent(cut.before)}).`
   ];
 }
 
@@ -251,19 +252,19 @@ function drawOneHead(figure, now, width) {
   const {left, top, right} = axisSizes(labels, labels, cell), side = cell * labels.length, scale = scales.weight.within(endOf(values));
   figure.begin(
       Math.max(left + 170, left + side + right), title + top + side + 44,
-      `Attention of ${headName(state.layer, state.head)}, ${labels.length} tokens by ${labels.length}. ${looksAtIn(now, state.layer, state.head, now.query)}`);
+      t`Attention of ${headName(state.layer, state.head)}, ${labels.length} tokens by ${labels.length}. ${looksAtIn(now, state.layer, state.head, now.query)}`);
   figure.text(0, 10, headName(state.layer, state.head), {'font-weight': 700});
   drawMatrix(figure, 0, title, cell, {rows: labels, values, markRow: Math.min(state.token, labels.length - 1), markColumn: now.antecedent, candidates: now.candidates, scale});
-  drawLegend(figure, left, title + top + side + 12, Math.max(160, Math.min(220, side)), scale, {ends: ['0', String(scale.high)], text: 'weight, row to column'});
+  drawLegend(figure, left, title + top + side + 12, Math.max(160, Math.min(220, side)), scale, {ends: ['0', String(scale.high)], text: t`weight, row to column`});
 }
 
 const pairText = (tokens, i, j, weight) => [word(placed(tokens, i)), ' → ', word(placed(tokens, j)), el('b', {}, ` ${fixed(weight)}`)];
 
 // Returns the controls that select one head: buttons, or a list if there are many.
 function chooseHead(heads) {
-  if (total(heads) <= 16) return headButtons(heads, (l, h) => l === state.layer && h === state.head, chooseOneHead, 'Head', headColour);
+  if (total(heads) <= 16) return headButtons(heads, (l, h) => l === state.layer && h === state.head, chooseOneHead, t`Head`, headColour);
   const all = allHeads(heads);
-  return select('Head', all.map((at) => headName(...at)), all.findIndex(([l, h]) => l === state.layer && h === state.head), (i) => chooseOneHead(...all[i]));
+  return select(t`Head`, all.map((at) => headName(...at)), all.findIndex(([l, h]) => l === state.layer && h === state.head), (i) => chooseOneHead(...all[i]));
 }
 
 // Lists the row of one token, in descending order of weight.
@@ -272,14 +273,14 @@ function rowList({tokens, attention}, layer, head, i) {
   const order = row.map((weight, j) => ({weight, j})).sort((a, b) => b.weight - a.weight);
   const others = order.slice(most), rest = Math.max(0, 1 - total(order.slice(0, most).map(({weight}) => weight)));  // exact: packed zeros are not 0
   return el(
-      'div', {class: 'row-list'}, el('h2', {}, 'From ', word(placed(tokens, i)), `, in ${headName(layer, head)}`),
+      'div', {class: 'row-list'}, el('h2', {}, t`From ${word(placed(tokens, i))}, in ${headName(layer, head)}`),
       table(
-          ['to', 'weight'],
+          [t`to`, t`weight`],
           [
             ...order.slice(0, most).map(({weight, j}) => [word(placed(tokens, j)), bar(weight, fixed(weight))]),
-            ...(others.length ? [[others.length === 1 ? 'one other' : `${others.length} others`, bar(rest, fixed(rest), 'before')]] : [])
+            ...(others.length ? [[others.length === 1 ? t`one other` : t`${others.length} others`, bar(rest, fixed(rest), 'before')]] : [])
           ],
-          {'aria-label': `Attention from ${visible(tokens[i])}`}));
+          {'aria-label': t`Attention from ${visible(tokens[i])}`}));
 }
 
 function looksAtIn({tokens, attention}, layer, head, i) {

@@ -11,7 +11,7 @@ class Reader {
     try {
       this.pieces = tokenizer && pretrainedTokenizer(tokenizer, (token) => this.numbers.has(token));
     } catch {  // the patterns of the file have constructs that this browser lacks
-      this.cannotCut = 'This browser cannot cut text as the model does; inspect serve can.';
+      this.cannotCut = t`This browser cannot cut text as the model does; inspect serve can.`;
     }
     this.d = attention.d_model;
     this.H = attention.heads;
@@ -95,8 +95,8 @@ class Reader {
     const unknown = [...new Set((pieces ?? tokens).filter((token) => !this.numbers.has(token)))];
     const isReplaced = unknown.length > 0 && this.unknown !== null;
     const notes = [
-      ...(isReplaced ? [`Words that it does not know, all read as the same: ${unknown.map(visible).join(', ')}.`] : []),
-      ...(isCut ? ['The full stop at the end is left out: the model does not know it.'] : [])
+      ...(isReplaced ? [t`Words that it does not know, all read as the same: ${unknown.map(visible).join(', ')}.`] : []),
+      ...(isCut ? [t`The full stop at the end is left out: the model does not know it.`] : [])
     ];
     const problem = marked.problem ?? this.cannotCut ?? this.problemOf(tokens, candidates, isReplaced ? [] : unknown, pieces ?? []);
     // For a candidate chooser, heed matches the query word case-insensitively.
@@ -108,19 +108,19 @@ class Reader {
   // Returns why the text cannot be read, or null.
   problemOf(tokens, candidates, unknown, pieces) {
     const {positions, max_length, segments, causal, position_offset} = this.shape, padding = this.vocabulary[position_offset - 1];
-    if (tokens.length === 0) return 'Type a sentence.';
-    if (candidates?.some(([begin]) => begin === undefined)) return 'These brackets are empty.';
-    if (candidates?.length < (this.choosing.none ? 1 : 2)) return 'Put brackets around the candidates: The [trophy] doesn’t fit in [the suitcase] …';
+    if (tokens.length === 0) return t`Type a sentence.`;
+    if (candidates?.some(([begin]) => begin === undefined)) return t`These brackets are empty.`;
+    if (candidates?.length < (this.choosing.none ? 1 : 2)) return t`Put brackets around the candidates: The [trophy] doesn’t fit in [the suitcase] …`;
     const unknownText = (token) => {
       const near = nearest(token, this.vocabulary).map(visible).join(', ');
-      return `The model does not know “${visible(token)}”${near ? `; did you mean ${near}?` : '.'}`;
+      return near ? t`The model does not know “${visible(token)}”; did you mean ${near}?` : t`The model does not know “${visible(token)}”.`;
     };
     if (unknown.length > 0) return unknown.map(unknownText).join(' ');
     if ((this.isNext || ['learned', 'rotary'].includes(positions)) && tokens.length > max_length)
-      return `The text has ${tokens.length} tokens; the model has positions for ${max_length}.`;
-    if (!causal && pieces.includes(padding)) return `The text holds “${visible(padding)}”, the padding token, which has no position.`;
+      return t`The text has ${tokens.length} tokens; the model has positions for ${max_length}.`;
+    if (!causal && pieces.includes(padding)) return t`The text holds “${visible(padding)}”, the padding token, which has no position.`;
     if (this.hasSentences && Math.max(...sentenceNumbers(tokens)) >= segments)
-      return `The text has ${Math.max(...sentenceNumbers(tokens)) + 1} sentences; the model reads up to ${segments}.`;
+      return t`The text has ${Math.max(...sentenceNumbers(tokens)) + 1} sentences; the model reads up to ${segments}.`;
     return null;
   }
 
@@ -357,5 +357,5 @@ function readerOf(run, step = state.step) {
 }
 
 // Returns "the model", of a run "the saved model of step 200", with a note if this is not the slider's step.
-const modelName = ({step}) => runNow().steps.at(-1).step === 0 ? 'the model' :
-    `the saved model of step ${step}${hasModels(state.run) && step !== runNow().steps[state.step].step ? ', the nearest in this page' : ''}`;
+const modelName = ({step}) => runNow().steps.at(-1).step === 0 ? t`the model` :
+    hasModels(state.run) && step !== runNow().steps[state.step].step ? t`the saved model of step ${step}, the nearest in this page` : t`the saved model of step ${step}`;

@@ -81,7 +81,7 @@ void name_runs(Json& descriptions, const std::vector<PageRun>& runs) {
 
 }  // namespace
 
-std::string page(const std::vector<PageRun>& runs) {
+std::string page(const std::vector<PageRun>& runs, std::string_view language) {
   Json colours = Json::array(), descriptions = Json::array();
   for (const Colour& c : colour_stops) colours.push_back({c.red, c.green, c.blue});
   for (const PageRun& run : runs) descriptions.push_back(run.description);
@@ -107,7 +107,8 @@ std::string page(const std::vector<PageRun>& runs) {
   const bool is_served =
       std::ranges::any_of(runs, [](const PageRun& run) { return run.description.contains("served"); });
   const PageHeading heading = heading_of(descriptions);
-  return filled(source.document, {{"policy", [&](std::string& text) { text += policy(source, is_served); }},
+  return filled(source.document, {{"language", [&](std::string& text) { text += language; }},
+                                  {"policy", [&](std::string& text) { text += policy(source, is_served); }},
                                   {"title", [&](std::string& text) { text += html_text(heading.title); }},
                                   {"description", [&](std::string& text) { text += html_text(heading.description); }},
                                   {"style", [&](std::string& text) { join(text, source.style); }},

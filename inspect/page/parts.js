@@ -107,12 +107,12 @@ function writtenAt(reader, tokens, reading, brought, layer, token) {
   return parts;
 }
 
-const partName = ({what, layer, head, token}, tokens) => layer === undefined ? what : what !== 'head' ? `layer ${layer + 1} ${what}` :
-    headName(layer, head) + (token === undefined ? '' : ` from ${placed(tokens, token)}`);
+const partName = ({what, layer, head, token}, tokens) => layer === undefined ? said(what) : what !== 'head' ? t`layer ${layer + 1} ${said(what)}` :
+    token === undefined ? headName(layer, head) : t`${headName(layer, head)} from ${placed(tokens, token)}`;
 
 // Describes a part of the token `itself` in words.
-const partPhrase = (part, tokens, itself) => part.what === 'token' ? `the token “${visible(itself)}”` :
-    part.what === 'position' ? 'its position' : (part.what === 'head' ? 'the output of ' : '') + partName(part, tokens);
+const partPhrase = (part, tokens, itself) => part.what === 'token' ? t`the token “${visible(itself)}”` :
+    part.what === 'position' ? t`its position` : part.what === 'head' ? t`the output of ${partName(part, tokens)}` : partName(part, tokens);
 
 const shownParts = 8;
 
@@ -138,15 +138,15 @@ class WhyAttends {
     const rather = this.rather ?? (twin >= 0 ? runNow().sentences[twin].antecedent : -1);
     const found = row && engine.why(read, {layer, head, from, to, rather: rather === to ? -1 : rather}, later);
     // Keeps the last result while the slider moves.
-    if (!found && !this.drawn) this.content.replaceChildren(el('p', {class: 'muted'}, 'The score is being taken apart …'));
+    if (!found && !this.drawn) this.content.replaceChildren(el('p', {class: 'muted'}, t`The score is being taken apart …`));
     if (!found || found === this.drawn) return;
     this.drawn = found;
-    const choose = select('Compared with', ['all words, on average', ...tokens.map((_, i) => placed(tokens, i))], rather + 1, (i) => {
+    const choose = select(t`Compared with`, [t`all words, on average`, ...tokens.map((_, i) => placed(tokens, i))], rather + 1, (i) => {
       this.rather = i - 1;
       update({});
     });
-    const content = found.problem ? [el('p', {class: 'notice'}, found.problem)] : whyContent(found, tokens, layer, head, from, to, rather);
-    this.content.replaceChildren(choose, el('p', {class: 'muted'}, `In ${modelName(engine)}.`), ...content);
+    const content = found.problem ? [el('p', {class: 'notice'}, said(found.problem))] : whyContent(found, tokens, layer, head, from, to, rather);
+    this.content.replaceChildren(choose, el('p', {class: 'muted'}, t`In ${modelName(engine)}.`), ...content);
   }
 }
 
@@ -175,32 +175,33 @@ function whyContent(parts, tokens, layer, head, from, to, rather) {
     const shown = furthest(side, shownParts), others = side.length - shown.length;
     const rest = total(side.map(({ahead}) => ahead)) - total(shown.map((n) => side[n].ahead));
     const rows = shown.map((n) => [partName(side[n], tokens), signedBar(side[n].ahead)]);
-    if (others > 0) rows.push([`${others} others`, signedBar(rest)]);
-    return el('div', {}, table([title, 'ahead by'], rows, {'aria-label': title}));
+    if (others > 0) rows.push([t`${others} others`, signedBar(rest)]);
+    return el('div', {}, table([title, t`ahead by`], rows, {'aria-label': title}));
   };
-  const without = parts.cuts.map(({of, part, weight: after, probability}) =>
-      el('li', {}, el('b', {}, partName(parts[of][part], tokens)), ' at ', word(of === 'query' ? ask : answer),
-         ` removed: the weight is ${fixed(after, 2)} instead of ${fixed(weight, 2)}`, ...(!parts.answer ? ['.'] : [', and ', el('b', {}, visible(parts.answer)),
-         ` has probability ${fixed(probability)} instead of ${fixed(parts.probability)}.`])));
-  const meets = new TableBelow('Query × key terms');
+  const without = parts.cuts.map(({of, part, weight: after, probability}) => {
+    const name = el('b', {}, partName(parts[of][part], tokens)), token = word(of === 'query' ? ask : answer), weights = [fixed(after, 2), fixed(weight, 2)];
+    return el('li', {}, !parts.answer ? t`${name} at ${token} removed: the weight is ${weights[0]} instead of ${weights[1]}.` :
+        t`${name} at ${token} removed: the weight is ${weights[0]} instead of ${weights[1]}, and ${el('b', {}, visible(parts.answer))} has probability ${
+            fixed(probability)} instead of ${fixed(parts.probability)}.`);
+  });
+  const meets = new TableBelow(t`Query × key terms`);
   meets.draw(() => {
     const shown = parts.products.slice(0, 12), present = (side) => side.filter((part) => part.score !== 0 || part.ahead !== 0).length;
     const rows = shown.map(({query, key, ahead}) => [partName(parts.query[query], tokens), partName(parts.key[key], tokens), signedBar(ahead)]);
     const others = present(parts.query) * present(parts.key) - shown.length;
-    if (others > 0) rows.push([`${others} others`, '', signedBar(score - reference - total(shown.map(({ahead}) => ahead)))]);
-    return table([`in ${ask}`, `in ${answer}`, 'ahead by'], rows, {'aria-label': 'Query × key terms'});
+    if (others > 0) rows.push([t`${others} others`, '', signedBar(score - reference - total(shown.map(({ahead}) => ahead)))]);
+    return table([t`in ${ask}`, t`in ${answer}`, t`ahead by`], rows, {'aria-label': t`Query × key terms`});
   });
   const source = (side, itself) => {
     const two = furthest(side.slice(0, -1), 2).filter((n) => side[n].ahead > 0).map((n) => partPhrase(side[n], tokens, itself));
-    return two.length ? `comes mainly from ${two.join(' and ')}` : 'has no large part that raises the weight';
+    return two.length ? t`comes mainly from ${listed(two)}` : t`has no large part that raises the weight`;
   };
   return [
-    el('p', {class: 'verdict'}, 'The query of ', el('b', {}, ask), ` ${source(parts.query, tokens[from])}; the key of `, el('b', {}, answer),
-       ` ${source(parts.key, tokens[to])}.`),
-    el('p', {}, `In ${headName(layer, head)} `, el('b', {}, ask), ' gives ', el('b', {}, answer),
-       ` the weight ${fixed(weight, 2)}. Its score, q · k / √d_k = ${fixed(score, 2)}, is ${fixed(score - reference, 2)} ahead of ${
-           other ? `that of ${placed(tokens, rather)}` : 'the mean over all words'} (${fixed(reference, 2)}). Each list adds up to this difference; blue raises the weight, orange lowers it.`),
-    el('div', {class: 'two'}, list(parts.query, `Query contributions: ${ask}`), list(parts.key, `Key contributions: ${answer}`)),
+    el('p', {class: 'verdict'}, t`The query of ${el('b', {}, ask)} ${source(parts.query, tokens[from])}; the key of ${el('b', {}, answer)} ${source(parts.key, tokens[to])}.`),
+    el('p', {}, t`In ${headName(layer, head)} ${el('b', {}, ask)} gives ${el('b', {}, answer)} the weight ${fixed(weight, 2)}. Its score, q · k / √d_k = ${
+        fixed(score, 2)}, is ${fixed(score - reference, 2)} ahead of ${other ? t`that of ${placed(tokens, rather)}` : t`the mean over all words`} (${
+        fixed(reference, 2)}). Each list adds up to this difference; blue raises the weight, orange lowers it.`),
+    el('div', {class: 'two'}, list(parts.query, t`Query contributions: ${ask}`), list(parts.key, t`Key contributions: ${answer}`)),
     el('ul', {}, without), meets.element
   ];
 }

@@ -1,13 +1,13 @@
 // Patterns of attention in one text, by measurement (Olsson et al. 2022; Clark et al. 2019; Xiao et al. 2023). Copies of tokens name a
 // head only if the text has at least `fewest` of them, and only for this text: inspect induction measures random sequences.
 const patterns = {
-  previous: {name: 'previous token', title: 'previous token', of: (i) => i - 1},
-  next: {name: 'next token', title: 'next token', of: (i, tokens) => i + 1 < tokens.length ? i + 1 : -1},
-  same: {name: 'same token', title: 'same token', of: (i) => i},
-  first: {name: 'first token', title: 'first-token sink', of: () => 0},
-  induction: {name: 'after an earlier copy', title: 'the token after an earlier copy', of: (i, tokens, last) => last[i] < 0 ? -1 : last[i] + 1, isOfCopies: true},
-  duplicate: {name: 'earlier copy', title: 'earlier copy of the token', of: (i, tokens, last) => last[i], isOfCopies: true},
-  mark: {name: 'separators', title: 'the nearest separator or full stop', of: (i, tokens, last, marks) => marks[i]},
+  previous: {name: t`previous token`, title: t`previous token`, of: (i) => i - 1},
+  next: {name: t`next token`, title: t`next token`, of: (i, tokens) => i + 1 < tokens.length ? i + 1 : -1},
+  same: {name: t`same token`, title: t`same token`, of: (i) => i},
+  first: {name: t`first token`, title: t`first-token sink`, of: () => 0},
+  induction: {name: t`after an earlier copy`, title: t`the token after an earlier copy`, of: (i, tokens, last) => last[i] < 0 ? -1 : last[i] + 1, isOfCopies: true},
+  duplicate: {name: t`earlier copy`, title: t`earlier copy of the token`, of: (i, tokens, last) => last[i], isOfCopies: true},
+  mark: {name: t`separators`, title: t`the nearest separator or full stop`, of: (i, tokens, last, marks) => marks[i]},
 };
 const isSeparator = (token) => [...content.separators, '.', ',', '。', '，', ';'].includes(token.trim());
 const fewest = 8;
@@ -44,7 +44,7 @@ function measureHead(weights, tokens, places) {
   scores.entropy = Math.min(1, entropy);
   const naming = Object.keys(places).filter((kind) => !patterns[kind].isOfCopies || counts[kind] >= fewest);
   const best = naming.reduce((a, b) => scores[b] > (scores[a] || 0) ? b : a, 'previous');
-  const name = T < 3 || !(scores[best] >= 0.4) ? entropy > 0.85 ? 'broad' : 'mixed' : patterns[best].name;
+  const name = T < 3 || !(scores[best] >= 0.4) ? entropy > 0.85 ? t`broad` : t`mixed` : patterns[best].name;
   return {scores, name, share: scores[best], thumb, side, most};
 }
 
@@ -90,7 +90,7 @@ function measuredHeads(attention) {
 }
 
 // Names a head: "previous token, 0.92".
-const patternText = ({name, share}) => ['mixed', 'broad'].includes(name) ? `${name} attention` : `${name} ${fixed(share, 2)}`;
+const patternText = ({name, share}) => [t`mixed`, t`broad`].includes(name) ? t`${name} attention` : `${name} ${fixed(share, 2)}`;
 
 // Tokens that take attention without a meaning of their own: the first one, and the separators of a model that has them. They are muted
 // where they take much of it.

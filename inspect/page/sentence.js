@@ -2,13 +2,13 @@
 const sentenceView = {
   title: 'Sentence',
   lead: () => asLines(subject()) ?
-      'Each line runs from a word at the left to a word that it attends to, at the right; its width is the weight. Point at a word for its lines alone; press it to keep it.' :
-      'Press a token to ask about it; point at it to see where it attends. The square or button of a head selects that head.',
+      t`Each line runs from a word at the left to a word that it attends to, at the right; its width is the weight. Point at a word for its lines alone; press it to keep it.` :
+      t`Press a token to ask about it; point at it to see where it attends. The square or button of a head selects that head.`,
   make() {
     const figure = new Figure(
-        'sentence', () => attentionRows(subject(), (l, h) => state.shown.has(key(l, h))),
-        () => [...aboutNow({head: false}), [...state.shown.keys()].map((name) => `head ${shortName(name)}`).join(' ')]);
-    const choose = el('div', {class: 'controls'}), below = new TableBelow('As a table'), aside = new Story();
+        t`sentence`, () => attentionRows(subject(), (l, h) => state.shown.has(key(l, h))),
+        () => [...aboutNow({head: false}), [...state.shown.keys()].map((name) => t`head ${shortName(name)}`).join(' ')]);
+    const choose = el('div', {class: 'controls'}), below = new TableBelow(t`As a table`), aside = new Story();
     const left = el('div', {class: 'left'}, figure.element, choose, below.element), element = el('section', {class: 'story'}, left, aside.element);
     const view = {
       followsTraining: () => true, figures: [figure, ...aside.figures], element,
@@ -18,7 +18,7 @@ const sentenceView = {
     };
     let hover = null;  // {side, token}
     let least = 0;     // index into leastWeights
-    change(figure.box, {class: 'picture', tabindex: 0, role: 'group', 'aria-label': 'Arrow keys choose a token'});
+    change(figure.box, {class: 'picture', tabindex: 0, role: 'group', 'aria-label': t`Arrow keys choose a token`});
     const at = (event) => {
       const {tokens} = subject(), box = figure.box.getBoundingClientRect();
       const token = view.text ? tokenAt(figure, event, view.textTop, view.text) : Math.floor((event.clientY - box.top - view.top) / view.row);
@@ -48,15 +48,15 @@ const sentenceView = {
     });
     const drawControls = (now, lines, bits) => renew(
         choose,
-        ...(total(now.heads) <= 16 && lines ? [headButtons(now.heads, (l, h) => state.shown.has(key(l, h)), toggleHead, 'Heads shown', headColour)] :
+        ...(total(now.heads) <= 16 && lines ? [headButtons(now.heads, (l, h) => state.shown.has(key(l, h)), toggleHead, t`Heads shown`, headColour)] :
                                               []),
-        ...(bits ? [select('Colour', ['surprise of each token', `attention from ${placed(now.tokens, now.token)}`], view.surprise ? 0 : 1, (i) => {
+        ...(bits ? [select(t`Colour`, [t`surprise of each token`, t`attention from ${placed(now.tokens, now.token)}`], view.surprise ? 0 : 1, (i) => {
           view.surprise = i === 0;
           update({});
-        })] : []), ...(lines ? [select('Hide weights below', leastWeights.map(String), least, (next) => {
+        })] : []), ...(lines ? [select(t`Hide weights below`, leastWeights.map(String), least, (next) => {
           least = next;
           update({});
-        })] : []), ...(hasSinks(now) ? [button(`${view.muted ? 'Show' : 'Mute'} ${sinkNames(now)}`, () => {
+        })] : []), ...(hasSinks(now) ? [button(view.muted ? t`Show ${sinkNames(now)}` : t`Mute ${sinkNames(now)}`, () => {
           view.muted = !view.muted;
           update({});
         })] : []));
@@ -90,7 +90,7 @@ function shownNow() {
 }
 
 const asLines = ({tokens}) => tokens.length <= 26 && !['language', 'induction'].includes(kindOf());
-const sinkNames = (now) => sinksOf(now).lastIndexOf(true) > 0 ? 'the first token and separators' : 'the first token';
+const sinkNames = (now) => sinksOf(now).lastIndexOf(true) > 0 ? t`the first token and separators` : t`the first token`;
 const hasSinks = (now) => isOfText() && now.tokens.length > 2;
 
 // Draws the wrapped text: by the surprise of each token, or by the attention of the selected head from `token`.
@@ -101,14 +101,14 @@ function drawTextPicture(figure, view, now, {token, sinks, bits}) {
   const scale = bits ? scales.surprise : scales.weight.within(endOf(attention.row(layer, head, token).map((w, j) => sinks[j] ? 0 : w)));
   figure.begin(
       room, top + height + 44,
-      bits ? `Surprise of ${T} tokens in bits: ${tokens.map((one, i) => `${visible(one)} ${fixed(bits[i] ?? NaN, 1)}`).join(', ')}` :
+      bits ? t`Surprise of ${T} tokens in bits: ${tokens.map((one, i) => `${visible(one)} ${fixed(bits[i] ?? NaN, 1)}`).join(', ')}` :
              looksAt(now, token));
   const text = {tokens, places, size};
   bits ? drawText(figure, 1, top, {...text, asked: token, colour: (i) => Number.isFinite(bits[i]) ? scale.name(bits[i]) : null}) :
          drawAttendedText(figure, 1, top, text, {...now, layer, head, arcs}, token, scale, sinks);
   drawLegend(
       figure, 2, top + height + 8, 170, scale,
-      bits ? {text: 'bits', ends: ['0', `${scale.high} or more`]} : {ends: ['0', String(scale.high)], text: 'weight'});
+      bits ? {text: t`bits`, ends: ['0', t`${scale.high} or more`]} : {ends: ['0', String(scale.high)]});
   return text;
 }
 
@@ -124,7 +124,7 @@ function toggleHead(layer, head) {
   }
   if (shown.size === mostShown) {
     const [oldest] = shown.keys();
-    announce(`${mostShown} heads are shown at once: ${headName(...headOfKey(oldest))} was hidden`);
+    announce(t`${mostShown} heads are shown at once: ${headName(...headOfKey(oldest))} was hidden`);
     shown.delete(oldest);
   }
   const used = new Set(shown.values());
@@ -133,8 +133,8 @@ function toggleHead(layer, head) {
 }
 
 const waiting = (figure) => {
-  figure.begin(300, 40, 'Loading');
-  figure.text(0, 20, 'This part of the page is still loading …', {fill: ink.muted});
+  figure.begin(300, 40, t`Loading`);
+  figure.text(0, 20, t`This part of the page is still loading …`, {fill: ink.muted});
 };
 
 // Returns the shown heads in the order of layers and heads.
@@ -146,37 +146,37 @@ function shownHeads(heads) {
 function surpriseSays(now) {
   const bits = bitsOf(now).map((x) => x ?? 0), most = bits.indexOf(Math.max(...bits)), [first] = answersNow(now, now.token, 2).rows;
   return [
-    atStep(now, 'each token is coloured by how much it surprised the model. '), el('b', {}, placed(now.tokens, most)), ` surprised it most: ${fixed(bits[most], 1)} bits.`,
-    ...(first ? [' After ', el('b', {}, placed(now.tokens, now.token)), ' it expects ', el('b', {}, visible(first.word)), ` with probability ${fixed(first.probability)}.`] : [])
+    atStep(now, t`each token is coloured by how much it surprised the model. `), t`${el('b', {}, placed(now.tokens, most))} surprised it most: ${fixed(bits[most], 1)} bits.`,
+    first ? t` After ${el('b', {}, placed(now.tokens, now.token))} it expects ${el('b', {}, visible(first.word))} with probability ${fixed(first.probability)}.` : null
   ];
 }
 
-const atStep = ({step}, text) => runNow().steps.length > 1 ? `At step ${step}, ${text}` : text[0].toUpperCase() + text.slice(1);
+const atStep = ({step}, text) => runNow().steps.length > 1 ? t`At step ${step}, ${text}` : text[0].toUpperCase() + text.slice(1);
 
 // Describes the view in words.
 function saysOf(now) {
   const {tokens, query, antecedent, candidates, heads, attention} = now;
   if (!attention) return [];
   const shown = shownHeads(heads), T = tokens.length;
-  if (shown.length === 0) return ['No head is chosen: choose one of the numbers.'];
+  if (shown.length === 0) return [t`No head is chosen: choose one of the numbers.`];
   const {layer, head} = shown.find((one) => one.layer === state.layer && one.head === state.head) ?? shown[0];
-  if (now.isAfter && isRemoved(layer, head)) return [`${atStep(now, headName(layer, head))} is removed.`];
+  if (now.isAfter && isRemoved(layer, head)) return [t`${atStep(now, headName(layer, head))} is removed.`];
   const from = Math.min(state.token, T - 1), row = attention.row(layer, head, from);
   const sinks = hasSinks(now) ? sinksOf(now) : [], loud = row.map((w, j) => sinks[j] ? 0 : w),
         sunk = total(row) - total(loud);
   const best = loud.indexOf(Math.max(...loud));
-  const that = best === antecedent && from === query ? `, ${sourceName() === 'antecedent' ? 'its' : 'the'} ${sourceName()}` : '';
+  const that = best === antecedent && from === query ? sourceName() === t`antecedent` ? t`, its ${sourceName()}` : t`, the ${sourceName()}` : '';
   const on = from !== query || !candidates ?
-      [`${rounded(row[best])} of its attention on `, el('b', {}, placed(tokens, best)), that] :
-      candidates.flatMap(
-          (span, i) =>
-              [`${i > 0 ? ', ' : ''}${rounded(weightOnSpan(row, span))}${i === 0 ? ' of its attention' : ''} on `,
-               el('b', {}, spanText({tokens}, span)), isIn(span, antecedent) ? ', the correct candidate' : '']);
+      t`${rounded(row[best])} of its attention on ${el('b', {}, placed(tokens, best))}${that}` :
+      candidates.flatMap((span, i) => {
+        const share = rounded(weightOnSpan(row, span)), name = el('b', {}, spanText({tokens}, span)), sign = isIn(span, antecedent) ? t`, the correct candidate` : '';
+        return i === 0 ? t`${share} of its attention on ${name}${sign}` : t`, ${share} on ${name}${sign}`;
+      });
   const one = measuredHeads(attention)?.[layer][head], named = one && shown.length === 1 ? ` (${patternText(one)})` : '';
   return [
-    atStep(now, `in ${headName(layer, head)}${antecedent < 0 ? named : ''}, `), el('b', {}, placed(tokens, from)), ' puts ', ...on,
-    sunk > 0.1 ? `; ${rounded(sunk)} go to ${sinkNames(now)}` : '', now.isAfter ? ', after the removal.' : '.',
-    shown.length > 1 ? ` ${shown.length} heads are shown, each in the colour of its button.` : ''
+    atStep(now, t`in ${headName(layer, head)}${antecedent < 0 ? named : ''}, `), el('b', {}, placed(tokens, from)), t` puts `, ...on,
+    sunk > 0.1 ? t`; ${rounded(sunk)} go to ${sinkNames(now)}` : '', now.isAfter ? t`, after the removal.` : t`.`,
+    shown.length > 1 ? t` ${shown.length} heads are shown, each in the colour of its button.` : ''
   ];
 }
 
@@ -197,7 +197,7 @@ function drawSentence(figure, view, {tokens, query, antecedent, candidates, head
   const width = Math.min(room, 560 + 2 * labels + figures * column), top = figures ? 34 : 12;
   const left = labels, right = width - labels - figures * column;
   Object.assign(view, {row, top, middle: (left + right) / 2});
-  figure.begin(width, top + T * row + 44, `Attention in ${counted(shown.length, 'head')}. ${looksAt({tokens, heads, attention}, focus.token)}`);
+  figure.begin(width, top + T * row + 44, t`Attention in ${counted(shown.length, 'head')}. ${looksAt({tokens, heads, attention}, focus.token)}`);
   const y = (token) => top + (token + 0.5) * row, apart = Math.min(5, row / (shown.length + 1));
   const line = (i, j, weight, colour, opacity, n, dashes) => {
     const shift = (n - (shown.length - 1) / 2) * apart, [from, to] = [y(i) + shift, y(j) + shift];
@@ -262,9 +262,9 @@ function looksAt({tokens, heads, attention}, i) {
 
 function rowTable({tokens, heads, attention}, token) {
   return table(
-      [`from ${visible(tokens[token])}`, ...tokens.map((_, i) => placed(tokens, i))],
+      [t`from ${visible(tokens[token])}`, ...tokens.map((_, i) => placed(tokens, i))],
       shownHeads(heads).map(({layer, head}) => [headName(layer, head), ...Array.from(attention.row(layer, head, token), (w) => fixed(w))]),
-      {'aria-label': `Attention from ${visible(tokens[token])}`});
+      {'aria-label': t`Attention from ${visible(tokens[token])}`});
 }
 
 // Returns rows of a CSV file with the columns of `inspect export --csv`.

@@ -34,7 +34,7 @@ class ServedEngine {
       const response = await fetch(what, {method: 'POST', headers: {'Content-Type': 'application/json'}, body});
       return response.ok ? await response.json() : {problem: (await response.text()).trim()};
     } catch {
-      return {problem: 'inspect serve does not answer. Start it again, and open the address that it prints.'};
+      return {problem: t`inspect serve does not answer. Start it again, and open the address that it prints.`};
     }
   }
 

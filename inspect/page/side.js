@@ -3,10 +3,9 @@
 const sideView = {
   title: 'Side by side',
   isFor: ({sentences, steps}) => content.runs.length + sentences.length + steps.length > 3,
-  lead: () => 'Two pictures of attention, A and B, and their difference: blue where B has more weight, orange where A has more. ' +
-      'Choose what they show; the slider moves those that follow it.',
+  lead: () => t`Two pictures of attention, A and B, and their difference: blue where B has more weight, orange where A has more. Choose what they show; the slider moves those that follow it.`,
   make() {
-    const figure = new Figure('side by side', () => sideRows(resolved()), () => resolved().flatMap((one, i) => ['AB'[i], ...sideNames(one)]));
+    const figure = new Figure(t`side by side`, () => sideRows(resolved()), () => resolved().flatMap((one, i) => ['AB'[i], ...sideNames(one)]));
     const presetButtons = el('div', {class: 'controls'}), pickersOfBoth = el('div', {class: 'two'}), answers = el('div');
     const element = el('section', {}, presetButtons, pickersOfBoth, figure.element, answers);
     let sides = null, presets = [], madeFor = '';
@@ -62,7 +61,7 @@ function headOf(sides, i) {
   return content.runs[run].sentences[sentence].pointing;
 }
 
-const sideNames = ({run, step, layer, head, tokens}) => [runName(run), `step ${step}`, headName(layer, head), shortened(tokens)];
+const sideNames = ({run, step, layer, head, tokens}) => [runName(run), t`step ${step}`, headName(layer, head), shortened(tokens)];
 
 function sideRows(both) {
   const all = both.map((one) => attentionRows(one, (l, h) => l === one.layer && h === one.head));
@@ -80,11 +79,11 @@ function twinOf({sentences}, sentence) {
 // Returns [{name, sides}], the most informative comparison first.
 function presetsOf(run, sentence) {
   const twin = twinOf(content.runs[run], sentence), side = {run, sentence, step: null, head: null};
-  const presets = [{name: 'First and last step', sides: [{...side, step: 0}, side]}];
-  if (twin >= 0) presets.unshift({name: 'Minimal pair', sides: [side, {...side, sentence: twin}]});
+  const presets = [{name: t`First and last step`, sides: [{...side, step: 0}, side]}];
+  if (twin >= 0) presets.unshift({name: t`Minimal pair`, sides: [side, {...side, sentence: twin}]});
   if (content.runs.length > 1) {
     presets.unshift({
-      name: 'The two runs',
+      name: t`The two runs`,
       sides: [0, 1].map((other) => ({...side, run: other, sentence: Math.min(sentence, content.runs[other].sentences.length - 1)}))
     });
   }
@@ -98,14 +97,14 @@ function pickers(side, now, other, name, change) {
   const runs = content.runs.map((run) => run.name), all = allHeads(heads);
   const texts = sentences.map(({tokens}, i) => `${i + 1} ${verdictSign(content.runs[side.run], i, now.at)} ${shortened(tokens)}`);
   return el(
-      'fieldset', {}, el('legend', {}, name), runs.length > 1 ? select('Run', runs, side.run, chooseRun, `Run ${name}`) : null,
-      select('Sentence', texts, side.sentence, (sentence) => change({...side, sentence, head: side.head}), `Sentence ${name}`),
+      'fieldset', {}, el('legend', {}, name), runs.length > 1 ? select(t`Run`, runs, side.run, chooseRun, t`Run ${name}`) : null,
+      select(t`Sentence`, texts, side.sentence, (sentence) => change({...side, sentence, head: side.head}), t`Sentence ${name}`),
       select(
-          'Step', [`as the slider: ${now.step}`, ...steps.map(({step}) => String(step))], side.step === null ? 0 : side.step + 1,
-          (i) => change({...side, step: i === 0 ? null : i - 1}), `Step ${name}`),
+          t`Step`, [t`as the slider: ${now.step}`, ...steps.map(({step}) => String(step))], side.step === null ? 0 : side.step + 1,
+          (i) => change({...side, step: i === 0 ? null : i - 1}), t`Step ${name}`),
       select(
-          'Head', all.map(([l, h]) => `${l + 1}.${h + 1}`), all.findIndex(([l, h]) => l === now.layer && h === now.head),
-          (i) => change({...side, head: {layer: all[i][0], head: all[i][1]}}), `Head ${name}`),
+          t`Head`, all.map(([l, h]) => `${l + 1}.${h + 1}`), all.findIndex(([l, h]) => l === now.layer && h === now.head),
+          (i) => change({...side, head: {layer: all[i][0], head: all[i][1]}}), t`Head ${name}`),
       el('p', {class: 'side-sentence', dir: direction(now.tokens)}, ...markedDifferences(now.tokens, other.tokens)));
 }
 
@@ -133,8 +132,8 @@ function answersOf(both) {
     return ['AB'[i], word(one.predicted), ...candidates.map((candidate) => bar(probability(candidate), fixed(probability(candidate))))];
   });
   return table(
-      ['', 'answer', ...candidates.map((candidate) => el('span', {}, 'p(', word(candidate), ')'))], rows,
-      {'aria-label': 'Answers', class: 'answers'});
+      ['', t`answer`, ...candidates.map((candidate) => el('span', {}, 'p(', word(candidate), ')'))], rows,
+      {'aria-label': t`Answers`, class: 'answers'});
 }
 
 // Describes the largest weight of each side's query.
@@ -143,10 +142,8 @@ function sidesSay(both) {
   return both.flatMap((one, i) => {
     const row = one.attention.row(one.layer, one.head, one.query);
     const best = row.indexOf(Math.max(...row));
-    return [
-      `${'AB'[i]}, ${headName(one.layer, one.head)}: `, el('b', {}, placed(one.tokens, one.query)),
-      ` puts ${rounded(row[best])} of its attention on `, el('b', {}, placed(one.tokens, best)), '. '
-    ];
+    return t`${'AB'[i]}, ${headName(one.layer, one.head)}: ${el('b', {}, placed(one.tokens, one.query))} puts ${rounded(row[best])} of its attention on ${
+        el('b', {}, placed(one.tokens, best))}. `;
   });
 }
 
@@ -177,9 +174,9 @@ function drawSides(figure, a, b) {
     const [run, ...names] = of ? sideNames(of) : ['', ''];
     figure.text(
         x, y + 10,
-        of ? fitted([`${'AB'[i]}:`, content.runs.length > 1 ? run : '', names[0], names[1]].filter(Boolean).join(' '), 14, width) : 'B − A',
+        of ? fitted([t`${'AB'[i]}:`, content.runs.length > 1 ? run : '', names[0], names[1]].filter(Boolean).join(' '), 14, width) : 'B − A',
         {'font-weight': 700});
-    if (!of) figure.text(x, y + 30, 'blue: more in B, orange: more in A', {'font-size': 13, fill: ink.muted});
+    if (!of) figure.text(x, y + 30, t`blue: more in B, orange: more in A`, {'font-size': 13, fill: ink.muted});
     if (of) drawAttendedText(figure, x, y + title, {tokens: of.tokens, size, ...texts[i]}, of, of.query, scale);
     if (!of && beside) drawDifferences(figure, x, y + title, Math.floor(linesHeight / row) - 1, row, a, b, map.values, differences);
     const under = y + title + (beside || of ? linesHeight : 0);
@@ -189,7 +186,7 @@ function drawSides(figure, a, b) {
   });
   const bottom = figure.height - 34;
   drawLegend(figure, 4, bottom, 150, scale);
-  if (same) drawLegend(figure, 184, bottom, 150, differences, {text: 'difference'});
+  if (same) drawLegend(figure, 184, bottom, 150, differences, {text: t`difference`});
 }
 
 // Lists the entries of B - A with the largest absolute values, in words.
@@ -197,7 +194,7 @@ function drawDifferences(figure, x, y, most, row, a, b, values, scale) {
   const T = b.tokens.length;
   const order = Array.from(values.keys()).sort((m, n) => Math.abs(values[n]) - Math.abs(values[m])).slice(0, most);
   const name = (i) => a.tokens[i] === b.tokens[i] ? placed(b.tokens, i) : `${visible(a.tokens[i])}/${visible(b.tokens[i])}`;
-  figure.text(x, y + row / 2, 'What differs most', {'font-size': 13, fill: ink.muted});
+  figure.text(x, y + row / 2, t`What differs most`, {'font-size': 13, fill: ink.muted});
   order.forEach((n, i) => {
     const middle = y + (i + 1.5) * row;
     figure.add('rect', {x, y: middle - 8, width: 48, height: 16, fill: scale.colour(values[n])});

@@ -2,14 +2,13 @@
 const stepsView = {
   title: 'Calculation',
   isFor: ({model}) => Boolean(model),
-  lead: () => 'One word’s attention in one head, number by number, from the top to the bottom and from left to right: the softmax ' +
-      'of q · k / √d_k gives the weight of each v. Point at a square to read it.',
+  lead: () => t`One word’s attention in one head, number by number, from the top to the bottom and from left to right: the softmax of q · k / √d_k gives the weight of each v. Point at a square to read it.`,
   make() {
     let walked = null, byDimension = 0;
     const figure = new Figure(
-        'calculation', () => walkRows(walked),
-        () => [...aboutNow({step: false}), `step ${walked.reader.step}`, `from ${visible(walked.tokens[walked.i])}`]);
-    const controls = el('div', {class: 'controls'}), element = el('section'), below = new TableBelow('All numbers');
+        t`calculation`, () => walkRows(walked),
+        () => [...aboutNow({step: false}), t`step ${walked.reader.step}`, t`from ${visible(walked.tokens[walked.i])}`]);
+    const controls = el('div', {class: 'controls'}), element = el('section'), below = new TableBelow(t`All numbers`);
     let names = [];  // row names of each heat map
     explore(figure, (row, column, map) => {
       const name = names[figure.maps.indexOf(map)];
@@ -23,18 +22,18 @@ const stepsView = {
         if (!reader) return element.replaceChildren(missingModel());
         const isRead = reader.readSoon(asRead(now), () => update({})) !== null;
         element.classList.toggle('stale', !isRead);
-        if (!isRead) return walked || element.replaceChildren(el('p', {class: 'muted'}, 'The model is reading …'));
+        if (!isRead) return walked || element.replaceChildren(el('p', {class: 'muted'}, t`The model is reading …`));
         const token = Math.min(state.token, now.tokens.length - 1);
         walked = {...walk(reader, asRead(now), token), tokens: now.tokens};
         inTurn('walk', () => { names = drawWalk(figure, walked, byDimension === 1); });
         below.draw(() => table(...tableOf(walked)));
         renew(
             controls, chooseHead(runNow().heads),
-            select('Token', now.tokens.map((_, i) => placed(now.tokens, i)), token, (next) => update({token: next})),
-            select('Left squares', ['k', 'q × k: what adds up to q · k'], byDimension, (next) => {
+            select(t`Token`, now.tokens.map((_, i) => placed(now.tokens, i)), token, (next) => update({token: next})),
+            select(t`Left squares`, ['k', t`q × k: what adds up to q · k`], byDimension, (next) => {
               byDimension = next;
               update({});
-            }), ...(roomFor() < walkWidth ? [el('p', {class: 'note muted'}, 'The picture continues to the right: scroll it sideways.')] : []));
+            }), ...(roomFor() < walkWidth ? [el('p', {class: 'note muted'}, t`The picture continues to the right: scroll it sideways.`)] : []));
         if (controls.parentNode !== element) element.replaceChildren(controls, el('div', {class: 'scroll'}, figure.element), below.element);
       },
     };
@@ -43,13 +42,11 @@ const stepsView = {
 
 function walkSays({reader, tokens, i, layer, head, parts}) {
   const best = parts.reduce((most, {weight}, j) => weight > parts[most].weight ? j : most, 0);
-  return [
-    `In ${modelName(reader)}, the largest score of `, el('b', {}, placed(tokens, i)), ` in ${headName(layer, head)} is with `,
-    el('b', {}, placed(tokens, best)), `: ${fixed(parts[best].scaled, 2)}, weight ${fixed(parts[best].weight)}.`
-  ];
+  return t`In ${modelName(reader)}, the largest score of ${el('b', {}, placed(tokens, i))} in ${headName(layer, head)} is with ${
+      el('b', {}, placed(tokens, best))}: ${fixed(parts[best].scaled, 2)}, weight ${fixed(parts[best].weight)}.`;
 }
 
-const missingModel = () => el('p', {class: 'notice'}, runNow().model_missing ?? 'This part of the page is still loading …');
+const missingModel = () => el('p', {class: 'notice'}, said(runNow().model_missing) ?? t`This part of the page is still loading …`);
 
 // Returns the computation of head state.head in layer state.layer for token i.
 function walk(reader, text, i) {
@@ -65,7 +62,7 @@ function walk(reader, text, i) {
   };
 }
 
-const colourRange = (range) => `colours −${fixed(range, 2)} to ${fixed(range, 2)}`;
+const colourRange = (range) => t`colours −${fixed(range, 2)} to ${fixed(range, 2)}`;
 
 const walkWidth = 880;  // width of a picture with all columns, in pixels
 
@@ -75,7 +72,7 @@ function walkLines({tokens, parts, d_k, d_v}) {
   if (all.length <= 40) return all;
   const kept = new Set([...all].sort((a, b) => b.weight - a.weight).slice(0, most)), others = all.filter((one) => !kept.has(one));
   return [...kept].sort((a, b) => a.j - b.j).concat({
-    label: `${others.length} others`, weight: total(others.map(({weight}) => weight)), weighted: others.map(({weighted}) => weighted).reduce(plus),
+    label: t`${others.length} others`, weight: total(others.map(({weight}) => weight)), weighted: others.map(({weighted}) => weighted).reduce(plus),
     k: new Float64Array(d_k), v: new Float64Array(d_v)
   });
 }
@@ -103,24 +100,24 @@ function drawWalk(figure, walked, byDimension) {
   const drawRows = (name, lists, px, range) => {
     const columns = lists[0].length, values = new Float64Array(lists.length * columns);
     lists.forEach((list, j) => values.set(list, j * columns));
-    names.push((j) => `${name} of ${labels[j]} `);
+    names.push((j) => t`${name} of ${labels[j]} `);
     figure.heat(px, top, strip, lists.length * row, lists.length, columns, values, scales.signed.within(range));
   };
   const note = (px, py, text, attributes) => figure.text(px, py, text, {'font-size': 14, fill: ink.muted, ...attributes});
   figure.text(left - 10, 26, placed(tokens, i), {'text-anchor': 'end', 'font-weight': 700, 'font-size': size, fill: ink.accent});
   draw('x', x, left, 14, room - left - 4, 24, ranges.x);
-  note(left, 50, `x: what the layer reads, normalised: ${x.length} numbers; ${colourRange(ranges.x)}`);
+  note(left, 50, t`x: what the layer reads, normalised: ${x.length} numbers; ${colourRange(ranges.x)}`);
   draw('q', q, left, 76, strip, 24, ranges.q);
-  note(left, 112, `q = x W_Q; ${colourRange(ranges.q)}`);
-  note(xs.k, top - 12, `${leftName}; ${colourRange(ranges.k)}`);
+  note(left, 112, t`q = x W_Q; ${colourRange(ranges.q)}`);
+  note(xs.k, top - 12, t`${leftName}; ${colourRange(ranges.k)}`);
   note(xs.product, top - 12, 'q · k', {'text-anchor': 'middle'});
   note(xs.scaled, top - 12, `/ √${d_k}`, {'text-anchor': 'middle'});
   note(xs.weight, top - 12, 'softmax', {'text-anchor': 'middle'});
-  note(xs.v, top - 12, `v; ${colourRange(ranges.v)}`);
-  note(xs.weighted, top - 12, 'weight × v');
+  note(xs.v, top - 12, t`v; ${colourRange(ranges.v)}`);
+  note(xs.weighted, top - 12, t`weight × v`);
   drawRows(leftName, leftSquares, xs.k, ranges.k);
   drawRows('v', parts.map(({v}) => v), xs.v, ranges.v);
-  drawRows('weight × v', parts.map(({weighted}) => weighted), xs.weighted, ranges.v);
+  drawRows(t`weight × v`, parts.map(({weighted}) => weighted), xs.weighted, ranges.v);
   parts.forEach(({j, label, product, scaled, weight}, n) => {
     const y = top + n * row, middle = y + row / 2;
     figure.text(left - 10, middle, fitted(label, size, left - 13), {'text-anchor': 'end', 'font-size': size, fill: j === i ? ink.accent : ink.text});
@@ -131,14 +128,14 @@ function drawWalk(figure, walked, byDimension) {
   });
   figure.add('line', {x1: xs.weighted, x2: xs.weighted + strip, y1: bottom + 4, y2: bottom + 4, stroke: ink.text});
   draw('output', output, xs.weighted, bottom + 10, strip, 24, ranges.v);
-  note(xs.weighted - 8, bottom + 22, 'output = sum of the above', {'text-anchor': 'end'});
-  drawLegend(figure, left, bottom + 50, 170, scales.signed, {text: '0', ends: ['negative', 'positive']});
+  note(xs.weighted - 8, bottom + 22, t`output = sum of the above`, {'text-anchor': 'end'});
+  drawLegend(figure, left, bottom + 50, 170, scales.signed, {text: '0', ends: [t`negative`, t`positive`]});
   return names;
 }
 
 function tableOf(walked) {
   const [head, ...rows] = walkRows(walked);
-  return [head, rows.map((row) => row.map((cell) => typeof cell === 'number' ? fixed(cell) : visible(cell))), {'aria-label': 'All numbers of this head'}];
+  return [head.map(said), rows.map((row) => row.map((cell) => typeof cell === 'number' ? fixed(cell) : visible(cell))), {'aria-label': t`All numbers of this head`}];
 }
 
 function walkRows({tokens, d_k, d_v, q, output, parts}) {
@@ -146,6 +143,6 @@ function walkRows({tokens, d_k, d_v, q, output, parts}) {
   return [
     ['token', 'q k', 'scaled', 'weight', ...count('k', d_k), ...count('v', d_v)], ['q', '', '', '', ...q, ...Array(d_v).fill('')],
     ...parts.map(({k, product, scaled, weight, v}, j) => [placed(tokens, j), product, scaled, weight, ...k, ...v]),
-    ['output', '', '', '', ...Array(d_k).fill(''), ...output]
+    [t`output`, '', '', '', ...Array(d_k).fill(''), ...output]
   ];
 }

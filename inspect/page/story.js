@@ -10,9 +10,9 @@ function kindOf({predicts, masked, sentences} = runNow()) {
 const isOfText = () => ['language', 'masked', 'encoder'].includes(kindOf());
 
 // The token that the answer comes from, in the words of the task.
-const sourceName = () => kindOf() === 'induction' ? 'copied token' : isQuestion() ? 'answer' : 'antecedent';
+const sourceName = () => kindOf() === 'induction' ? t`copied token` : isQuestion() ? t`answer` : t`antecedent`;
 const isQuestion = () => runNow().sentences.every(({tokens}) => tokens.at(-1) === '?');  // a story and a question about it
-const inWords = (text) => sourceName() === 'antecedent' ? text : text.replaceAll('antecedent', sourceName()).replaceAll('cue word', 'earlier copy');
+const inWords = (text) => sourceName() === t`antecedent` ? said(text) : said(text).replaceAll(t`antecedent`, sourceName()).replaceAll(t`cue word`, t`earlier copy`);
 
 class Story {
   constructor() {
@@ -45,13 +45,13 @@ const pictureRoom = () => hasSide() ? roomFor() - sideWidth - 40 : roomFor();
 function answerPart(now, kind) {
   const isNext = ['language', 'induction'].includes(kind), token = isNext ? now.token : now.query;
   const {rows, changed} = answersNow(now, token, kind === 'language' || kind === 'masked' ? 10 : 5);
-  if (rows.length === 0) return isNext ? [el('p', {class: 'note muted'}, 'The predictions after other tokens need the model, which this page does not hold.')] : [];
-  const title = isNext ? ['Next token after ', word(placed(now.tokens, token))] : kind === 'masked' ? ['Predictions for ', word(now.tokens[token])] : ['Answer at ', word(placed(now.tokens, token))];
+  if (rows.length === 0) return isNext ? [el('p', {class: 'note muted'}, t`The predictions after other tokens need the model, which this page does not hold.`)] : [];
+  const asked = word(placed(now.tokens, token)), title = isNext ? t`Next token after ${asked}` : kind === 'masked' ? t`Predictions for ${word(now.tokens[token])}` : t`Answer at ${asked}`;
   return [
-    el('h2', {}, ...title, now.isAfter ? ', after the removal' : ''),
-    table(['', 'probability', ...(changed ? ['before'] : [])], rows.map(({word: answer, probability, before}) => [
+    el('h2', {}, ...title, now.isAfter ? t`, after the removal` : ''),
+    table(['', t`probability`, ...(changed ? [t`before`] : [])], rows.map(({word: answer, probability, before}) => [
       word(answer), bar(probability, fixed(probability)), ...(changed ? [fixed(before)] : [])
-    ]), {'aria-label': 'Answers', class: 'answers'})
+    ]), {'aria-label': t`Answers`, class: 'answers'})
   ];
 }
 
@@ -59,12 +59,12 @@ function answerPart(now, kind) {
 function numbersPart(now) {
   const line = runNow().metrics.findLast(({step}) => step <= now.step), bits = bitsOf(now)?.filter(Number.isFinite) ?? [];
   const numbers = line ? [
-    `loss ${fixed(line.held_out_loss, 2)}`, line.perplexity && `perplexity ${fixed(line.perplexity, 1)}`,
-    line.bits_per_byte && `${fixed(line.bits_per_byte, 2)} bits per byte`
+    t`loss ${fixed(line.held_out_loss, 2)}`, line.perplexity && t`perplexity ${fixed(line.perplexity, 1)}`,
+    line.bits_per_byte && t`${fixed(line.bits_per_byte, 2)} bits per byte`
   ].filter(Boolean).join(' · ') : '';
   return [
-    ...(numbers ? [el('p', {class: 'numbers'}, el('b', {}, numbers), el('span', {class: 'muted'}, ` on held-out text${line.step === now.step ? '' : ` at step ${line.step}`}`))] : []),
-    ...(bits.length ? [el('p', {class: 'numbers'}, el('b', {}, `${fixed(total(bits) / bits.length, 2)} bits per token`), el('span', {class: 'muted'}, ' on this text'))] : [])
+    ...(numbers ? [el('p', {class: 'numbers'}, el('b', {}, numbers), el('span', {class: 'muted'}, line.step === now.step ? t` on held-out text` : t` on held-out text at step ${line.step}`))] : []),
+    ...(bits.length ? [el('p', {class: 'numbers'}, el('b', {}, t`${fixed(total(bits) / bits.length, 2)} bits per token`), el('span', {class: 'muted'}, t` on this text`))] : [])
   ];
 }
 
@@ -75,18 +75,19 @@ function guidePart(now) {
   const row = Array.from((now.live?.whole.attention ?? attention).row(layer, head, query));
   const best = row.indexOf(Math.max(...row)), span = antecedent >= 0 ? antecedentSpan(now) : [best, best + 1];
   const names = Array.from({length: span[1] - span[0]}, (_, i) => `${layer}.${head}.${span[0] + i}`);
-  const removed = names.every((name) => state.removed.includes(name)), edge = removed ? 'Put the edge back' : 'Remove this edge';
+  const removed = names.every((name) => state.removed.includes(name)), edge = removed ? t`Put the edge back` : t`Remove this edge`;
   const from = el('b', {}, visible(tokens[query])), to = el('b', {}, antecedent >= 0 ? spanText(now, span) : placed(tokens, best));
   const cut = antecedent < 0 ? undefined : cutOf(now, layer, head), other = cut && otherStep(cut, now);
-  const over = cut ? ` ${other ? `At step ${other}, over` : 'Over'} ${grouped(cut.sentences)} held-out sentences, accuracy ${percent(cut.before)}, and ${percent(cut.accuracy)} after the removal.` : '';
+  const over = !cut ? '' : other ? t` At step ${other}, over ${grouped(cut.sentences)} held-out sentences, accuracy ${percent(cut.before)}, and ${percent(cut.accuracy)} after the removal.` :
+      t` Over ${grouped(cut.sentences)} held-out sentences, accuracy ${percent(cut.before)}, and ${percent(cut.accuracy)} after the removal.`;
   if (!now.live && !cut) return [];
   return [
-    el('h2', {}, 'See it, remove it, watch the answer'),
+    el('h2', {}, t`See it, remove it, watch the answer`),
     el('ol', {class: 'guide'},
-       el('li', {}, `In ${headName(layer, head)}, `, from, ` puts ${rounded(total(row.slice(...span)))} of its attention on `, to, '.'),
+       el('li', {}, t`In ${headName(layer, head)}, ${from} puts ${rounded(total(row.slice(...span)))} of its attention on ${to}.`),
        now.live ? el('li', {}, button(edge, () => toggleRemoved(names), {'aria-pressed': String(removed), class: 'first'}), ' ', removeHead(),
                      ...otherRemoved([...names, key(layer, head)])) : null,
-       el('li', {}, ...(now.live ? answerChange(now) : []), over))
+       el('li', {}, now.live ? answerChange(now) : null, over))
   ];
 }
 
@@ -98,20 +99,20 @@ function firstAnswers({live}, token) {
 
 function answerChange(now) {
   const {whole, after} = firstAnswers(now, now.query), before = fixed(whole.before);
-  if (!now.isAfter) return ['The answer is ', el('b', {}, visible(whole.word)), `, with probability ${before}.`];
-  const change = `: its probability is ${fixed(whole.probability)} instead of ${before}.`;
+  const answer = el('b', {}, visible(whole.word));
+  if (!now.isAfter) return t`The answer is ${answer}, with probability ${before}.`;
   return after.word !== whole.word ?
-      ['The answer breaks: ', el('b', {}, visible(after.word)), ' instead of ', el('b', {}, visible(whole.word)), change] :
-      ['The answer stays ', el('b', {}, visible(whole.word)), change];
+      t`The answer breaks: ${el('b', {}, visible(after.word))} instead of ${answer}: its probability is ${fixed(whole.probability)} instead of ${before}.` :
+      t`The answer stays ${answer}: its probability is ${fixed(whole.probability)} instead of ${before}.`;
 }
 
 // Lists what else is removed.
 const otherRemoved = (names) => state.removed.some((name) => !names.includes(name)) ?
-    [' ', button('Put everything back', () => update({removed: []}))] : [];
+    [' ', button(t`Put everything back`, () => update({removed: []}))] : [];
 
 function removeHead() {
   const {layer, head} = state, removed = isRemoved(layer, head);
-  return button(`${removed ? 'Put back' : 'Remove'} ${headName(layer, head)}`, () => toggleRemoved([key(layer, head)]), {'aria-pressed': String(removed)});
+  return button(removed ? t`Put back ${headName(layer, head)}` : t`Remove ${headName(layer, head)}`, () => toggleRemoved([key(layer, head)]), {'aria-pressed': String(removed)});
 }
 
 // The heads with the largest scores at the last step: {previous, induction}, each {layer, head, name, colour}.
@@ -119,8 +120,8 @@ function inductionHeads() {
   const scores = runNow().steps.at(-1).scores, all = allHeads(runNow().heads);
   const [previous, induction] = [0, 1].map((kind) => all.reduce((a, b) => (scores[b[0]][b[1]][kind] ?? 0) > (scores[a[0]][a[1]][kind] ?? 0) ? b : a));
   return {
-    previous: {layer: previous[0], head: previous[1], kind: 0, name: 'previous-token head', colour: ink['head-1']},
-    induction: {layer: induction[0], head: induction[1], kind: 1, name: 'induction head', colour: ink['head-0']}
+    previous: {layer: previous[0], head: previous[1], kind: 0, name: t`previous-token head`, colour: ink['head-1']},
+    induction: {layer: induction[0], head: induction[1], kind: 1, name: t`induction head`, colour: ink['head-0']}
   };
 }
 
@@ -131,7 +132,7 @@ function inductionArcs({tokens, token, attention}, isNamed) {
   const {previous, induction} = inductionHeads(), T = tokens.length;
   return [[induction, token, copy + 1], [previous, copy + 1, copy]].map(([{layer, head, name, colour}, from, to]) => {
     const weight = attention.of(layer, head)[from * T + to];
-    return {from, to, colour, weight, label: isNamed && `${name} ${layer + 1}.${head + 1}: ${fixed(weight, 2)}`};
+    return {from, to, colour, weight, label: isNamed && t`${name} ${layer + 1}.${head + 1}: ${fixed(weight, 2)}`};
   });
 }
 
@@ -140,26 +141,26 @@ function inductionPart(now) {
   const scores = runNow().steps[state.step].scores;
   const line = (role, says) => {
     const {layer, head, name, colour, kind} = role, removed = isRemoved(layer, head);
-    const label = el('b', {}, `${name}, ${headName(layer, head)}`);
+    const label = el('b', {}, t`${name}, ${headName(layer, head)}`);
     label.style.color = colour;
-    const known = {'aria-pressed': String(removed), 'aria-label': `${removed ? 'Put back' : 'Remove'} the ${name}`};
-    return el('li', {}, label, `: ${says} Score ${fixed(scores[layer][head][kind] ?? NaN, 2)}. `,
-        now.live ? button(removed ? 'Put it back' : 'Remove it', () => toggleRemoved([key(layer, head)]), known) : '');
+    const known = {'aria-pressed': String(removed), 'aria-label': removed ? t`Put back the ${name}` : t`Remove the ${name}`};
+    return el('li', {}, t`${label}: ${says} Score ${fixed(scores[layer][head][kind] ?? NaN, 2)}. `,
+        now.live ? button(removed ? t`Put it back` : t`Remove it`, () => toggleRemoved([key(layer, head)]), known) : '');
   };
   return [
-    el('h2', {}, [[previous, 0], [induction, 1]].every(([{layer, head}, kind]) => scores[layer][head][kind] > 0.4) ? 'Two heads continue the pattern' : 'No two heads continue the pattern yet'),
+    el('h2', {}, [[previous, 0], [induction, 1]].every(([{layer, head}, kind]) => scores[layer][head][kind] > 0.4) ? t`Two heads continue the pattern` : t`No two heads continue the pattern yet`),
     el('ol', {class: 'guide'},
-       line(previous, 'each token takes in the token before it.'),
-       line(induction, 'the token attends to the one that follows its earlier copy, and predicts it again.'),
-       arcs && whole ? el('li', {}, ...(now.isAfter ? [
-         `After the removal the induction head’s weight is ${fixed(arcs[0].weight, 2)}, and `, el('b', {}, visible(whole.word)),
-         ` has probability ${fixed(whole.probability, 2)} instead of ${fixed(whole.before, 2)}.`
-       ] : ['Remove one of them: the other alone does not continue the pattern.'])) : null)
+       line(previous, t`each token takes in the token before it.`),
+       line(induction, t`the token attends to the one that follows its earlier copy, and predicts it again.`),
+       arcs && whole ? el('li', {}, now.isAfter ?
+         t`After the removal the induction head’s weight is ${fixed(arcs[0].weight, 2)}, and ${el('b', {}, visible(whole.word))} has probability ${
+             fixed(whole.probability, 2)} instead of ${fixed(whole.before, 2)}.` :
+         t`Remove one of them: the other alone does not continue the pattern.`) : null)
   ];
 }
 
 // The verdict on the causes, from causes_verdict() of views/view.h.
 function verdictPart(now) {
   const {causes} = runNow(), verdict = causes?.verdict[0], other = verdict && otherStep(causes, now);
-  return verdict ? [el('p', {class: 'finding'}, el('b', {}, `Is the attention the cause${other ? ` at step ${other}` : ''}? `), inWords(verdict), ' ', button('Details', () => chooseTab(views.indexOf(causesView))))] : [];
+  return verdict ? [el('p', {class: 'finding'}, el('b', {}, other ? t`Is the attention the cause at step ${other}? ` : t`Is the attention the cause? `), inWords(verdict), ' ', button(t`Details`, () => chooseTab(views.indexOf(causesView))))] : [];
 }

@@ -46,11 +46,11 @@ function accuracyText({accuracy, accuracy_low: low, accuracy_high: high}) {
   if (!Number.isFinite(accuracy) || !(error < 1)) return percent(accuracy);
   const fits = accuracy - error >= -0.0005 && accuracy + error <= 1.0005 && Math.abs(accuracy - error - low) <= 0.0025;
   return percent(accuracy) +
-      (fits ? ` ± ${fixed(100 * error, 1)}` : ` (${fixed(100 * Math.max(low, 0), 1)} to ${fixed(100 * Math.min(high, 1), 1)})`);
+      (fits ? ` ± ${fixed(100 * error, 1)}` : t` (${fixed(100 * Math.max(low, 0), 1)} to ${fixed(100 * Math.min(high, 1), 1)})`);
 }
 const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ',');  // 39,744; toLocaleString() first loads its data for 15 ms
 const rounded = (x) => `${fixed(100 * x, 0)} %`;
-const headName = (layer, head) => `layer ${layer + 1} head ${head + 1}`;
+const headName = (layer, head) => t`layer ${layer + 1} head ${head + 1}`;
 
 // Returns the word, with its position (from 1) as a subscript if it occurs more than once: the₅.
 function placed(tokens, i) {
@@ -113,16 +113,16 @@ function withoutBrackets(marked) {
       continue;
     }
     const other = part === '[' ? ']' : '[';
-    if (open === (part === '[')) problem ??= `“${part}” without “${other}” before it.`;
+    if (open === (part === '[')) problem ??= t`“${part}” without “${other}” before it.`;
     if (part === '[') {
       places.push([text.length, text.length]);
     } else if (open) {
       places.at(-1)[1] = text.length;
-      if (places.at(-1)[0] === text.length) problem ??= 'These brackets are empty.';
+      if (places.at(-1)[0] === text.length) problem ??= t`These brackets are empty.`;
     }
     open = part === '[';
   }
-  if (open) problem ??= '“[” without “]” after it.';
+  if (open) problem ??= t`“[” without “]” after it.`;
   return {text, places, problem};
 }
 

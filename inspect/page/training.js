@@ -1,16 +1,16 @@
 // The slider over the dumped steps, and the curves of the first view.
 const training = {
-  figure: new Figure('training', () => training.rows(), () => aboutNow({sentence: false, step: false})),
+  figure: new Figure(t`training`, () => training.rows(), () => aboutNow({sentence: false, step: false})),
   note: el('p', {class: 'muted note'}),
   curves: el('div', {class: 'curves'}),
 
   make() {
-    this.curves.append(el('h2', {}, 'During training'), this.figure.element, this.note);
-    this.slider = el('input', {type: 'range', min: 0, 'aria-label': 'Training step', oninput: () => update({step: Number(this.slider.value)})});
+    this.curves.append(el('h2', {}, t`During training`), this.figure.element, this.note);
+    this.slider = el('input', {type: 'range', min: 0, 'aria-label': t`Training step`, oninput: () => update({step: Number(this.slider.value)})});
     this.label = el('output', {class: 'step'});
-    this.play = button('▶ Play', () => this.toggle(), {class: 'play'});
+    this.play = button(t`▶ Play`, () => this.toggle(), {class: 'play'});
     this.figure.svg.addEventListener('click', (event) => chooseNearestStep(this.stepAt(event.clientX - this.figure.box.getBoundingClientRect().left)));
-    return el('section', {class: 'training', 'aria-label': 'Training'}, el('div', {class: 'slider'}, this.play, this.slider, this.label));
+    return el('section', {class: 'training', 'aria-label': t`Training`}, el('div', {class: 'slider'}, this.play, this.slider, this.label));
   },
 
   toggle() {
@@ -36,10 +36,10 @@ const training = {
     const {steps} = runNow(), {step} = steps[state.step];
     this.slider.max = steps.length - 1;
     this.slider.value = state.step;
-    this.slider.setAttribute('aria-valuetext', `step ${step}`);
+    this.slider.setAttribute('aria-valuetext', t`step ${step}`);
     this.slider.parentElement.hidden = steps.length < 2;
-    this.label.textContent = `step ${step}`;
-    this.play.textContent = state.playing ? '❚❚ Pause' : '▶ Play';
+    this.label.textContent = t`step ${step}`;
+    this.play.textContent = state.playing ? t`❚❚ Pause` : t`▶ Play`;
   },
 
   drawCurves(room) {
@@ -48,35 +48,35 @@ const training = {
     if (this.curves.hidden) return;
     this.note.hidden = !(metrics.at(-1).train_loss > metrics.at(-1).held_out_loss);
     this.note.textContent =
-        'Training loss: the mean since the point before, with dropout where the run has it, so it may lie above the held-out loss.';
+        t`Training loss: the mean since the point before, with dropout where the run has it, so it may lie above the held-out loss.`;
     const beside = room > 700, width = beside ? room / 2 - 10 : room, height = 140;
     const last = Math.max(metrics.at(-1).step, steps.at(-1).step, 1);
     const now = metrics.findLast((line) => line.step <= step) ?? metrics[0];
     this.figure.begin(
-        room, beside ? height : 2 * height, `Loss ${fixed(now.held_out_loss)} and accuracy ${percent(now.held_out_accuracy)} at step ${now.step}`);
+        room, beside ? height : 2 * height, t`Loss ${fixed(now.held_out_loss)} and accuracy ${percent(now.held_out_accuracy)} at step ${now.step}`);
     const losses = content.runs.flatMap((run) => run.metrics).flatMap((line) => [line.train_loss, line.held_out_loss]);
     const largest = Math.max(...losses.filter(Number.isFinite));
     const scoreCurve = ({layer, head, kind, name, colour}) => ({
-      label: `${width > 500 ? name : name.replace(' head', '').replace('-token', '')} ${layer + 1}.${head + 1}`,
+      label: `${width > 500 ? name : kind === 0 ? t`previous` : t`induction`} ${layer + 1}.${head + 1}`,
       colour,
       of: ({step}) => steps.find((one) => one.step === step)?.scores?.[layer][head][kind]
     });
     const ofHeads = kindOf() === 'induction' ? Object.values(inductionHeads()).map(scoreCurve) : [{
-      label: `weight of ${state.layer + 1}.${state.head + 1}${width > 500 ? ` on the ${sourceName()}` : ''}`,
+      label: width > 500 ? t`weight of ${shortName(key(state.layer, state.head))} on the ${sourceName()}` : t`weight of ${shortName(key(state.layer, state.head))}`,
       colour: headColour(state.layer, state.head),
       of: (line) => line.antecedent_weight?.[state.layer]?.[state.head]
     }];
     const plots = [
       {
         top: largest, ticks: [0, largest], name: (v) => fixed(v, 1), curves: [
-          {label: 'training loss', colour: ink.muted, dashed: true, of: (line) => line.train_loss},
-          {label: 'held-out loss', colour: ink.text, of: (line) => line.held_out_loss}
+          {label: t`training loss`, colour: ink.muted, dashed: true, of: (line) => line.train_loss},
+          {label: t`held-out loss`, colour: ink.text, of: (line) => line.held_out_loss}
         ]
       },
       {
         top: 1, ticks: [0, 1], name: (v) => `${100 * v} %`, curves: [
-          {label: 'right', colour: ink.text, of: (line) => line.held_out_accuracy},
-          {label: width > 500 ? 'both of a pair' : 'pairs', colour: ink.muted, dashed: true, of: (line) => line.twin_accuracy}, ...ofHeads
+          {label: t`right`, colour: ink.text, of: (line) => line.held_out_accuracy},
+          {label: width > 500 ? t`both of a pair` : t`pairs`, colour: ink.muted, dashed: true, of: (line) => line.twin_accuracy}, ...ofHeads
         ]
       }
     ];
@@ -84,7 +84,7 @@ const training = {
     const stepsAt = plots.map((plot, i) => drawPlot(this.figure, {...plot, x: place[i], y: beside ? 0 : i * height, width, height}, {points: metrics, last, step, others}));
     this.stepAt = (x) => stepsAt[beside && x > width + 20 ? 1 : 0](x);
     if (others.length > 0)
-      this.note.textContent = `Faint: the same of ${runName(1 - state.run)}, without its training loss and weight. ${this.note.textContent}`;
+      this.note.textContent = t`Faint: the same of ${runName(1 - state.run)}, without its training loss and weight. ${this.note.textContent}`;
     this.note.hidden = this.note.hidden && others.length === 0;
   },
 };
@@ -104,7 +104,7 @@ function drawPlot(figure, {x, y, width, height, top, ticks, name, curves, area},
     labelX += wide + 14;
   }
   if (now.step !== step) {  // the step shown was not measured
-    const says = `at step ${now.step}`;
+    const says = t`at step ${now.step}`;
     if (labelX + textWidth(says, 12) > x + width) [labelX, labelY] = [left, labelY + 17];
     figure.text(labelX, labelY, says, {'font-size': 12, fill: ink.muted});
   }
@@ -121,10 +121,10 @@ function drawPlot(figure, {x, y, width, height, top, ticks, name, curves, area},
     figure.text(left - 6, tickY, name(tick), {...small, 'text-anchor': 'end'});
   }
   figure.text(left, low + 13, '0', small);
-  figure.text(left + inner, low + 13, `step ${last}`, {...small, 'text-anchor': 'end'});
+  figure.text(left + inner, low + 13, t`step ${last}`, {...small, 'text-anchor': 'end'});
   if (area) figure.add('polygon', {points: [...path(points, shown[0].of), ...path(points, shown[1].of).reverse()].join(' '), fill: ink.muted, 'fill-opacity': 0.14, class: 'gap'});
   figure.add('line', {x1: cursor, x2: cursor, y1: high - 6, y2: low, stroke: ink.accent, 'stroke-width': 2, class: 'cursor'});
-  for (const {of} of shown.slice(0, 2).filter(({label}) => label !== 'training loss')) {
+  for (const {of} of shown.slice(0, 2).filter(({label}) => label !== t`training loss`)) {
     for (const other of others) line(other, of, {stroke: ink.muted, 'stroke-width': 1.5, 'stroke-opacity': 0.6, class: 'other-run'});
   }
   for (const {colour, dashed, wide, of} of shown) {

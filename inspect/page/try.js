@@ -2,13 +2,14 @@
 const tryView = {
   title: 'Try it',
   isFor: canType,
-  lead: () => (runNow().served ? 'The program runs the model.' : 'The model is in this page.') + ' Type, and it answers as you type. ' +
-      (asLines(subject()) ? 'Press a word at the left to ask about it, and one at the right to remove the edge to it; ' : 'Press a token to ask about it; ') +
-      `remove heads; see what becomes of the ${runNow().predicts === 'nothing' ? 'attention of later layers. This model has no head, so it gives no answer' : 'answer'}.`,
+  lead: () => (runNow().served ? t`The program runs the model.` : t`The model is in this page.`) + t` Type, and it answers as you type. ` +
+      (asLines(subject()) ? t`Press a word at the left to ask about it, and one at the right to remove the edge to it; ` : t`Press a token to ask about it; `) +
+      (runNow().predicts === 'nothing' ? t`remove heads; see what becomes of the attention of later layers. This model has no head, so it gives no answer.` :
+                                         t`remove heads; see what becomes of the answer.`),
   make() {
-    const picture = sentenceView.make(), input = el('textarea', {rows: 2, spellcheck: 'false', 'aria-label': 'Your sentence', oninput: () => retype()});
+    const picture = sentenceView.make(), input = el('textarea', {rows: 2, spellcheck: 'false', 'aria-label': t`Your sentence`, oninput: () => retype()});
     const notice = el('p', {class: 'notice', role: 'alert'}), words = el('p'), buttons = el('div', {class: 'controls'}), written = el('p', {class: 'written'});
-    const vocabulary = el('details', {class: 'as-table'}, el('summary'), words), candidates = el('p', {class: 'muted'}, 'It chooses among the candidates in brackets.');
+    const vocabulary = el('details', {class: 'as-table'}, el('summary'), words), candidates = el('p', {class: 'muted'}, t`It chooses among the candidates in brackets.`);
     const element = el('section', {}, candidates, input, buttons, notice, written, picture.element, vocabulary);
     let begun = {run: -1}, isStale = false, stop = null;  // stop(): ends the continuation of a text
 
@@ -20,7 +21,7 @@ const tryView = {
       begun = {run: state.run, sentence: state.sentence, text: input.value, given};
       words.replaceChildren(...engine.vocabulary.flatMap((one) => [word(one), ' ']));
       vocabulary.hidden = engine.vocabulary.length === 0;
-      vocabulary.firstChild.textContent = `The ${engine.vocabulary.length} ${engine.unit} of its vocabulary`;
+      vocabulary.firstChild.textContent = t`The ${engine.vocabulary.length} ${said(engine.unit)} of its vocabulary`;
       candidates.hidden = !engine.hasCandidates;
       written.textContent = notice.textContent = '';
       isStale = false;
@@ -33,10 +34,10 @@ const tryView = {
       const before = state.sentence === OWN ? state.own : begun.given, at = afterEdit(before.tokens, text.tokens, before.query);
       const {tokens, pieces, candidates} = text, stays = at >= 0 && at < tokens.length && !engine.isNext, query = stays ? at : text.query;
       const isCandidate = candidates?.some(([first, end]) => first === query && end === query + 1);
-      const problem = text.problem ?? (isCandidate ? `${visible(tokens[query])} is a candidate; ask about another word.` : null);
+      const problem = text.problem ?? (isCandidate ? t`${visible(tokens[query])} is a candidate; ask about another word.` : null);
       notice.textContent = [
-        ...(problem ? [] : text.notes), ...lostCandidates(candidates, tokens), problem,
-        ...(problem || text.asked || stays ? [] : [`The model was trained on questions about ${engine.queries.slice(0, 6).map(visible).join(', ')} only; this text asks about its last token.`])
+        ...(problem ? [] : text.notes.map(said)), ...lostCandidates(candidates, tokens), said(problem),
+        ...(problem || text.asked || stays ? [] : [t`The model was trained on questions about ${engine.queries.slice(0, 6).map(visible).join(', ')} only; this text asks about its last token.`])
       ].filter(Boolean).join(' ');
       input.dir = direction(tokens);
       isStale = problem !== null;
@@ -47,7 +48,7 @@ const tryView = {
     const lostCandidates = (candidates, tokens) => {
       const before = begun.given.candidates ?? [], now = candidates?.map((span) => spanText({tokens}, span)) ?? [];
       if (!candidates || candidates.length >= before.length) return [];
-      return before.map((span) => spanText(begun.given, span)).filter((name) => !now.includes(name)).map((name) => `${name} is not a candidate any more.`);
+      return before.map((span) => spanText(begun.given, span)).filter((name) => !now.includes(name)).map((name) => t`${name} is not a candidate any more.`);
     };
     const write = (engine) => {
       const text = engine.understand(input.value, null, () => write(engine));
@@ -71,15 +72,15 @@ const tryView = {
         if (begun.run !== state.run || isOther) begin(engine);
         if (state.sentence === OWN) begun.sentence = OWN;  // going back to a watched one begins anew
         renew(
-            buttons, ...(engine.canContinue ? [button(stop ? 'Stop' : 'Continue the text', () => write(engine))] : []),
-            ...(state.sentence === OWN || isRemovedAny() ? [button('Reset', () => {
+            buttons, ...(engine.canContinue ? [button(stop ? t`Stop` : t`Continue the text`, () => write(engine))] : []),
+            ...(state.sentence === OWN || isRemovedAny() ? [button(t`Reset`, () => {
               begun.run = -1;
               chooseSentence(Math.max(0, begun.sentence));
-            }, {'aria-label': 'Reset: the watched sentence and the whole model'})] : []));
+            }, {'aria-label': t`Reset: the watched sentence and the whole model`})] : []));
         notice.hidden = notice.textContent === '';
         picture.element.classList.toggle('stale', isStale);
         picture.draw();
-        announce(notice.textContent || (shownNow().predicted && `Answer ${visible(shownNow().predicted)}`));
+        announce(notice.textContent || (shownNow().predicted && t`Answer ${visible(shownNow().predicted)}`));
       },
     };
   },

@@ -16,7 +16,7 @@ function whenRows(history, layer, head) {
 // Section of the view.
 class WhenPart {
   constructor() {
-    this.figure = new Figure('when it became the cause', () => whenRows(runNow().history, state.layer, state.head), () => aboutNow({sentence: false, step: false}));
+    this.figure = new Figure(t`when it became the cause`, () => whenRows(runNow().history, state.layer, state.head), () => aboutNow({sentence: false, step: false}));
     this.figure.svg.addEventListener('click', (event) => this.figure.stepAt && chooseNearestStep(this.figure.stepAt(event.clientX - this.figure.box.getBoundingClientRect().left)));
     this.lead = el('p');
     this.choose = el('div');
@@ -28,13 +28,12 @@ class WhenPart {
     if (!history) {
       return this.element.replaceChildren(
           el('p', {class: 'muted'},
-             'Use the slider to see when the weight grew. Whether the answers depended on it by then needs the models ' +
-                 'of earlier steps, which this run did not keep: train it again with --set dump.weights=true.'));
+             t`Use the slider to see when the weight grew. Whether the answers depended on it by then needs the models of earlier steps, which this run did not keep: train it again with --set dump.weights=true.`));
     }
     drawWhen(this.figure, history);
     renew(
         this.lead,
-        `At each of ${history.steps.length} steps the edge from the query to the ${sourceName()} is removed in ${
+        t`At each of ${history.steps.length} steps the edge from the query to the ${sourceName()} is removed in ${
             grouped(history.sentences)} held-out sentences. Move the slider, or press the picture; choose another head.`);
     renew(this.choose, chooseHead(runNow().heads));
     renew(this.verdict, ...findings(history.verdict[state.layer][state.head]));
@@ -47,15 +46,15 @@ function drawWhen(figure, history) {
   const {step} = runNow().steps[state.step], now = points.findLast((point) => point.step <= step) ?? points[0];
   figure.begin(
       room, height,
-      `${headName(layer, head)} at step ${now.step}: weight ${fixed(now.weight, 2)}, effect of removing it ${fixed(now.effect, 2)}, ${
+      t`${headName(layer, head)} at step ${now.step}: weight ${fixed(now.weight, 2)}, effect of removing it ${fixed(now.effect, 2)}, ${
           percent(now.right)} right, ${percent(now.without)} after it`);
   // The area between the curves: weight without effect, or effect without weight.
   figure.stepAt = drawPlot(figure, {
     x: 0, y: 0, width: room, height, top: 1, ticks: [0, 0.5, 1], name: (tick) => fixed(tick, 1), area: true, curves: [
-      {label: 'weight', colour: ink['head-0'], wide: 3, of: ({weight}) => weight},
-      {label: 'effect of removing it', colour: ink.orange, wide: 3, of: ({effect}) => effect},
-      {label: 'accuracy', colour: ink.text, wide: 1.5, of: ({right}) => right, text: percent},
-      {label: 'accuracy after the removal', colour: ink.muted, wide: 1.5, dashed: true, of: ({without}) => without, text: percent}
+      {label: t`weight`, colour: ink['head-0'], wide: 3, of: ({weight}) => weight},
+      {label: t`effect of removing it`, colour: ink.orange, wide: 3, of: ({effect}) => effect},
+      {label: t`accuracy`, colour: ink.text, wide: 1.5, of: ({right}) => right, text: percent},
+      {label: t`accuracy after the removal`, colour: ink.muted, wide: 1.5, dashed: true, of: ({without}) => without, text: percent}
     ]
   }, {points, step, last: Math.max(1, points.at(-1).step)});
 }

@@ -30,11 +30,12 @@ HttpAnswer json_answer(const ServedModel& model, const std::string& what, const 
 
 }  // namespace
 
-ServedPage::ServedPage(PageRun run, const Model& model) : model_(model), path_("/" + random_name() + "/") {
+ServedPage::ServedPage(PageRun run, const Model& model, std::string_view language)
+    : model_(model), path_("/" + random_name() + "/") {
   // The page computes by itself if it holds the model and can split a text into tokens.
   const bool is_complete = !run.model.empty() && run.description["model"]["cuts"];
   if (!is_complete) run.description["served"] = model_.description();
-  html_ = page({std::move(run)});
+  html_ = page({std::move(run)}, language);
 }
 
 HttpAnswer ServedPage::operator()(const HttpRequest& request) const {

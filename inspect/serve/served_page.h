@@ -4,6 +4,7 @@
 #include "inspect/serve/served_model.h"
 
 #include <string>
+#include <string_view>
 
 namespace heed {
 
@@ -15,8 +16,8 @@ namespace heed {
 ///   server.run(page);
 class ServedPage {
  public:
-  /// The model must outlive this object.
-  ServedPage(PageRun run, const Model& model);
+  /// The model must outlive this object. `language` is that of page().
+  ServedPage(PageRun run, const Model& model, std::string_view language = "");
 
   /// Returns the page's path: "/", a random name of 32 digits that nobody else can guess, "/".
   const std::string& path() const { return path_; }

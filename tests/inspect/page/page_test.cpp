@@ -84,6 +84,11 @@ TEST_CASE("inspect page writes one self-contained file for one or two runs") {
   for (std::size_t at = html.find("url("); at != std::string::npos; at = html.find("url(", at + 1)) {
     CHECK(html.substr(at, 5) == "url(#");  // a colour ramp of the same picture
   }
+  shown({"page", one.run.string(), "--language", "zh", "--out", file});
+  CHECK(read_file(file) == page({page_run(one.run)}, "zh"));
+  CHECK(message([&] {
+          shown({"page", one.run.string(), "--language", "fr", "--out", file});
+        }).starts_with("--language must be en, zh or auto, got 'fr'"));
   shown({"page", one.run.string(), two.run.string(), "--out", file});
   CHECK(read_file(file).find("weights-1-0-0") != std::string::npos);
   CHECK(message([&] {
