@@ -1,6 +1,9 @@
 #pragma once
+#include <heed/autograd/random.h>
 #include <heed/data/task.h>
+#include <heed/explain/place.h>
 #include <heed/explain/trace.h>
+#include <heed/nn/hook.h>
 
 #include <functional>
 #include <span>
@@ -29,40 +32,69 @@ struct MeanOutput {
   std::vector<double> at_query, elsewhere;
 };
 
-/// A change of a model's attention while it answers. Everything behind the change is computed from it.
+/// A change of values while a model answers. Everything behind the change is computed from it.
 ///
-///     const Edge edge{example.query, {1, 2}};
-///     const Tensor before = model.logits(asked);                                  // (1, answers)
-///     const Tensor after = logits_under({cut({1, 0}, edge)}, model, asked);       // layer 2 head 1 cannot see token 1
-///     const Trace zeroed = trace(model, asked, {ablate({1, 0})});
-///     const Tensor patched = logits_under({patch({1, 0}, trace(model, other))}, model, asked);
+///     const Place mlp = Place::mlp_output(2);
+///     const Tensor before = model.logits(asked);                                            // (1, answers)
+///     const Tensor after = logits_under({ablate(mlp.at(5))}, model, asked);                 // that MLP adds 0 at token 5
+///     const Tensor patched = logits_under({patch(mlp, trace(model, other))}, model, asked); // it adds what it adds to another text
+///     const Trace changed = trace(model, asked, {ablate(mlp), steer(Place::residual(3), direction, 4)});
+///     const Hook hook = intervene(model, {replace(mlp, [](const Tensor& x) { return x * 2; })});
+///     generate(model, {.prompt = "The animal"}, write);                                     // while the hook is open
+///
+/// Values change in the order in which the model computes them. At one place, each intervention sees the result of those before it.
+/// Gradients flow through the replacements and what they are computed from.
 class Intervention {
  public:
-  /// Replaces a value (B, heads, T, n) of one layer.
+  /// Changes the value of one layer, or replaces it.
   using Change = std::function<void(int layer, Tensor& value)>;
-  /// The value of attention that changes: before the softmax, after it, or after the product with the values.
-  enum class Value { scores, weights, head_output };
 
-  Intervention(Heads heads, Value value, Change change);  ///< changes `value` in `heads`
+  Intervention(Place place, Change change);  ///< `change` leaves all values outside of the place as they are
 
-  /// Returns the heads that change.
-  const Heads& heads() const { return heads_; }
-  /// Returns the value that changes.
-  Value value() const { return value_; }
+  /// Returns the place whose values change.
+  const Place& place() const { return place_; }
   /// Changes the value of one layer.
-  void apply(int layer, Tensor& shown) const { change_(layer, shown); }
+  void apply(int layer, Tensor& value) const { change_(layer, value); }
 
  private:
-  Heads heads_;
-  Value value_;
+  Place place_;
   Change change_;
 };
 
-/// Zero ablation: the heads give 0 at every token.
-Intervention ablate(Heads heads);
+/// Zero ablation: the values are 0.
+Intervention ablate(Place place);
+Intervention ablate(Heads heads);  ///< of head outputs
+
+/// Mean ablation: the values are `mean`, as mean_of() returns it, or any other tensor that broadcasts to those of a layer.
+Intervention ablate(Place place, const Tensor& mean);
 
 /// Mean ablation: the heads give `mean` at the token `queries[b]` of text b and at its other tokens.
 Intervention ablate(Heads heads, const MeanOutput& mean, const std::vector<int>& queries);
+
+/// Activation patching (Meng et al. 2022, arXiv:2202.05262): the values are those in the trace `from`, of as many texts of the same
+/// length. With `texts`, those of text b are the ones of text `texts[b]` in the trace; -1: text b is not changed.
+Intervention patch(Place place, const Trace& from, const std::vector<int>& texts = {});
+Intervention patch(Heads heads, const Trace& from);  ///< of head outputs
+
+/// Activation patching within one batch: in text b the values are those of text `from[b]`; -1: text b is not changed.
+Intervention patch(Place place, const std::vector<int>& from);
+Intervention patch(Heads heads, const std::vector<int>& from);  ///< of head outputs
+
+/// Resampling ablation (Chan et al. 2022, "Causal scrubbing"): the values of each text are those of a text of `from` that `random`
+/// draws, all texts being equally likely. Texts have the length of those in the trace. Interventions with equal `random` draw the
+/// same texts.
+Intervention resample(Place place, const Trace& from, const Random& random);
+
+/// Activation steering (Turner et al. 2023, arXiv:2308.10248): adds `strength` times `direction`, (n) or any tensor that broadcasts to
+/// the values of a layer.
+Intervention steer(Place place, const Tensor& direction, double strength = 1);
+
+/// Returns the new values of a layer for its values, which have all heads, tokens and features.
+using Replacement = std::function<Tensor(const Tensor& value)>;
+/// Replaces the values of the place by those of `replacement`, which returns a tensor of the same shape.
+///
+///     replace(Place::neurons(2, {17}).at(5), [](const Tensor& x) { return relu(x - 1); });
+Intervention replace(Place place, Replacement replacement);
 
 /// Attention knockout (Geva et al. 2023, arXiv:2304.14767): the query of the edge does not see its keys, and the other keys share
 /// their weight. Takes one edge per text, or one for all.
@@ -78,19 +110,15 @@ Intervention zero_weight(Heads heads, const Edge& edge);  ///< of one edge for a
 Intervention keep_only(Heads heads, std::span<const Edge> edges);
 Intervention keep_only(Heads heads, const Edge& edge);  ///< of one edge for all texts
 
-/// Activation patching (Meng et al. 2022, arXiv:2202.05262): the heads give what they gave in the trace `from`, of as many texts
-/// of the same length.
-Intervention patch(Heads heads, const Trace& from);
-
-/// Activation patching within one batch: in text b the heads give what they give in text `from[b]`; -1: text b is not
-/// changed.
-Intervention patch(Heads heads, const std::vector<int>& from);
-
-/// Makes the intervention in one text of a batch only: a batch of copies of a text answers under many interventions at once.
+/// Makes the intervention in one text of a batch only, as if it were the only one: a batch of copies of a text answers under many interventions at once.
 Intervention in_text(int text, const Intervention& intervention);
 
-/// Returns Model::logits() while the interventions hold. Each sees the result of those before it. With `from`, begins with that
-/// layer.
+/// Makes interventions hold for all that this thread does with the model while the hook is open: loss(), generate(), a training step.
+/// Throws `Error` for a place that the model lacks.
+[[nodiscard]] Hook intervene(const Model& model, const std::vector<Intervention>& interventions);
+
+/// Returns Model::logits() while the interventions hold. With `from`, begins with that layer, whose input they may change. Throws
+/// `Error` for a place that the model lacks or that lies before `from`.
 Tensor logits_under(const std::vector<Intervention>& interventions, const Model& model, const Batch& batch,
                     const std::optional<LayerInput>& from = {});
 /// Keeps every intermediate value, as trace() does, while the interventions hold.

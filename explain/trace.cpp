@@ -43,7 +43,8 @@ Trace trace(const Model& model, const Batch& batch) {
   Trace result;
   result.layers.resize(transformer.blocks.size());
   const std::string scope = transformer.name.empty() ? "" : transformer.name + ".";
-  std::map<std::string, Tensor*> places{{residual_name(transformer, 0), &result.embedded},
+  std::map<std::string, Tensor*> places{{transformer.token_embedding->name + ".output", &result.embeddings},
+                                        {residual_name(transformer, 0), &result.embedded},
                                         {scope + "at_query", &result.state}};
   for (std::size_t l = 0; l < result.layers.size(); ++l) {
     const TransformerBlock& block = transformer.blocks[l];

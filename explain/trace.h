@@ -26,7 +26,8 @@ struct LayerTrace {
 ///     const Trace seen = trace(model, questions);
 ///     const double w = seen.layers[1].weights.at({0, head, query, key});
 struct Trace {
-  Tensor embedded;  ///< (B, T, d_model)
+  Tensor embeddings;  ///< (B, T, embedding width): looked up for the tokens
+  Tensor embedded;    ///< (B, T, d_model)
   std::vector<LayerTrace> layers;
   Tensor state;   ///< (B, d_model): at the query, after the final norm
   Tensor logits;  ///< (B, answers)
@@ -41,7 +42,7 @@ Trace trace(const Model& model, const Batch& batch);
 /// Returns the name by which hooks see a value of a layer's attention: Q, K, V, scores, weights, heads or output.
 std::string hook_name(const Transformer& transformer, int layer, const char* value);
 
-/// Returns the name by which hooks see the residual stream that a layer reads.
+/// Returns the name by which hooks see the residual stream that a layer reads; of layer number `layers`, what the last one leaves.
 std::string residual_name(const Transformer& transformer, int layer);
 
 }  // namespace heed

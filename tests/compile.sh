@@ -22,14 +22,19 @@ failed=0
 "$compiler" -std=c++20 -fsyntax-only "${include[@]}" "$scratch/names.cpp" ||
   { echo "heed.h declares a name that a user may want"; failed=1; }
 
-# Programs of a page.
+# Programs of pages.
 source "$(dirname "$0")/readme/blocks.sh"
-programs cpp "int main" "$(dirname "$0")/../docs/how-to/layers.md" |
-  awk -v place="$scratch/page" '/^----$/ { ++n; next } { print > (place n + 1 ".cpp") }'
-[ -f "$scratch/page3.cpp" ] || { echo "docs/how-to/layers.md lacks a program"; failed=1; }
-for program in "$scratch"/page*.cpp; do
-  "$compiler" -std=c++20 -fsyntax-only "${include[@]}" "$program" || { echo "docs/how-to/layers.md: a program does not compile"; failed=1; }
-done
+check_page() {  # PAGE COUNT
+  local page=docs/how-to/$1.md
+  programs cpp "int main" "$(dirname "$0")/../$page" |
+    awk -v place="$scratch/$1" '/^----$/ { ++n; next } { print > (place n + 1 ".cpp") }'
+  [ -f "$scratch/$1$2.cpp" ] || { echo "$page lacks a program"; failed=1; }
+  for program in "$scratch/$1"*.cpp; do
+    "$compiler" -std=c++20 -fsyntax-only "${include[@]}" "$program" || { echo "$page: a program does not compile"; failed=1; }
+  done
+}
+check_page layers 3
+check_page interventions 1
 
 # A guard without a variable name ends immediately.
 cat > "$scratch/guards.cpp" << 'END'

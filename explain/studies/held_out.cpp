@@ -134,7 +134,7 @@ HeldOut::Inputs HeldOut::inputs_of(const std::set<int>& layers) const {
 // Returns the first layer that the intervention changes.
 int HeldOut::layer_of(const InterventionOf& intervention) const {
   const std::size_t first_batch = batches_.empty() ? 0 : static_cast<std::size_t>(batches_[0].query.numel());
-  return std::max(0, intervention(std::span(sentences_).first(first_batch)).heads().layer);
+  return std::clamp(intervention(std::span(sentences_).first(first_batch)).place().layer, 0, layers() - 1);
 }
 
 // Returns whether a batch is so small that operations on it would leave threads idle, and that each thread may hold one.

@@ -1,9 +1,7 @@
-#include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 #include <heed/explain/circuits/pair_halves.h>
 #include <heed/explain/intervention.h>
 #include <heed/explain/studies/restored.h>
-#include <heed/nn/hook.h>
 
 #include <algorithm>
 #include <cmath>
@@ -23,20 +21,6 @@ Role role_of(const TextPair& pair, std::size_t token) {
   const auto first = std::mismatch(clean.begin(), clean.end(), pair.corrupted.tokens.begin()).first - clean.begin();
   if (clean[token] != pair.corrupted.tokens[token]) return Role::changed;
   return static_cast<std::ptrdiff_t>(token) < first ? Role::before : Role::behind;
-}
-
-// Returns `into` with the values of `from` at the tokens that are patched, (B, T) flags: (B, T, n) each.
-Tensor patched(const Tensor& into, const Tensor& from, const std::vector<bool>& tokens) {
-  Tensor result = contiguous(into).clone();
-  const Tensor source = contiguous(from);
-  const std::int64_t n = into.size(2);
-  dispatch(into.dtype(), [&]<class T>() {
-    for (std::size_t row = 0; row < tokens.size(); ++row) {
-      const std::int64_t begin = static_cast<std::int64_t>(row) * n;
-      if (tokens[row]) std::copy_n(source.data<T>() + begin, n, result.mutable_data<T>() + begin);
-    }
-  });
-  return result;
 }
 
 class RestoredStudy {
@@ -111,15 +95,14 @@ class RestoredStudy {
     }
   }
 
-  // Returns which tokens of a batch belong to a row: (B, T).
-  std::vector<bool> tokens_of(const PairBatch& batch, std::size_t row) const {
-    std::vector<bool> result;
+  // Returns the tokens of each pair of a batch that belong to a row.
+  std::vector<std::vector<int>> tokens_of(const PairBatch& batch, std::size_t row) const {
+    std::vector<std::vector<int>> result;
     for (const std::size_t i : batch.pairs) {
-      const auto T = static_cast<std::size_t>(batch.clean.tokens.shape()[1]);
-      const std::size_t length = pairs_[i].clean.tokens.size();
-      for (std::size_t t = 0; t < T; ++t) {
-        result.push_back(t < length &&
-                         (result_.by_position ? t == row : role_of(pairs_[i], t) == static_cast<Role>(row)));
+      std::vector<int>& tokens = result.emplace_back();
+      for (std::size_t t = 0; t < pairs_[i].clean.tokens.size(); ++t) {
+        const bool is_of_row = result_.by_position ? t == row : role_of(pairs_[i], t) == static_cast<Role>(row);
+        if (is_of_row) tokens.push_back(static_cast<int>(t));
       }
     }
     return result;
@@ -133,30 +116,24 @@ class RestoredStudy {
     }
   }
 
+  // Patches one layer of the corrupted texts, and computes the layers from it on.
   void measure_layer(const PairBatch& batch, const Trace& clean, const Trace& corrupted, int layer) {
     const auto l = static_cast<std::size_t>(layer);
-    const LayerTrace &from = clean.layers[l], &into = corrupted.layers[l];
-    const LayerInput input{layer, into.residual_in};
-    const TransformerBlock& block = model_.transformer().blocks[l];
+    const LayerInput input{layer, corrupted.layers[l].residual_in};
+    const auto measure = [&](const Place& place, std::vector<double>& into) {
+      keep(batch, logits_under({patch(place, clean)}, model_, batch.corrupted, input), into);
+    };
     for (std::size_t row = 0; row < result_.tokens.size(); ++row) {
-      const std::vector<bool> tokens = tokens_of(batch, row);
-      if (std::ranges::none_of(tokens, [](bool is_patched) { return is_patched; })) continue;
-      const LayerInput mixed{layer, patched(into.residual_in, from.residual_in, tokens)};
-      keep(batch, model_.run(batch.corrupted, {.from = mixed}).logits, values_[What::residual][row][l]);
-      const auto with_output = [&](const std::string& name, const Tensor& output) {
-        const Hook hook([&](const std::string& shown, Tensor& value) {
-          if (shown == name) value = patched(value, output, tokens);
-        });
-        return model_.run(batch.corrupted, {.from = input}).logits;
-      };
-      keep(batch, with_output(hook_name(model_.transformer(), layer, "output"), from.attention_output),
-           values_[What::attention][row][l]);
-      if (!block.mlp) continue;
-      keep(batch, with_output(block.mlp->out.name + ".output", from.mlp_output), values_[What::mlp][row][l]);
+      const std::vector<std::vector<int>> tokens = tokens_of(batch, row);
+      if (std::ranges::all_of(tokens, [](const auto& of_pair) { return of_pair.empty(); })) continue;
+      measure(Place::residual(layer).at_each(tokens), values_[What::residual][row][l]);
+      measure(Place::attention_output(layer).at_each(tokens), values_[What::attention][row][l]);
+      if (model_.transformer().blocks[l].mlp) {
+        measure(Place::mlp_output(layer).at_each(tokens), values_[What::mlp][row][l]);
+      }
     }
     for (int head = 0; head < model_.heads(); ++head) {
-      keep(batch, logits_under({patch({layer, head}, clean)}, model_, batch.corrupted, input),
-           values_[What::head][static_cast<std::size_t>(head)][l]);
+      measure(Place::head_output(layer, head), values_[What::head][static_cast<std::size_t>(head)][l]);
     }
   }
 
