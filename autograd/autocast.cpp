@@ -16,6 +16,6 @@ Autocast::~Autocast() { current = before_; }
 Precision Autocast::precision() { return current; }
 Precision Autocast::precision(DType dtype) { return dtype == DType::float32 ? current : Precision::float32; }
 
-bool has_bfloat16_products() { return cpu::has_bfloat16_unit(); }
+bool has_bfloat16_products() { return cpu::bfloat16_unit() != cpu::BFloat16Unit::none; }
 
 }  // namespace heed

@@ -1,6 +1,6 @@
 #include "autograd/cpu/blas.h"
-#include "autograd/cpu/split_gemm.h"
 #include "autograd/cpu/thread_pool.h"
+#include "autograd/cpu/units.h"
 
 #include <heed/autograd/error.h>
 #include <heed/autograd/machine.h>
@@ -30,7 +30,7 @@ int default_threads() {
 
 const char* vector_instructions() {
 #if defined(__AVX512F__)
-  return cpu::has_matrix_unit() ? "AVX-512 and AMX" : "AVX-512";
+  return cpu::has_unit(cpu::Unit::amx_bf16) ? "AVX-512 and AMX" : "AVX-512";
 #elif defined(__AVX2__)
   return "AVX2";
 #elif defined(__ARM_NEON)

@@ -42,6 +42,7 @@ ENVIRONMENT = """
 |---|---|
 | `OMP_NUM_THREADS` | default number of threads |
 | `HEED_OPENBLAS` | the file of OpenBLAS to load; `none`: own kernels compute all products |
+| `HEED_WITHOUT` | instructions that heed does not use, separated by commas: `amx_bf16`, `avx512_bf16`, `avx512_vnni`, `avx2`. The last applies to products of blocks alone |
 | `OPENBLAS_CORETYPE` | the kernels that OpenBLAS uses, instead of those for this processor |
 """
 

@@ -201,10 +201,11 @@ std::string opening(const Experiment& e, const std::filesystem::path& run, const
                                                    e.task.corpus->mask < 0 ? "next" : "masked")
                                      : "The loss is the cross-entropy of the answer. It contains no attention weight."};
   if (e.config.train.precision == Precision::bfloat16) {
-    lines.emplace_back(has_bfloat16_products()
-                           ? "The products of a step multiply numbers rounded to bfloat16."
-                           : "The products of a step multiply numbers rounded to bfloat16. This processor has no unit "
-                             "for them (AMX), so a step takes longer than in float32.");
+    lines.emplace_back(
+        has_bfloat16_products()
+            ? "The products of a step multiply numbers rounded to bfloat16."
+            : "The products of a step multiply numbers rounded to bfloat16. This processor lacks AMX (and "
+              "AMD's AVX512_BF16), so a step takes longer than in float32.");
   }
   if (e.begun_from && e.config.pretrained) {
     const std::vector<std::string>& added = e.begun_from->new_parameters;

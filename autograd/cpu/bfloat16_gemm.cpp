@@ -1,12 +1,13 @@
 #include "autograd/cpu/bfloat16_gemm.h"
 
 #include "autograd/cpu/matrix_unit.h"
-#include "autograd/cpu/split_gemm.h"
+#include "autograd/cpu/units.h"
 
 #include <heed/autograd/profile.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -31,8 +32,7 @@ Matrix<float> rounded(std::int64_t rows, std::int64_t columns, const Matrix<S>& 
   return by_rows ? Matrix<float>{copy.data(), length, 1} : Matrix<float>{copy.data(), 1, length};
 }
 
-#if defined(__AMX_BF16__) && defined(__AMX_TILE__) && defined(__AVX512BF16__) && defined(__AVX512BW__) && \
-    defined(__AVX512DQ__) && defined(__AVX512VL__)
+#if defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 
 constexpr std::int64_t KC = 16 * depth, MC = 16 * panel_lines;  // of a block of A, which stays in the second cache
 constexpr std::int64_t step_pairs = 2 * tile_pairs;             // of two tiles: 32 lines of 32 numbers
@@ -44,6 +44,8 @@ constexpr __mmask32 first_words(std::int64_t count) {
 constexpr __mmask16 first_floats(std::int64_t count) {
   return static_cast<__mmask16>((std::uint32_t{1} << std::clamp<std::int64_t>(count, 0, 16)) - 1);
 }
+
+HEED_TARGET("avx512bf16")
 
 // Returns up to 32 adjacent numbers, rounded, and zeros: 16 pairs of one line.
 inline Pairs pairs_of_line(const float* from, std::int64_t count) {
@@ -102,9 +104,47 @@ void pack_panel(const Lines<S>& from, std::int64_t lines, std::int64_t numbers, 
   }
 }
 
-// Computes C = A B, or adds A B to C: up to 32 rows of up to 32 columns, in whole tiles.
-void multiply(std::int64_t steps, const std::uint32_t* a, const std::uint32_t* b, bool adds, bool tall, bool wide,
-              float* C, std::int64_t ldc) {
+// Computes C = A B, or adds A B to C: up to 32 rows of up to 32 columns, in whole tiles. Eight rows at a time, whose sums stay in
+// registers.
+void multiply_by_vectors(std::int64_t steps, const std::uint32_t* a, const std::uint32_t* b, bool adds, bool tall,
+                         bool wide, float* C, std::int64_t ldc) {
+  constexpr std::int64_t rows = 8;
+  for (std::int64_t row = 0; row < (tall ? panel_lines : side); row += rows) {
+    const std::uint32_t* x = a + row / side * tile_pairs + row % side * side;
+    const std::uint32_t* y = b;
+    float* const c = C + row * ldc;
+    __m512 left[rows], right[rows];
+#pragma GCC unroll 8
+    for (std::int64_t i = 0; i < rows; ++i) {
+      left[i] = adds ? _mm512_loadu_ps(c + i * ldc) : _mm512_setzero_ps();
+      right[i] = adds && wide ? _mm512_loadu_ps(c + i * ldc + side) : _mm512_setzero_ps();
+    }
+    for (std::int64_t step = 0; step < steps; ++step, x += step_pairs, y += step_pairs) {
+      for (std::int64_t p = 0; p < side; ++p) {
+        const auto first = reinterpret_cast<__m512bh>(_mm512_loadu_si512(y + p * side));
+        const auto second = reinterpret_cast<__m512bh>(_mm512_loadu_si512(y + tile_pairs + p * side));
+#pragma GCC unroll 8
+        for (std::int64_t i = 0; i < rows; ++i) {
+          const auto pair = reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(x[i * side + p])));
+          left[i] = _mm512_dpbf16_ps(left[i], pair, first);
+          right[i] = _mm512_dpbf16_ps(right[i], pair, second);
+        }
+      }
+    }
+#pragma GCC unroll 8
+    for (std::int64_t i = 0; i < rows; ++i) {
+      _mm512_storeu_ps(c + i * ldc, left[i]);
+      if (wide) _mm512_storeu_ps(c + i * ldc + side, right[i]);
+    }
+  }
+}
+
+HEED_END_TARGET
+HEED_TARGET("amx-tile,amx-bf16")
+
+// As multiply_by_vectors(), on tiles.
+void multiply_by_tiles(std::int64_t steps, const std::uint32_t* a, const std::uint32_t* b, bool adds, bool tall,
+                       bool wide, float* C, std::int64_t ldc) {
   const std::int64_t bytes = ldc * 4;
   float* const lower = C + side * ldc;
   if (adds) {
@@ -150,22 +190,26 @@ void multiply(std::int64_t steps, const std::uint32_t* a, const std::uint32_t* b
   if (tall && wide) _tile_stored(3, lower + side, bytes);
 }
 
+HEED_END_TARGET
+
 struct alignas(64) Workspace {
   std::uint32_t A[MC / panel_lines * (KC / depth) * step_pairs];
   std::uint32_t B[KC / depth * step_pairs];
   float C[panel_lines * panel_lines];
 };
 
-// Returns false, and computes nothing, if the product is too small to gain or the system refuses the unit.
+// Returns false, and computes nothing, if the product is too small to gain.
 template <class S>
-bool on_unit(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<float>& A, const Matrix<S>& B, float beta,
-             float* C, std::int64_t ldc) {
+bool on_unit(BFloat16Unit unit, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<float>& A,
+             const Matrix<S>& B, float beta, float* C, std::int64_t ldc) {
   if (k < min_depth || m * n * k < min_products) return false;
   const Lines<float> a{A.data, A.row_stride, A.column_stride};
   const Lines<S> b{B.data, B.column_stride, B.row_stride};
-  if ((a.stride != 1 && a.along != 1) || (b.stride != 1 && b.along != 1) || !has_matrix_unit()) return false;
+  if ((a.stride != 1 && a.along != 1) || (b.stride != 1 && b.along != 1)) return false;
   static thread_local const auto workspace = std::make_unique<Workspace>();
-  const TileScope tiles;
+  std::optional<TileScope> tiles;
+  if (unit == BFloat16Unit::tiles) tiles.emplace();
+  const auto multiply = tiles ? multiply_by_tiles : multiply_by_vectors;
   const std::int64_t step_k = equal_parts(k, KC, depth), step_m = equal_parts(m, MC, panel_lines);
   for (std::int64_t p = 0; p < k; p += step_k) {
     const std::int64_t kc = std::min(step_k, k - p), steps = (kc + depth - 1) / depth;
@@ -200,8 +244,8 @@ constexpr bool has_kernel = true;
 constexpr bool has_kernel = false;
 
 template <class S>
-bool on_unit(std::int64_t, std::int64_t, std::int64_t, const Matrix<float>&, const Matrix<S>&, float, float*,
-             std::int64_t) {
+bool on_unit(BFloat16Unit, std::int64_t, std::int64_t, std::int64_t, const Matrix<float>&, const Matrix<S>&, float,
+             float*, std::int64_t) {
   return false;
 }
 
@@ -209,13 +253,21 @@ bool on_unit(std::int64_t, std::int64_t, std::int64_t, const Matrix<float>&, con
 
 }  // namespace
 
-bool has_bfloat16_unit() { return has_kernel && has_matrix_unit(); }
+BFloat16Unit bfloat16_unit() {
+  if (!has_kernel || !has_unit(Unit::avx512_bf16)) return BFloat16Unit::none;
+  if (has_unit(Unit::amx_bf16)) return BFloat16Unit::tiles;
+#if defined(__x86_64__)
+  static const bool is_amd = (__builtin_cpu_init(), __builtin_cpu_is("amd"));
+  if (is_amd) return BFloat16Unit::vectors;
+#endif
+  return BFloat16Unit::none;
+}
 
 template <class S>
 void bfloat16_gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const Matrix<float>& A,
-                   const Matrix<S>& B, float beta, float* C, std::int64_t ldc) {
+                   const Matrix<S>& B, float beta, float* C, std::int64_t ldc, BFloat16Unit unit) {
   if (m == 0 || n == 0) return;
-  if (!on_unit(m, n, k, A, B, beta, C, ldc)) {
+  if (unit == BFloat16Unit::none || !on_unit(unit, m, n, k, A, B, beta, C, ldc)) {
     return gemm(m, n, k, alpha, rounded<0>(m, k, A), rounded<1>(k, n, B), beta, C, ldc);
   }
   count_flops(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
@@ -225,8 +277,8 @@ void bfloat16_gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, 
 }
 
 template void bfloat16_gemm(std::int64_t, std::int64_t, std::int64_t, float, const Matrix<float>&, const Matrix<float>&,
-                            float, float*, std::int64_t);
+                            float, float*, std::int64_t, BFloat16Unit);
 template void bfloat16_gemm(std::int64_t, std::int64_t, std::int64_t, float, const Matrix<float>&,
-                            const Matrix<BFloat16>&, float, float*, std::int64_t);
+                            const Matrix<BFloat16>&, float, float*, std::int64_t, BFloat16Unit);
 
 }  // namespace heed::cpu

@@ -19,6 +19,7 @@
 #include "autograd/cpu/blocked_gemm.h"
 #include "autograd/cpu/row_product.h"
 #include "autograd/cpu/split_gemm.h"
+#include "autograd/cpu/units.h"
 
 #include <heed/autograd/error.h>
 #include <heed/autograd/machine.h>
@@ -90,6 +91,7 @@ struct OpenBlas {
   std::string description;
 
   OpenBlas() {
+    has_unit(Unit::amx_bf16);  // throws if HEED_WITHOUT is wrong, before any thread needs it
     const char* given = std::getenv("HEED_OPENBLAS");
     if (given && std::string_view(given) == "none") {
       description = own_kernels;

@@ -1,7 +1,8 @@
 #pragma once
-#if defined(__AMX_BF16__) && defined(__AMX_TILE__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
+#if defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #include "autograd/cpu/micro_kernel.h"
 #include "autograd/cpu/pack.h"
+#include "autograd/cpu/units.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -42,6 +43,7 @@ inline void transpose(Pairs* x) {  // 16 x 16
   exchange_all(std::integral_constant<int, 8>{});
 }
 
+HEED_TARGET("amx-tile")
 // Lets the unit's eight registers hold 16 rows of 64 bytes within its scope.
 class TileScope {
  public:
@@ -56,6 +58,7 @@ class TileScope {
   ~TileScope() { _tile_release(); }
   TileScope(const TileScope&) = delete;
 };
+HEED_END_TARGET
 
 // Calls multiply(to, stride), which computes whole tiles, for a block of C: `c` itself if it `is_whole`, else a copy in `edge` (32 x 32),
 // whose rows x columns are then written back. The copy begins with C if the product `adds` to it.

@@ -1,14 +1,14 @@
 #include "autograd/cpu/split_gemm.h"
 
-#if defined(__AMX_BF16__) && defined(__AMX_TILE__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
+#include "autograd/cpu/units.h"
+
+#if defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #include "autograd/cpu/blocked_gemm.h"
 #include "autograd/cpu/matrix_unit.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <utility>
 
 namespace heed::cpu {
@@ -108,6 +108,8 @@ void pack_panel(Lines<float> from, std::int64_t lines, std::int64_t numbers, std
   }
 }
 
+HEED_TARGET("amx-tile,amx-bf16")
+
 // Computes C = A B, or adds A B to C: 32 rows of 32 columns, or of 16. The order lets tiles stay in registers. Parts that are
 // left out would not change the sums.
 void multiply(std::int64_t steps, const std::uint32_t* a, std::int64_t a_parts, const std::uint32_t* b,
@@ -179,6 +181,8 @@ void multiply(std::int64_t steps, const std::uint32_t* a, std::int64_t a_parts, 
   }
 }
 
+HEED_END_TARGET
+
 struct alignas(64) Workspace {
   std::uint32_t A[MC / panel_lines * (KC / depth) * step_pairs];
   std::uint32_t B[KC / depth * step_pairs];
@@ -187,12 +191,6 @@ struct alignas(64) Workspace {
 
 }  // namespace
 
-bool has_matrix_unit() {
-  constexpr int request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  static const bool allowed = syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
-  return allowed;
-}
-
 bool split_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<float>& A, const Matrix<float>& B,
                 float beta, float* C, std::int64_t ldc) {
   if (std::min(m, n) < min_lines || k < min_depth || m * n * k < min_products || (beta != 0 && beta != 1)) return false;
@@ -200,7 +198,7 @@ bool split_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<flo
   for (const Lines<float>& x : {a, b}) {
     if (x.stride != 1 && x.along != 1) return false;
   }
-  if (!has_matrix_unit()) return false;
+  if (!has_unit(Unit::amx_bf16)) return false;
   static thread_local const auto workspace = std::make_unique<Workspace>();
   const TileScope tiles;
   const std::int64_t step_k = equal_parts(k, KC, depth), step_m = equal_parts(m, MC, panel_lines);
@@ -244,8 +242,6 @@ bool split_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<flo
 
 #else
 namespace heed::cpu {
-
-bool has_matrix_unit() { return false; }
 
 bool split_gemm(std::int64_t, std::int64_t, std::int64_t, const Matrix<float>&, const Matrix<float>&, float, float*,
                 std::int64_t) {

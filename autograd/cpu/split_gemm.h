@@ -5,11 +5,7 @@
 
 namespace heed::cpu {
 
-// Returns whether this processor has a unit for products of bfloat16 matrices (AMX), and the system lets this process use
-// it.
-bool has_matrix_unit();
-
-// Computes C = A B + beta C on the matrix unit, as gemm() does with alpha 1, with the accuracy of float. Each number is the
+// Computes C = A B + beta C on the unit for products of bfloat16 matrices (AMX), as gemm() does with alpha 1, with the accuracy of float. Each number is the
 // exact sum of three bfloat16 numbers, its parts. Six of the nine products of parts are added up; the others are less than
 // 2^-25 of the whole. Numbers that are bfloat16 already have one part, which gives the same bits in half the time. Numbers
 // below 2^-126 count as 0. Returns false, and computes nothing, if the unit is missing, if the product is too small to gain,

@@ -1,12 +1,16 @@
 #include "autograd/cpu/bfloat16_gemm.h"
 
+#include "autograd/cpu/units.h"
 #include "tests/catch.h"
 
+#include <heed/autograd/machine.h>
 #include <heed/autograd/random.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 using namespace heed;
@@ -37,12 +41,12 @@ struct RoundedOperand {
 // Returns the largest difference from sums in double of the rounded numbers, as a share of the sum of the terms' sizes.
 template <class S>
 double largest_error_of_rounded(const RoundedOperand& A, const RoundedOperand& B, const cpu::Matrix<S>& b, float alpha,
-                                float beta, Random& random) {
+                                float beta, Random& random, cpu::BFloat16Unit unit) {
   const std::int64_t ldc = B.columns + 3;
   std::vector<float> C(static_cast<std::size_t>(A.rows * ldc));
   for (float& value : C) value = static_cast<float>(random.normal());
   const std::vector<float> before = C;
-  cpu::bfloat16_gemm(A.rows, B.columns, A.columns, alpha, A.matrix(), b, beta, C.data(), ldc);
+  cpu::bfloat16_gemm(A.rows, B.columns, A.columns, alpha, A.matrix(), b, beta, C.data(), ldc, unit);
   double largest = 0;
   for (std::int64_t i = 0; i < A.rows; ++i) {
     for (std::int64_t j = 0; j < ldc; ++j) {
@@ -65,6 +69,16 @@ double largest_error_of_rounded(const RoundedOperand& A, const RoundedOperand& B
   return largest;
 }
 
+// Returns those that this processor has, whether they are the fastest or not.
+std::vector<cpu::BFloat16Unit> units_here() {
+  std::vector<cpu::BFloat16Unit> units{cpu::BFloat16Unit::none};
+  if (std::string(vector_instructions()).starts_with("AVX-512") && cpu::has_unit(cpu::Unit::avx512_bf16)) {
+    units.push_back(cpu::BFloat16Unit::vectors);
+    if (cpu::has_unit(cpu::Unit::amx_bf16)) units.push_back(cpu::BFloat16Unit::tiles);
+  }
+  return units;
+}
+
 }  // namespace
 
 TEST_CASE("bfloat16_gemm multiplies the rounded numbers") {
@@ -76,12 +90,16 @@ TEST_CASE("bfloat16_gemm multiplies the rounded numbers") {
     const RoundedOperand A(m, k, draw % 2, gap, random), B(k, n, draw / 2 % 2, gap, random);
     const float beta = static_cast<float>(draw / 4 % 2), alpha = beta == 0 && draw % 3 == 0 ? 0.125F : 1.0F;
     INFO(m << " x " << k << " x " << n << ", draw " << draw);
-    CHECK(largest_error_of_rounded(A, B, B.matrix(), alpha, beta, random) < 3e-7);
-    CHECK(largest_error_of_rounded(A, B, B.matrix_of_halves(), alpha, beta, random) < 3e-7);
+    for (const cpu::BFloat16Unit unit : units_here()) {
+      CAPTURE(static_cast<int>(unit));
+      CHECK(largest_error_of_rounded(A, B, B.matrix(), alpha, beta, random, unit) < 3e-7);
+      CHECK(largest_error_of_rounded(A, B, B.matrix_of_halves(), alpha, beta, random, unit) < 3e-7);
+    }
   }
 }
 
 TEST_CASE("bfloat16_gemm rounds to the nearest, ties to even, and keeps infinity and NaN") {
+  const cpu::BFloat16Unit unit = GENERATE(from_range(units_here()));
   constexpr std::int64_t n = 64;
   std::vector<float> A(n * n), B(n * n, 0.0F), C(n * n);
   for (std::int64_t i = 0; i < n; ++i) B[static_cast<std::size_t>(i * n + i)] = 1;
@@ -95,9 +113,28 @@ TEST_CASE("bfloat16_gemm rounds to the nearest, ties to even, and keeps infinity
   A[cases.size() * n] = infinity;
   A[(cases.size() + 1) * n + 1] = std::numeric_limits<float>::quiet_NaN();
   cpu::bfloat16_gemm(n, n, n, 1.0F, cpu::Matrix<float>{A.data(), n, 1}, cpu::Matrix<float>{B.data(), n, 1}, 0.0F,
-                     C.data(), n);
+                     C.data(), n, unit);
   for (std::size_t i = 0; i < cases.size(); ++i) CHECK(C[i * n] == cases[i].second);
   CHECK(C[cases.size() * n] == infinity);
   CHECK(std::isnan(C[cases.size() * n + 1]));  // infinity times 0
   CHECK(std::isnan(C[(cases.size() + 1) * n + 1]));
+}
+
+TEST_CASE("bfloat16_gemm has the same bits in every build that finds AMX") {
+  constexpr std::int64_t m = 70, n = 90, k = 700;
+  std::vector<float> A(m * k), B(k * n), C(m * n);
+  std::uint32_t state = 1;
+  const auto fill = [&](std::vector<float>& values) {
+    for (float& value : values) {
+      state = state * 1664525U + 1013904223U;
+      value = static_cast<float>(static_cast<std::int32_t>(state >> 8) - (1 << 23)) * 0x1p-23F;
+    }
+  };
+  fill(A);
+  fill(B);
+  cpu::bfloat16_gemm(m, n, k, 1.0F, cpu::Matrix<float>{A.data(), k, 1}, cpu::Matrix<float>{B.data(), n, 1}, 0.0F,
+                     C.data(), n);
+  std::uint32_t digest = 0;
+  for (const float value : C) digest = digest * 31 + std::bit_cast<std::uint32_t>(value);
+  if (std::string(vector_instructions()) == "AVX-512 and AMX") CHECK(digest == 169722760);
 }

@@ -52,6 +52,8 @@ TEST_CASE("prints why OpenBLAS cannot be loaded", "[.refusal]") {
   std::puts(heed::message([] { heed::blas_description(); }).c_str());
 }
 
+TEST_CASE("prints the instructions", "[.units]") { std::puts(heed::vector_instructions()); }
+
 TEST_CASE("Products of every kind equal their sums", "[products]") {
   using namespace heed;
   struct Size {
@@ -70,6 +72,14 @@ TEST_CASE("Products of every kind equal their sums", "[products]") {
 }
 
 #if defined(__x86_64__)
+TEST_CASE("HEED_WITHOUT hides instructions") {
+  CHECK(printed_with("HEED_WITHOUT=amx_bf16,avx512_bf16", "[.units]").find("AVX-512 and AMX") == std::string::npos);
+  CHECK(
+      printed_with("HEED_WITHOUT=avx2,avx512", "[.refusal]")
+          .find("HEED_WITHOUT: expected names among avx2, avx512_vnni, avx512_bf16, amx_bf16, separated by commas, got "
+                "'avx512'\n") != std::string::npos);
+}
+
 TEST_CASE("Without OpenBLAS own kernels serve") {
   CHECK(description_with("HEED_OPENBLAS=none").find("own kernels without OpenBLAS\n") != std::string::npos);
   CHECK(printed_with("HEED_OPENBLAS=none", "[products]").find("All tests passed") != std::string::npos);

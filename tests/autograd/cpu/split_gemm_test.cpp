@@ -1,5 +1,6 @@
 #include "autograd/cpu/split_gemm.h"
 
+#include "autograd/cpu/units.h"
 #include "tests/catch.h"
 
 #include <heed/autograd/random.h>
@@ -47,7 +48,7 @@ Sum sum_in_double(const Operand& A, const Operand& B, double beta, const Operand
 std::vector<float> split_product(const Operand& A, const Operand& B, float beta, const Operand& C) {
   std::vector<float> result = C.values;
   REQUIRE(cpu::split_gemm(A.rows, B.columns, A.columns, A.matrix(), B.matrix(), beta, result.data(), B.columns) ==
-          cpu::has_matrix_unit());
+          cpu::has_unit(cpu::Unit::amx_bf16));
   return result;
 }
 
@@ -63,7 +64,7 @@ TEST_CASE("split_gemm has the accuracy of float") {
     const Operand A(m, k, layout % 2, normal), B(k, n, layout / 2, normal), C(m, n, false, normal);
     const float beta = static_cast<float>(layout % 3 == 1);
     const std::vector<float> result = split_product(A, B, beta, C);
-    if (!cpu::has_matrix_unit()) return;
+    if (!cpu::has_unit(cpu::Unit::amx_bf16)) return;
     double largest = 0;
     for (std::int64_t i = 0; i < m; ++i) {
       for (std::int64_t j = 0; j < n; ++j) {
@@ -80,7 +81,7 @@ TEST_CASE("split_gemm is exact for integers that float holds") {
   const Operand A(256, 140, true, [&] { return random.below(1 << 12) - (1 << 11); }),
       B(140, 256, false, [&] { return random.below(1 << 5) - (1 << 4); }), C(256, 256, false, [] { return 1; });
   const std::vector<float> result = split_product(A, B, 1, C);
-  if (!cpu::has_matrix_unit()) return;
+  if (!cpu::has_unit(cpu::Unit::amx_bf16)) return;
   for (std::int64_t i = 0; i < 256; ++i) {
     for (std::int64_t j = 0; j < 256; ++j) {
       REQUIRE(static_cast<double>(result[C.place(i, j)]) == sum_in_double(A, B, 1, C, i, j).value);
@@ -98,7 +99,7 @@ TEST_CASE("split_gemm keeps infinity, NaN and the largest numbers") {
   for (std::int64_t p = 0; p < 128; ++p) A.values[A.place(40, p)] = p == 1 ? largest : 0;
   for (std::int64_t p = 0; p < 128; ++p) B.values[B.place(p, 40)] = p == 1 ? 1 : 0;
   const std::vector<float> result = split_product(A, B, 0, C);
-  if (!cpu::has_matrix_unit()) return;
+  if (!cpu::has_unit(cpu::Unit::amx_bf16)) return;
   CHECK(result[C.place(3, 0)] == inf);
   CHECK(result[C.place(3, 249)] == inf);
   CHECK(std::isnan(result[C.place(3, 250)]));
