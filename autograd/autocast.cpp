@@ -1,4 +1,5 @@
 #include "autograd/cpu/bfloat16_gemm.h"
+#include "autograd/cpu/int8_product.h"
 
 #include <heed/autograd/autocast.h>
 
@@ -17,5 +18,7 @@ Precision Autocast::precision() { return current; }
 Precision Autocast::precision(DType dtype) { return dtype == DType::float32 ? current : Precision::float32; }
 
 bool has_bfloat16_products() { return cpu::bfloat16_unit() != cpu::BFloat16Unit::none; }
+bool has_int8_products() { return cpu::has_int8_unit(); }
+bool supports_int8(DType weights) { return cpu::is_int8_type(weights); }
 
 }  // namespace heed

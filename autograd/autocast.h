@@ -6,12 +6,18 @@
 
 namespace heed {
 
-/// How matrix products of float32 tensors read their operands: as they are, or rounded to bfloat16 (8 bits of significand), to the
-/// nearest and ties to even. Sums are float32 in both.
-enum class Precision : std::uint8_t { float32, bfloat16 };
+/// How matrix products of float32 tensors read their operands. Sums are float32 in each.
+enum class Precision : std::uint8_t {
+  float32,   ///< as they are; weights of fewer bits are widened, which is exact
+  bfloat16,  ///< rounded to bfloat16 (8 bits of significand), to the nearest and ties to even
+  /// With weights in blocks (Q8_0, Q4_0, Q4_1, Q4_K, Q5_K, Q6_K; see load_model() with `mapped`): integers of 8 bits, as llama.cpp does.
+  /// linear() and matmul() round each 32 numbers of a row of the left operand to multiples of 1/127 of the largest, and multiply them by
+  /// the blocks as they are stored. All other products are those of float32. A row has the same bits, however many rows there are.
+  int8
+};
 template <>
-inline constexpr EnumName<Precision> enum_names<Precision>[] = {{Precision::float32, "float32"},
-                                                                {Precision::bfloat16, "bfloat16"}};
+inline constexpr EnumName<Precision> enum_names<Precision>[] = {
+    {Precision::float32, "float32"}, {Precision::bfloat16, "bfloat16"}, {Precision::int8, "int8"}};
 
 /// Sets the precision of matmul(), linear(), attention() and convolutions on this thread while it is open. backward() computes the
 /// gradients of each operation with the precision that the operation was recorded with. All else stays float32: norms, softmax, losses,
@@ -25,8 +31,9 @@ inline constexpr EnumName<Precision> enum_names<Precision>[] = {{Precision::floa
 ///     }
 ///     const Gradients gradients = backward(loss);   // its products are rounded as well
 ///
-/// On a processor with AMX, products take less than half the time. Elsewhere the results are the same up to the order of sums, but
-/// rounding takes extra time: has_bfloat16_products() tells. They nest.
+/// On a processor with AMX, products of bfloat16 take less than half the time, and on AMD's with AVX512_BF16 (Zen 4) they take less time,
+/// too. Elsewhere the results are the same up to the order of sums, but rounding takes extra time: has_bfloat16_products() tells. They
+/// nest.
 class Autocast {
  public:
   [[nodiscard]] explicit Autocast(Precision precision);  ///< opens it
@@ -45,5 +52,10 @@ class Autocast {
 
 /// Returns whether this processor multiplies bfloat16 numbers faster than float32 ones.
 bool has_bfloat16_products();
+
+/// Returns whether this processor multiplies 8-bit integers faster than float32 numbers (AVX512_VNNI or AVX2).
+bool has_int8_products();
+/// Returns whether products with weights of this dtype differ with Precision::int8.
+bool supports_int8(DType weights);
 
 }  // namespace heed

@@ -1,5 +1,6 @@
 #include "autograd/cpu/bfloat16_gemm.h"
 #include "autograd/cpu/blas.h"
+#include "autograd/cpu/int8_product.h"
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/row_product.h"
 #include "autograd/cpu/subnormals.h"
@@ -108,6 +109,11 @@ void multiply(const Tiling& tiling, const Shape& batch, const Tensor& a, const T
   const cpu::Matrix<S> B{cpu::first_number<S>(b), b.strides()[-2], b.strides()[-1]};
   const T* bias_data = bias.defined() ? bias.data<T>() : nullptr;
   T* C = y.mutable_data<T>();
+  if constexpr (std::is_same_v<T, float> && std::is_same_v<S, cpu::Blocks>) {
+    if (tiling.precision == Precision::int8 && batch.numel() == 1 && cpu::is_int8_product(tiling.k, tiling.n, B)) {
+      return cpu::int8_product(tiling.m, tiling.n, tiling.k, A, B, bias_data, C);
+    }
+  }
   constexpr bool is_exact = std::is_same_v<T, float> && std::is_same_v<S, BFloat16>;  // W, when it is rounded
   const bool rounds = tiling.precision == Precision::bfloat16;
   if ((is_exact || !rounds) && tiling.m == 1 && batch.numel() == 1 &&

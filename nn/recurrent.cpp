@@ -102,7 +102,7 @@ LSTM::Result LSTM::operator()(const Tensor& x, const State& initial, const Lengt
   const std::vector<Booleans> within = steps_within("LSTM", x, lengths);
   const std::int64_t T = x.size(1);
   // Hooks, adapters, products of 16 bits and texts of different lengths need single steps.
-  const bool is_exact = Autocast::precision(x.dtype()) == Precision::float32;
+  const bool is_exact = Autocast::precision(x.dtype()) != Precision::bfloat16;
   const bool at_once = !lengths && is_exact && !Hook::is_open() && std::ranges::none_of(layers, [](const Layer& layer) {
     return layer.hidden.weight.adapter && layer.hidden.weight.adapter->A.defined();
   });

@@ -79,20 +79,11 @@ Bytes fifth_bits(std::uint16_t bits) {
   write(load(numbers + 16), scale, 0, to + 16);
 }
 
-// Scale and least of part `i` of 8, 6 bits each, packed in 12 bytes.
-struct ScaleAndLeast {
-  int scale, least;
-};
-ScaleAndLeast packed_scale(const Byte* packed, int i) {
-  if (i < 4) return {packed[i] & 63, packed[i + 4] & 63};
-  return {(packed[i + 4] & 15) | (packed[i - 4] >> 6) << 4, (packed[i + 4] >> 4) | (packed[i] >> 6) << 4};
-}
-
 // Writes Q4_K, or Q5_K with the fifth bits in `high`, which is null without.
 [[gnu::always_inline]] inline void write_k(const Byte* block, const Byte* numbers, const Byte* high, float* to) {
   const float scale = half(block), least = half(block + 2);
   for (int part = 0; part < 8; ++part) {
-    const ScaleAndLeast packed = packed_scale(block + 4, part);
+    const PackedScale packed = packed_scale(block + 4, part);
     const float d = scale * static_cast<float>(packed.scale), m = least * static_cast<float>(packed.least);
     for (int begin = 0; begin < small; begin += 16) {
       Bytes bytes = load(numbers + part / 2 * small + begin) >> (part % 2 * 4) & 15;

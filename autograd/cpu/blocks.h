@@ -75,6 +75,15 @@ decltype(auto) dispatch_stored_only(DType dtype, Function&& function) {
   return function.template operator()<Blocks>();
 }
 
+// The scale and the least number of part `part` of 8, of 6 bits each, as Q4_K and Q5_K pack them in 12 bytes.
+struct PackedScale {
+  int scale, least;
+};
+inline PackedScale packed_scale(const unsigned char* packed, int part) {
+  if (part < 4) return {packed[part] & 63, packed[part + 4] & 63};
+  return {(packed[part + 4] & 15) | (packed[part - 4] >> 6) << 4, (packed[part + 4] >> 4) | (packed[part] >> 6) << 4};
+}
+
 // Writes n numbers, each of which is the same wherever the range begins.
 void widen(Blocks from, float* to, std::int64_t n);
 void widen(Blocks from, double* to, std::int64_t n);

@@ -2,6 +2,7 @@
 #include "tests/catch.h"
 #include "tests/message.h"
 
+#include <heed/autograd/autocast.h>
 #include <heed/autograd/format.h>
 #include <heed/autograd/machine.h>
 #include <heed/autograd/ops.h>
@@ -120,6 +121,31 @@ TEST_CASE("Products with 16-bit weights are bit-identical to those with float32 
   check_same_bits({2, 1, 5, 8}, [&](const Tensor& W) { return matmul(stack, transpose(W)); });
   const Tensor none = zeros({2, 0});
   CHECK(matmul(none, Tensor({0, 3}, DType::bfloat16)).to_vector() == std::vector<double>(6, 0.0));
+}
+
+TEST_CASE("Autocast to int8 rounds what blocks are multiplied by, and nothing else") {
+  const Tensor W = blocks({48, 256}, DType::q4_k), x = drawn({5, 256}, "x"), bias = drawn({48}, "bias");
+  const Tensor exact = linear(x, transpose(W), bias), by_rows = matmul(drawn({5, 48}, "x"), W);
+  const Tensor iq4 = transpose(blocks({48, 256}, DType::iq4_xs)), exact_iq4 = matmul(x, iq4);
+  const Autocast autocast(Precision::int8);
+  const Tensor y = linear(x, transpose(W), bias);
+  CHECK(Autocast::precision() == Precision::int8);
+  const auto difference = [](const Tensor& a, const Tensor& b) { return norm(a - b).item() / norm(b).item(); };
+  CHECK(difference(y, exact) > 1e-4);
+  CHECK(difference(y, exact) < 1e-2);
+  CHECK(difference(matmul(drawn({5, 48}, "x"), W), by_rows) == 0);  // blocks along the columns of y
+  CHECK(difference(matmul(x, iq4), exact_iq4) == 0);                // blocks that it does not read
+  CHECK(difference(linear(x, transpose(W.to(DType::float32)), bias), exact) < 1e-6);
+  const Tensor one = linear(slice(x, 0, 3, 4), transpose(W), bias);
+  CHECK(one.to_vector() == slice(y, 0, 3, 4).to_vector());  // a row does not depend on the others
+  const int before = threads();
+  for (const int count : {1, 3}) {
+    set_threads(count);
+    CHECK((linear(x, transpose(W), bias).to_vector() == y.to_vector()));
+  }
+  set_threads(before);
+  const Tensor strided = transpose(drawn({256, 5}, "x"));
+  CHECK((matmul(strided, transpose(W)).to_vector() == matmul(contiguous(strided), transpose(W)).to_vector()));
 }
 
 TEST_CASE("Products with block-quantised weights are bit-identical to those with float32 weights") {

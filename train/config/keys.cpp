@@ -47,6 +47,14 @@ Choice activation(MlpConfig& mlp) {
   return result;
 }
 
+// Training multiplies no quantized weights, so that int8 is not offered.
+Choice products(Precision* precision) {
+  Choice result = choice(precision);
+  std::erase(result.names, name_of(Precision::int8));
+  result.set = [set = result.set](std::string_view name) { return name != name_of(Precision::int8) && set(name); };
+  return result;
+}
+
 Flag normalised_heads(AttentionConfig& attention) {
   return {[&] { return attention.query_key_norm == QueryKeyNorm::heads; },
           [&](bool on) { attention.query_key_norm = on ? QueryKeyNorm::heads : QueryKeyNorm::none; }};
@@ -227,7 +235,7 @@ std::vector<Key> keys(Config& c) {
        "parts into which a batch is divided, to save memory",
        {"grad_accum", "gradient_accumulation_steps"}},
       {"train.precision",
-       choice(&c.train.precision),
+       products(&c.train.precision),
        "numbers that the products of a step multiply; bfloat16 is faster with AMX",
        {"dtype", "mixed_precision", "amp"}},
       {"train.shard_optimizer",

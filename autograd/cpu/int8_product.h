@@ -1,0 +1,28 @@
+#pragma once
+#include "autograd/cpu/blas.h"
+#include "autograd/cpu/blocks.h"
+
+#include <cstdint>
+
+// Products with weights in blocks of few bits that are not widened: sums of products of 8-bit integers. Internal.
+namespace heed::cpu {
+
+// Returns whether int8_product() runs on instructions for 8-bit integers here (AVX512_VNNI or AVX2). Elsewhere it gives the same bits,
+// and takes longer than a product with widened weights.
+bool has_int8_unit();
+
+// Returns whether int8_product() reads blocks of this type: Q8_0, Q4_0, Q4_1, Q4_K, Q5_K and Q6_K.
+bool is_int8_type(DType type);
+
+// Returns whether int8_product() reads W (k x n): there are at least 16 columns, each of whole blocks of such a type.
+bool is_int8_product(std::int64_t k, std::int64_t n, const Matrix<Blocks>& W);
+
+// Computes y (m x n) = x W + bias, for x (m x k), W (k x n) and bias (n), which may be null. y is dense. The numbers of x are rounded as
+// Q8_0 rounds them: each 32 of a row become integers from -127 to 127 times 1/127 of the largest. Then
+//   y[j] = bias[j] + sum over blocks b of (x's scale[b] * W's scale[b, j]) * (sum of products of integers)
+// The integer sums are exact, and the sum over blocks goes in their order with one rounding per block. Each row of y therefore has
+// the same bits with any instructions, for any number of rows and threads. An infinity or NaN in a block of x makes its row NaN.
+void int8_product(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<float>& x, const Matrix<Blocks>& W,
+                  const float* bias, float* y);
+
+}  // namespace heed::cpu
