@@ -23,7 +23,7 @@ const Command evaluate_command{
     .words = "RUN FILE [FILE...]",
     .summary = "Measures loss and accuracy on texts or sentences (JSONL)",
     .example = "inspect evaluate runs/toy runs/toy/held_out.jsonl",
-    .shared = "step json",
+    .shared = "step json precision",
     .declare =
         [](cxxopts::OptionAdder& options) {
           options("context", "Tokens in a window of a text (default: all that the model reads, at most 1024)",
@@ -42,6 +42,7 @@ const Command evaluate_command{
             fail("{}: the model lacks a head and predicts nothing, so there is nothing to evaluate",
                  request.runs[0].string());
           }
+          const Autocast autocast(precision_of(request, model));
           Json all = Json::array();
           std::string text;
           const auto add = [&](const std::string& file, const auto& found) {

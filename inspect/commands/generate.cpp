@@ -1,6 +1,5 @@
 #include "inspect/commands/shared.h"
 
-#include <heed/autograd/autocast.h>
 #include <heed/files/utf8.h>
 #include <heed/models/generate.h>
 
@@ -40,13 +39,6 @@ Generation generation_of(const Request& request) {
   return asked;
 }
 
-Precision precision_of(const Request& request) {
-  const std::string name = request.given<std::string>("precision").value_or(name_of(Precision::float32));
-  const auto precision = value_named<Precision>(name);
-  if (!precision) misused("--precision must be one of {}, got '{}'", fmt::join(names_of<Precision>(), ", "), name);
-  return *precision;
-}
-
 // Continues a text; messages name the prompt by its option.
 Generated continued(const Model& model, const Generation& asked, const OnText& write) {
   try {
@@ -64,7 +56,7 @@ const Command generate_command{
     .name = "generate",
     .summary = "Continues a text with a language model",
     .example = "inspect generate runs/shakespeare --prompt \"ROMEO:\" --temperature 0.8",
-    .shared = "step json",
+    .shared = "step json precision",
     .declare =
         [](cxxopts::OptionAdder& options) {
           options("prompt", "The text to continue", cxxopts::value<std::string>(), "TEXT")  //
@@ -78,11 +70,6 @@ const Command generate_command{
                "P")  //
               ("seed", "Seed for sampling (default: 1); the same seed gives the same text",
                cxxopts::value<std::uint64_t>(), "N")  //
-              ("precision",
-               "Numbers that products multiply: float32 (default), or bfloat16, which rounds both operands and reads "
-               "long "
-               "prompts faster on a processor with AMX",
-               cxxopts::value<std::string>(), "NAME")  //
               ("speculate",
                "Guess tokens from repetitions of the text and compute up to 16 in one pass: the same text, sooner "
                "where it "
@@ -95,7 +82,7 @@ const Command generate_command{
           const Generation asked = generation_of(request);
           const Model model = model_of(request.runs[0], step_of(request), request.progress);
           const bool as_json = request.has("json");
-          const Autocast autocast(precision_of(request));
+          const Autocast autocast(precision_of(request, model));
           std::string text;
           const Generated generated = continued(model, asked, [&](std::string_view piece) {
             if (request.write && !as_json) return request.write(piece);

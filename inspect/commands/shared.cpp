@@ -33,6 +33,10 @@ void add_shared(cxxopts::OptionAdder& options, std::string_view names) {
   add("step", "The training step (default: the last; earlier models need dump.weights)", cxxopts::value<std::int64_t>(),
       "N");
   add("json", "Print JSON; layers, heads and tokens count from 0");
+  add("precision",
+      "Numbers that products multiply: float32 (default), to which weights are widened exactly; bfloat16, rounded, "
+      "faster with AMX or AVX512_BF16; int8, quantized weights (GGUF) as stored by states rounded to 8 bits",
+      cxxopts::value<std::string>(), "NAME");
   add("force", "Replace a file of another kind");
   add("language", "The language of the page, en or zh (default: auto, that of the browser)",
       cxxopts::value<std::string>(), "NAME");
@@ -152,6 +156,20 @@ Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
     fail("{}: lacks a snapshot of step {}; {}", run.string(), *step, others);
   }
   return read_dump(dump_path(run, *step));
+}
+
+Precision precision_of(const Request& request, const Model& model) {
+  const std::string name = request.given<std::string>("precision").value_or(name_of(Precision::float32));
+  const auto precision = value_named<Precision>(name);
+  if (!precision) misused("--precision must be one of {}, got '{}'", fmt::join(names_of<Precision>(), ", "), name);
+  const auto is_read = [](const auto& parameter) { return supports_int8(parameter.second.dtype()); };
+  if (*precision == Precision::int8 && std::ranges::none_of(model.parameters, is_read)) {
+    misused(
+        "--precision int8 is for quantized weights (Q8_0, Q4_0, Q4_1, Q4_K, Q5_K or Q6_K in a GGUF file), which {} "
+        "lacks; leave it out",
+        request.runs[0].string());
+  }
+  return *precision;
 }
 
 Example example_of(const Request& request, const Model& model) {

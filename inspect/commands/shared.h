@@ -3,6 +3,7 @@
 #include "run/dump.h"
 #include "tokenizers/internal/json.h"
 
+#include <heed/autograd/autocast.h>
 #include <heed/explain/studies/study_options.h>
 #include <heed/formats/saved_model.h>
 
@@ -14,7 +15,7 @@
 // Options and files that several commands of `inspect` share.
 namespace heed {
 
-/// Adds the shared options listed in `names`: "step layer head json".
+/// Adds the shared options listed in `names`: "step layer head json precision".
 void add_shared(cxxopts::OptionAdder& options, std::string_view names);
 
 /// Returns the last part of a path; of "." and "a/..", that of the directory that it is.
@@ -45,6 +46,9 @@ std::optional<std::int64_t> step_of(const Request& request);
 /// (Loading::mapped). Adapters are merged unless asked otherwise.
 Model model_of(const std::filesystem::path& run, const std::optional<std::int64_t>& step,
                const OnProgress& progress = {}, bool merged = true);
+
+/// Returns --precision, or float32 if it is absent. Throws UsageError for int8 and a model without quantized weights that it reads.
+Precision precision_of(const Request& request, const Model& model);
 
 /// Returns the example for --sentence and --query, as `model` tokenises it.
 Example example_of(const Request& request, const Model& model);

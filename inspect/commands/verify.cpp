@@ -97,27 +97,49 @@ std::string verify(const fs::path& run, const Terminal& terminal) {
 // Relative to the largest value, two correct computations in float64 differ by less than this.
 constexpr double equal_within = 1e-9;
 
-// Compares a model with a golden file, in float64.
-std::string against(const fs::path& run, const fs::path& file, bool as_json) {
-  const std::vector<GoldenDifference> rows = golden_differences(in_float64(model_of(run, {})), file);
+// Returns how the model computes.
+std::string description_of(const char* dtype, Precision precision) {
+  switch (precision) {
+    case Precision::bfloat16:
+      return fmt::format("Computed in {}; products multiply numbers rounded to bfloat16.", dtype);
+    case Precision::int8:
+      return fmt::format("Computed in {}; products with quantized weights multiply 8-bit integers.", dtype);
+    default:
+      return fmt::format("Computed in {}; products widen weights of fewer bits, which is exact.", dtype);
+  }
+}
+
+// Compares a model with a golden file: in float64, or in float32 with --precision, whose differences are not judged.
+std::string against(const Request& request, const fs::path& file) {
+  const fs::path& run = request.runs[0];
+  const Model model = model_of(run, {});
+  const bool is_judged = !request.has("precision");
+  const Precision precision = precision_of(request, model);
+  const std::string numbers = is_judged ? "float64" : name_of(precision);
+  const Autocast autocast(precision);
+  const std::vector<GoldenDifference> rows = golden_differences(is_judged ? in_float64(model) : model, file);
   const auto worst = std::ranges::max_element(
       rows, [](double a, double b) { return a < b || std::isnan(b); }, &GoldenDifference::relative);
   const bool is_equal = worst->relative() <= equal_within;
-  if (as_json) {
+  if (request.has("json")) {
     Json list = Json::array();
     for (const GoldenDifference& row : rows) {
       list.push_back(
           {{"what", row.what}, {"largest", number_or_null(row.largest)}, {"magnitude", number_or_null(row.magnitude)}});
     }
-    return json_line({{"equal", is_equal}, {"values", list}});
+    return json_line({{"equal", is_equal}, {"precision", numbers}, {"values", list}});
   }
-  std::string text = fmt::format("{}: the largest relative difference is {:.1e}, in {}\n\n",
-                                 is_equal ? "equal" : "DIFFERENT", worst->relative(), worst->what);
+  const std::string verdict = !is_judged ? numbers : is_equal ? "equal" : "DIFFERENT";
+  std::string text =
+      fmt::format("{}: the largest relative difference is {:.1e}, in {}\n", verdict, worst->relative(), worst->what);
+  text += description_of(is_judged ? "float64" : "float32", precision) + "\n\n";
   text += fmt::format("{:<18}{:>20}{:>16}\n", "", "largest difference", "largest value");
   for (const GoldenDifference& row : rows) {
     text += fmt::format("{:<18}{:>20.1e}{:>16.3g}\n", row.what, row.largest, row.magnitude);
   }
-  if (!is_equal) fail("{}: the model and {} differ\n{}", run.string(), file.string(), text.substr(0, text.size() - 1));
+  if (is_judged && !is_equal) {
+    fail("{}: the model and {} differ\n{}", run.string(), file.string(), text.substr(0, text.size() - 1));
+  }
   return text;
 }
 
@@ -127,7 +149,7 @@ const Command verify_command{
     .name = "verify",
     .summary = "Checks a run's files for damage, or a model's numbers",
     .example = "inspect verify runs/toy",
-    .shared = "json",
+    .shared = "json precision",
     .declare =
         [](cxxopts::OptionAdder& options) {
           options("against", "Compare the model layer by layer with golden values of transformers (examples/golden.py)",
@@ -136,8 +158,10 @@ const Command verify_command{
     .answer =
         [](const Request& request) {
           const fs::path& run = request.runs[0];
-          if (const auto file = request.given<std::string>("against")) return against(run, *file, request.has("json"));
-          if (request.has("json")) misused("--json needs --against");
+          if (const auto file = request.given<std::string>("against")) return against(request, *file);
+          for (const char* option : {"json", "precision"}) {
+            if (request.has(option)) misused("--{} needs --against", option);
+          }
           if (is_pretrained(run)) {
             misused(
                 "a pretrained model is compared with golden values: inspect verify {0} --against FILE. "
