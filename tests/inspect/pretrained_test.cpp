@@ -20,6 +20,13 @@ TEST_CASE("inspect verify --against compares a pretrained model with golden valu
   const Json json =
       parse_json(shown({"verify", pretrained("bert_bare"), "--against", golden_of("bert_bare"), "--json"}));
   CHECK(json.at("equal") == true);
+  CHECK(json.at("precision") == "float64");
+  const Json rounded = parse_json(
+      shown({"verify", pretrained("llama"), "--against", golden_of("llama"), "--precision", "bfloat16", "--json"}));
+  CHECK(rounded.at("precision") == "bfloat16");
+  CHECK(rounded.at("values").back().at("largest").get<double>() > 1e-4);
+  CHECK(shown({"verify", pretrained("llama"), "--against", golden_of("llama"), "--precision", "float32"})
+            .starts_with("float32: the largest relative difference is "));
   CHECK((json.at("values").size() == 5 && json.at("values")[0].at("what") == "embeddings"));
 }
 
@@ -207,6 +214,18 @@ TEST_CASE("inspect reports progress while it reads a pretrained model") {
   const std::vector<const char*> words{"inspect", "steps", model.c_str(), "--sentence", "w5 w17"};
   inspect(static_cast<int>(words.size()), words.data(), {}, progress);
   CHECK((shares.size() == 36 && shares.front() == 0 && shares.back() == 1));
+}
+
+TEST_CASE("--precision int8 is for files with quantized weights") {
+  CHECK(message([] {
+          shown({"generate", pretrained("llama"), "--prompt", "w1", "--precision", "int8"});
+        })
+            .starts_with(
+                "--precision int8 is for quantized weights (Q8_0, Q4_0, Q4_1, Q4_K, Q5_K or Q6_K in a GGUF file), "
+                "which tests/golden/hugging_face/llama lacks; leave it out (see "));
+  CHECK(message([] {
+          shown({"verify", pretrained("llama"), "--precision", "float32"});
+        }).starts_with("--precision needs --against"));
 }
 
 TEST_CASE("inspect export --gguf writes a file that inspect opens, of a type that is asked for") {
