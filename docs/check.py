@@ -1,4 +1,5 @@
-"""check.py HTML: checks the built documentation site: every link and anchor leads somewhere, and search finds Chinese words."""
+"""check.py HTML: checks the built documentation site: every link and anchor leads somewhere, search finds Chinese words, and Chinese
+pages are Chinese."""
 
 import html.parser
 import json
@@ -15,16 +16,20 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, path):
         super().__init__()
-        self.links, self.anchors, self.text, self.in_article = [], set(), "", False
+        self.links, self.anchors, self.text, self.in_article, self.language, self.names = [], set(), "", False, "", []
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attributes):
         self.in_article |= tag == "article"
+        if tag == "html":
+            self.language = dict(attributes).get("lang")
         for name, value in attributes:
             if name in ("href", "src") and value:
                 self.links.append(value)
             elif name in ("id", "name") and value:
                 self.anchors.add(value)
+            elif name in ("placeholder", "aria-label", "title") and value:
+                self.names.append(value)
 
     def handle_endtag(self, tag):
         self.in_article &= tag != "article"
@@ -71,9 +76,23 @@ def check_search(pages):
     return mistakes
 
 
+def check_chinese(pages):
+    """Returns a message for each tutorial and step without a Chinese page, and for each Chinese page whose surroundings are not Chinese."""
+    mistakes = []
+    for path, page in pages.items():
+        name = path.relative_to(SITE).with_suffix("").as_posix()
+        if ".zh-CN" in name:
+            if page.language != "zh-CN" or "搜索" not in page.names:
+                mistakes.append(f"{name}: expected the language zh-CN and its search field, got {page.language} and {page.names}")
+            mistakes += [f"{name}: '{text}' is not in Chinese" for text in {*page.names} if not re.search("[\u4e00-\u9fff]", text)]
+        elif re.match("docs/tutorial/(?!index)|learn/|docs/index$|docs/explanation/glossary", name) and path.with_name(path.stem + ".zh-CN.html") not in pages:
+            mistakes.append(f"{name}: lacks a page in Chinese")
+    return mistakes
+
+
 def main():
     pages = {path: Page(path) for path in SITE.rglob("*.html")}
-    mistakes = check_links(pages) + check_search(pages)
+    mistakes = check_links(pages) + check_search(pages) + check_chinese(pages)
     print(*mistakes, f"{len(pages)} pages, {len(mistakes)} mistakes", sep="\n")
     sys.exit(1 if mistakes or not pages else 0)
 

@@ -30,6 +30,7 @@ html_theme = "furo"
 html_title = f"heed {release}".strip()
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["chinese.js"]
 html_copy_source = False
 html_show_sphinx = False
 html_extra_path = ["extra"]
@@ -58,6 +59,73 @@ function splitQuery(query) {
         return words
 
 
+# The theme's texts, for pages in Chinese.
+CHINESE = {
+    "Search": "搜索", "Index": "索引", "Home": "首页", "Next": "下一页", "Previous": "上一页", "On this page": "本页内容", "Back to top": "回到顶部",
+    "Contents": "目录", "Copyright": "版权所有", "Made with ": "主题：", "Menu": "菜单", "Expand": "展开",
+    "Light mode": "浅色", "Dark mode": "深色", "Auto light/dark mode": "随系统切换浅色与深色",
+    "Hide navigation sidebar": "隐藏导航栏", "Hide table of contents sidebar": "隐藏本页目录", "Toggle site navigation sidebar": "显示或隐藏导航栏",
+    "Toggle Light / Dark / Auto color theme": "切换浅色、深色或随系统", "Toggle table of contents sidebar": "显示或隐藏本页目录", "Skip to content": "跳到正文",
+    "Link to this heading": "这个标题的链接", "Permalink to this heading": "这个标题的链接", "Toggle navigation of": "展开或收起：", "Logo": "标志",
+}
+CHINESE_INDEX = "docs/index.zh-CN"
+
+
+def is_chinese(page):
+    return page.endswith(".zh-CN")
+
+
+def join_lines(app, doctree):
+    """Removes the line breaks of the source between Chinese characters, which a browser would show as spaces."""
+    from docutils import nodes
+
+    if not is_chinese(app.env.docname):
+        return
+    wide, mark = r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef“”]", r"[\u3000-\u303f\uff00-\uffef]"
+    for line_break in [node for node in doctree.findall(nodes.Text) if node == "\n"]:
+        at = line_break.parent.index(line_break)
+        before, after = ("".join(node.astext() for node in part) for part in (line_break.parent[:at], line_break.parent[at + 1:]))
+        if re.search(mark + "$", before) or re.match(mark, after) or (re.search(wide + "$", before) and re.match(wide, after)):
+            line_break.parent.replace(line_break, nodes.Text(""))
+
+
+def choose_language(app, pagename, templatename, context, doctree):
+    """Shows the theme's texts and the list of pages in the language of the page."""
+    from bs4 import BeautifulSoup
+
+    tree = BeautifulSoup(context.get("furo_navigation_tree") or "", "html.parser")
+    index = context["pathto"](CHINESE_INDEX) if app.env.found_docs and pagename != CHINESE_INDEX else "#"
+    link = next((one for one in tree.find_all("a") if one.get("href") == index), None)
+    below = link and link.find_parent("li").find("ul")
+    for name in ("next", "prev"):
+        if context.get(name) and is_chinese(pagename) != context[name]["link"].endswith(".zh-CN.html"):
+            context[name] = None
+    if is_chinese(pagename):
+        context["language"] = "zh-CN"
+        context["_"] = context["gettext"] = lambda text: CHINESE.get(text.strip() if text.strip() in CHINESE else text, text)
+        if below:
+            for item in below.find_all("li"):  # the theme folds what lies below the first level
+                item["class"] = [re.sub(r"(?<=^toctree-l)\d", lambda level: str(int(level[0]) - 1), name) for name in item["class"]]
+            ends = [(index, "heed 中文文档"), (context["pathto"]("docs/index"), "English")]
+            first, last = (f'<li class="toctree-l1"><a class="reference internal" href="{href}">{text}</a></li>' for href, text in ends)
+            context["furo_navigation_tree"] = f"<ul>{first}{below.decode_contents()}{last}</ul>"
+    elif below:
+        for extra in link.find_parent("li").find_all(["ul", "input", "label"]):
+            extra.decompose()
+        link.find_parent("li")["class"] = ["toctree-l1"]
+        context["furo_navigation_tree"] = str(tree)
+
+
+def translate_theme(app, error):
+    """Translates the texts that the theme writes into its templates, in the pages in Chinese."""
+    for page in pathlib.Path(app.outdir).rglob("*.zh-CN.html"):
+        text = page.read_text(encoding="utf-8")
+        for english, chinese in CHINESE.items():
+            for before, after in (('<div class="visually-hidden">', "</div>"), ('title="', '"'), ('aria-label="', '"')):
+                text = text.replace(before + english + after, before + chinese + after)
+        page.write_text(text, encoding="utf-8")
+
+
 def copy_normalize(app, error):
     """Debian's furo imports normalize.css from an address that only Debian's web servers have: copies the file into the site."""
     styles = pathlib.Path(app.outdir) / "_static/styles"
@@ -72,7 +140,10 @@ def setup(app):
     """Adds the search, and shows the declarations of a header without a frame for their namespace, which each page would
     declare again."""
     app.add_search_language(EnglishAndChinese)
+    app.connect("doctree-read", join_lines)
+    app.connect("html-page-context", choose_language, priority=900)  # after the theme
     app.connect("build-finished", copy_normalize)
+    app.connect("build-finished", translate_theme)
     from breathe.renderer.sphinxrenderer import SphinxRenderer, WithContext
 
     def content_of_namespace(self, node):

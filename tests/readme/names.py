@@ -149,7 +149,7 @@ for example in CONFIGURATIONS + sorted(p.relative_to(ROOT).as_posix() for p in (
         wrong("docs/tutorial/index.md", f"its table lacks {example}")
 listed = {"docs/index.md", "README.md", "README.zh-CN.md"}
 listed |= {page for page in DOCUMENTS if page.startswith("learn/") and ":glob:" in read("learn/README.md")}
-for page in [p for p in DOCUMENTS if p.endswith("index.md")]:
+for page in [p for p in DOCUMENTS if p.endswith(("index.md", "index.zh-CN.md"))]:
     for name in re.findall(r"^(/?[\w./-]+)$", "\n".join(line for _, line in blocks(page, "{toctree}")), re.M):
         listed.add((f"{name[1:]}" if name[0] == "/" else f"{pathlib.PurePath(page).parent}/{name}") + ".md")
 for page in sorted({*DOCUMENTS, *GENERATED, *NOTEBOOKS} ^ listed):
