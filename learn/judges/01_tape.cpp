@@ -212,6 +212,7 @@ Step step_01(const TapeSolution& yours) {
                                      : "Your tape for a = 2, b = -3, y = a b + a. The walk backward goes up:\n") +
            drawn();
   };
+  step.svg = yours.svg;
   return step;
 }
 

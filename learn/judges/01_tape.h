@@ -1,4 +1,5 @@
 #pragma once
+#include "given/picture.h"
 #include "judge.h"
 
 namespace learn {
@@ -62,18 +63,24 @@ struct Expressions {
     const auto a = tape.leaf(2), b = tape.leaf(-3);
     return tape.drawn(a * b + a);
   }
+  static std::string svg(Language language) {
+    Tape tape;
+    const auto a = tape.leaf(2), b = tape.leaf(-3);
+    return picture(tape, a * b + a, {"a", "b"}, language == Language::zh);
+  }
 };
 
 /// The code that the learner wrote.
 struct TapeSolution {
   Run add, subtract, multiply, divide, exp_of, log_of, tanh_of, chain, reused, neuron;
   std::string (*drawn)();
+  std::string (*svg)(Language language);
 };
 template <class Tape>
 TapeSolution tape_solution() {
   using E = Expressions<Tape>;
   return {E::add,     E::subtract, E::multiply, E::divide, E::exp_of, E::log_of,
-          E::tanh_of, E::chain,    E::reused,   E::neuron, E::drawn};
+          E::tanh_of, E::chain,    E::reused,   E::neuron, E::drawn,  E::svg};
 }
 #define LEARN_01 tape_solution<Tape>()
 

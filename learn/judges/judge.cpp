@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string_view>
 #include <unistd.h>
 
@@ -229,8 +230,13 @@ int run(const Step& step, int argc, char** argv) {
     if (std::string_view(value).starts_with("zh")) language = Language::zh;
     break;  // the first that is set decides
   }
+  std::string file;
   for (int i = 1; i < argc; i += 2) {
     const std::string_view argument = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
+    if (argument == "--picture" && !value.empty()) {
+      file = value;
+      continue;
+    }
     if (argument != "--language" || (value != "en" && value != "zh")) {
       fmt::print(stderr, "expected --language en or --language zh, got '{}'\n",
                  argument == "--language" ? value : argument);
@@ -244,7 +250,21 @@ int run(const Step& step, int argc, char** argv) {
     std::fputs(part.c_str(), stdout);
     std::fflush(stdout);
   });
-  return verdict.right ? 0 : 1;
+  if (!verdict.right || file.empty()) return verdict.right ? 0 : 1;
+  const bool zh = language == Language::zh;
+  if (!step.svg) {
+    fmt::print(stderr, "{}", zh ? "这一步没有图；第 1 步有。\n" : "This step has no picture; step 1 has one.\n");
+    return 2;
+  }
+  std::ofstream out(file);
+  out << step.svg(language);
+  if (!out.flush()) {
+    fmt::print(stderr, "{}", zh ? fmt::format("无法写入 {}。\n", file) : fmt::format("cannot write {}\n", file));
+    return 2;
+  }
+  fmt::print("{}", zh ? fmt::format("{}：在浏览器里打开，按方向键一步步倒着走。\n", file)
+                      : fmt::format("{}: open it in a browser; the arrow keys go backward step by step.\n", file));
+  return 0;
 }
 
 std::vector<double> numerical_gradient(const std::function<double(const std::vector<double>&)>& f,

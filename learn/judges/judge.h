@@ -67,6 +67,7 @@ struct Step {
   Text title{""};
   std::vector<Check> checks;
   std::function<std::string(Language)> picture{};  ///< shown when all checks have passed, from your functions
+  std::function<std::string(Language)> svg{};      ///< the same as an SVG file, for --picture
 };
 
 /// What the judge says.
@@ -79,7 +80,8 @@ struct Verdict {
 
 /// Judges a step. Stops at the first check that fails.
 Verdict judge(const Step& step, Language language);
-/// Judges a step, prints the verdict as it comes, and returns the exit code: 0 when it is right. Reads --language.
+/// Judges a step, prints the verdict as it comes, and returns the exit code: 0 when it is right. Reads --language, and with
+/// --picture FILE writes the step's picture.
 int run(const Step& step, int argc, char** argv);
 
 /// Returns the derivative of f by each element of x: an 8th-order central difference.

@@ -39,6 +39,12 @@ struct Input {
 /// The list of everything that was computed, in order.
 class Tape {
  public:
+  struct Entry {
+    const char* operation;
+    double number;
+    std::vector<Input> inputs;
+  };
+
   /// Appends a number that was not computed: a variable or a constant.
   Value leaf(double number) { return record("leaf", number, {}); }
 
@@ -60,6 +66,7 @@ class Tape {
   }
 
   double number(std::size_t index) const { return entries_[index].number; }
+  const std::vector<Entry>& entries() const { return entries_; }
 
   /// Returns the tape as a table: one line per entry, with the gradient of y.
   std::string drawn(Value y) const {
@@ -77,11 +84,6 @@ class Tape {
   }
 
  private:
-  struct Entry {
-    const char* operation;
-    double number;
-    std::vector<Input> inputs;
-  };
   std::vector<Entry> entries_;
 };
 

@@ -55,3 +55,8 @@ expect 1 "there is no element (5, 7) in a matrix of shape (2, 3)" 4
 sed -i 's/double sum = dy(5, 7);/double sum = nothing;/' $file
 expect 1 "learn/steps/04_softmax.h does not compile." 4
 grep -q "error: .nothing. was not declared\|error: use of undeclared identifier" printed || { cat printed; exit 1; }
+cp learn/solutions/01_tape.h learn/steps/
+expect 0 "tape.svg: open it in a browser" 1 --picture tape.svg
+cmp tape.svg learn/tape.svg
+expect 2 "cannot write" 1 --picture no/where.svg
+expect 2 "expected a file after --picture" 1 --picture

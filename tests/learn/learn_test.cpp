@@ -1,3 +1,4 @@
+#include "given/picture.h"
 #include "solutions/01_tape.h"
 #include "tests/catch.h"
 #include "tests/learn/variants.h"
@@ -5,6 +6,8 @@
 #include <heed/autograd/ops.h>
 #include <heed/autograd/random.h>
 #include <heed/autograd/record.h>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
@@ -120,6 +123,27 @@ TEST_CASE("Each output of the judge that a page quotes is what it prints", "[lea
     }
   }
   CHECK(quoted >= 30);
+}
+
+TEST_CASE("The pictures in the pages of step 1 are those that --picture writes", "[learn]") {
+  const Variant right = variants([](const Variant& v) { return v.step == "01_tape" && v.name == "right"; }).at(0);
+  const Step step = right.judged();
+  for (const auto& [file, language] :
+       {std::pair("learn/tape.svg", Language::en), std::pair("learn/tape.zh-CN.svg", Language::zh)}) {
+    std::ifstream in(file);
+    const bool is_same = step.svg(language) == std::string{std::istreambuf_iterator<char>(in), {}};
+    INFO(file);
+    CHECK(is_same);
+  }
+  Tape tape;
+  const Value x = tape.leaf(0.5), unread = exp(x), y = tanh(x * x) - x;
+  const std::string drawn = picture(tape, y, {"<x>"});
+  CHECK(drawn.find("&lt;x></text>") != std::string::npos);
+  CHECK(drawn.find(">tanh</text>") == std::string::npos);
+  CHECK(drawn.find(": tanh</text>") != std::string::npos);
+  CHECK(drawn.find(": exp</text>") == std::string::npos);  // y does not depend on it
+  CHECK(drawn.find(fmt::format("{:.4g}</text>", std::abs(tape.backward(y)[x.index]))) != std::string::npos);
+  CHECK(unread.number() > 1);
 }
 
 TEST_CASE("The judge names no mistake when the numbers belong to none", "[learn]") {
