@@ -12,13 +12,6 @@ Json figure(const Interval& interval) { return std::isnan(interval.share) ? Json
 
 Json from_0(int number) { return number < 0 ? Json() : Json(number); }
 
-Json node_json(const CircuitNode& node) {
-  constexpr std::array names{"embedding", "head", "mlp", "logits"};
-  return {{"kind", names.at(static_cast<std::size_t>(node.kind))},
-          {"layer", from_0(node.layer)},
-          {"head", from_0(node.head)}};
-}
-
 Json input_json(const CircuitInput& input) {
   constexpr std::array names{"query", "key", "value", "mlp", "logits"};
   return {{"kind", names.at(static_cast<std::size_t>(input.kind))},
@@ -47,12 +40,19 @@ Json figure_json(const Interval& figure) {
   return {{"mean", finite(figure.share)}, {"low", finite(figure.low)}, {"high", finite(figure.high)}};
 }
 
+Json circuit_node_json(const CircuitNode& node) {
+  constexpr std::array names{"embedding", "head", "mlp", "logits"};
+  return {{"kind", names.at(static_cast<std::size_t>(node.kind))},
+          {"layer", from_0(node.layer)},
+          {"head", from_0(node.head)}};
+}
+
 Json circuit_json(const CircuitStudy& study) {
   Json curve = Json::array(), edges = Json::array(), methods = Json::array();
   for (const CircuitStudy::Point& point : study.curve) curve.push_back(point_json(point));
   for (const ScoreMethod method : study.methods) methods.push_back(name_of(method));
   for (const CircuitStudy::Edge& edge : study.edges) {
-    edges.push_back({{"from", node_json(edge.from)},
+    edges.push_back({{"from", circuit_node_json(edge.from)},
                      {"to", input_json(edge.to)},
                      {"in_circuit", edge.in_circuit},
                      {"survives", edge.survives},
@@ -88,6 +88,10 @@ Json circuit_json(const CircuitStudy& study) {
           {"cmd", figure(study.cmd)},
           {"random", comparison_json(study.random)},
           {"null_tasks", comparison_json(study.null_tasks)}};
+}
+
+Json circuit_part_json(const CircuitPart& part) {
+  return {{"edges", part.edges}, {"faithfulness", figure(part.faithfulness)}};
 }
 
 }  // namespace heed

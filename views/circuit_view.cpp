@@ -1,5 +1,7 @@
 #include "views/circuit_view.h"
 
+#include "views/written_tokens.h"
+
 #include <heed/files/utf8.h>
 #include <heed/tokenizers/graphemes.h>
 
@@ -154,6 +156,22 @@ std::string circuit_view(const CircuitStudy& study, const View& view) {
   compared("random circuits of this size", study.random);
   compared("circuits of null tasks", study.null_tasks);
   return text;
+}
+
+std::string circuit_part_view(const std::vector<std::string>& removed, const CircuitPart& part, const View& view) {
+  const bool is_one = part.edges.size() == 1;
+  return "\n" + paragraph(fmt::format("Without {}: {} of the circuit {} on a path to the answer, and {} {}.",
+                                      fmt::join(removed, ", "), counted(part.edges.size(), "edge"),
+                                      is_one ? "is" : "are", is_one ? "keeps" : "keep", share_text(part.faithfulness)),
+                          view.terminal);
+}
+
+CircuitExample circuit_example(const Model& model, const TextPair& pair) {
+  const auto answer = [&](const std::vector<int>& answers) {
+    return shown_answer(model.tokenizer, pair.clean, answer_text(model, pair.clean, answers.at(0)));
+  };
+  return {shown_tokens(model.tokenizer, pair.clean.tokens), shown_tokens(model.tokenizer, pair.corrupted.tokens),
+          answer(pair.right), answer(pair.wrong)};
 }
 
 }  // namespace heed

@@ -2,7 +2,8 @@
 #include "tokenizers/internal/json.h"
 #include "views/view.h"
 
-#include <heed/explain/circuits/circuit_study.h>
+#include <heed/explain/circuits/circuit_parts.h>
+#include <heed/explain/pairs.h>
 
 #include <string>
 #include <vector>
@@ -18,6 +19,17 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study);
 
 /// Returns {"verdict":"circuit","pairs":100,...,"edges":[{"from":{"kind":"head","layer":0,"head":1},"to":{"kind":"key",...},...}]}.
 Json circuit_json(const CircuitStudy& study);
+/// Returns {"kind":"head","layer":0,"head":1}; null stands for no layer or head.
+Json circuit_node_json(const CircuitNode& node);
+
+/// Returns the nodes that an edge leads to: several heads share an input of keys or values.
+std::vector<CircuitNode> readers_of(const CircuitStudy::Edge& edge);
+
+/// Returns {"edges":[0,1,4],"faithfulness":{...}}.
+Json circuit_part_json(const CircuitPart& part);
+
+/// Returns a line: "Without layer 1 head 2: 3 edges of the circuit are on a path to the answer, and keep 28.9 % (20.1 to 37.9)."
+std::string circuit_part_view(const std::vector<std::string>& removed, const CircuitPart& part, const View& view);
 
 /// A text on which the model answers, to draw below a circuit: its tokens, which of them the corrupted text changes, and the
 /// right and the wrong answer.
@@ -25,6 +37,9 @@ struct CircuitExample {
   std::vector<std::string> tokens, corrupted;
   std::string right, wrong;
 };
+
+/// Returns the example of a pair, its tokens and answers as people write them.
+CircuitExample circuit_example(const Model& model, const TextPair& pair);
 
 /// Returns the circuit as one self-contained SVG: the words at the bottom, the answer at the top, nodes by layer, and each edge with
 /// its effect and interval. Edges that survive are drawn in full, the others dashed.

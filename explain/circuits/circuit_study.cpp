@@ -364,7 +364,7 @@ class Study {
   const CircuitOptions& options_;
   Random random_;
   CircuitStudy result_{};
-  Rows chosen_on_{}, held_out_{};
+  Rows chosen_on_{}, &held_out_ = result_.held_out_pairs;
   std::vector<int> observations_{}, held_out_groups_{};  // numbers; of all pairs, and of those held out
   std::vector<int> order_{};                             // of the edges, on the half that chooses
   Circuit circuit_{}, surviving_{};

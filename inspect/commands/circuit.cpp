@@ -4,18 +4,17 @@
 #include "run/internal/run_directory.h"
 #include "views/circuit_view.h"
 #include "views/compared_circuits_view.h"
-#include "views/written_tokens.h"
 
 #include <heed/explain/circuits/pair_task.h>
 
 #include <fmt/format.h>
 
+#include <sstream>
+
 namespace heed {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int most_pairs = 100;  // of the sentences of a run, unless --limit says otherwise
 
 // Returns the value of an option among the names of an enumeration, or the default.
 template <class E>
@@ -47,22 +46,32 @@ std::vector<TextPair> pairs_of(const Request& request, const Model& model, const
     fail("{}: is a pretrained model, without sentences of its own; give it pairs: inspect circuit MODEL FILE.jsonl",
          run.string());
   }
+  const auto limit = static_cast<std::size_t>(limit_of(request));
   std::vector<TextPair> pairs =
-      has_file ? read_pairs(model, request.files[0]) : minimal_pairs(model, read_held_out(run));
+      has_file ? read_pairs(model, request.files[0]) : run_pairs(model, run, limit > 0 ? limit : max_run_pairs);
   if (pairs.empty()) {
     fail(
         "{}: its held-out sentences have no minimal pairs, which differ in one word and in the answer; give it pairs: "
         "inspect circuit RUN FILE.jsonl",
         run.string());
   }
-  const int limit = limit_of(request) > 0 ? limit_of(request) : has_file ? 0 : most_pairs;
-  if (limit > 0 && pairs.size() > static_cast<std::size_t>(limit)) pairs.resize(static_cast<std::size_t>(limit));
+  if (limit > 0 && pairs.size() > limit) pairs.resize(limit);
   return pairs;
+}
+
+// Returns "a", "b c" for "a, b c".
+std::vector<std::string> parts_between_commas(const std::string& list) {
+  std::vector<std::string> parts;
+  std::istringstream stream(list);
+  for (std::string part; std::getline(stream >> std::ws, part, ',');) parts.push_back(part);
+  return parts;
 }
 
 struct Studied {
   CircuitStudy study;
   CircuitExample example;
+  std::vector<std::string> removed;  // by --without
+  std::optional<CircuitPart> rest;   // what that leaves
 };
 
 Studied studied(const Request& request, const Model& model, const fs::path& run, const std::string& name) {
@@ -73,13 +82,13 @@ Studied studied(const Request& request, const Model& model, const fs::path& run,
       request.progress(fmt::format("{} of {}", what, name), share, seconds);
     };
   }
-  const TextPair& first = pairs[0];
-  const auto answer = [&](const std::vector<int>& answers) {
-    return shown_answer(model.tokenizer, first.clean, answer_text(model, first.clean, answers.at(0)));
-  };
-  return {circuit_study(model, pairs, options),
-          {shown_tokens(model.tokenizer, first.clean.tokens), shown_tokens(model.tokenizer, first.corrupted.tokens),
-           answer(first.right), answer(first.wrong)}};
+  const PairTask task(model, pairs, options);
+  Studied result{circuit_study(task.task(), options), circuit_example(model, pairs[0]), {}, {}};
+  result.removed = parts_between_commas(request.given<std::string>("without").value_or(""));
+  if (!result.removed.empty() && result.study.verdict == CircuitStudy::Verdict::circuit) {
+    result.rest = circuit_without(task.task(), result.study, result.removed);
+  }
+  return result;
 }
 
 // Compares the circuits of several runs, or of the steps of one.
@@ -118,7 +127,7 @@ std::string answer(const Request& request) {
     misused("expected one model with a file of pairs, got '{}' too", request.files[1]);
   }
   if (request.has("over-training") || (!has_file && !request.files.empty())) {
-    for (const char* option : {"svg", "step"}) {
+    for (const char* option : {"svg", "step", "without"}) {
       if (request.has(option)) misused("--{} is for one model", option);
     }
     return compared(request);
@@ -129,8 +138,15 @@ std::string answer(const Request& request) {
   const Model model = model_of(run, step_of(request), request.progress);
   check_has_head(model);
   const Studied found = studied(request, model, run, run.string());
-  std::string text =
-      request.has("json") ? json_line(circuit_json(found.study)) : circuit_view(found.study, request.view);
+  std::string text;
+  if (request.has("json")) {
+    Json json = circuit_json(found.study);
+    if (found.rest) json["without"] = circuit_part_json(*found.rest);
+    text = json_line(json);
+  } else {
+    text = circuit_view(found.study, request.view);
+    if (found.rest) text += circuit_part_view(found.removed, *found.rest, request.view);
+  }
   if (svg) {
     const std::string picture = circuit_svg(found.study, found.example);
     text += write_output(*svg, picture, request.has("json") ? "" : fmt::format("{}: {} bytes\n", *svg, picture.size()));
@@ -158,8 +174,10 @@ const Command circuit_command{
               ("limit", "How many pairs to use (default: all of FILE, 100 of a run)", cxxopts::value<int>(), "N")  //
               ("over-training", "Compare the circuits at the steps whose models the run kept")                     //
               ("seed", "Seed of the halves, resamples and random circuits (default: 1)", cxxopts::value<std::int64_t>(),
-               "N")  //
-              ("svg", "Draw the circuit, from the words to the answer", text(), "FILE");
+               "N")                                                                      //
+              ("svg", "Draw the circuit, from the words to the answer", text(), "FILE")  //
+              ("without", "Measure what is left without these edges and nodes of the circuit, separated by commas",
+               text(), "NAMES");
         },
     .answer = answer};
 

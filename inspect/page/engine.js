@@ -10,7 +10,7 @@
 //   why(text, edge, later)      the score of an edge {layer, head, from, to, rather} taken apart (parts.js), or null as in read():
 //                               {score, reference, weight, query, key, cuts, products, answer, probability}, or {problem}
 //   circuits(text, layer, head, later)  {words, which, QK, OV}, or null as in read(). QK and OV have per word the largest
-//                               [[other word, value], ...] (circuits.js); OV is null for a model without such answers
+//                               [[other word, value], ...] (token_circuits.js); OV is null for a model without such answers
 //   goOn(tokens, count, write, done)  calls write(token) for each further token, then done(); returns a function that stops it
 // A Reading offers:
 //   attention                   an Attention (data.js)

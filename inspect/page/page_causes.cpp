@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 namespace heed {
 namespace fs = std::filesystem;
@@ -25,8 +24,8 @@ bool is_language_model(const Json& description, const Model& model) {
          std::ranges::all_of(description["sentences"], [](const Json& one) { return one["antecedent"] < 0; });
 }
 
-// Runs `measure`. Returns "", or the reason if the run does not support the measurement. Numbers that are not finite,
-// unreadable files and lack of memory are errors of the page.
+}  // namespace
+
 std::string refused(const std::function<void()>& measure) {
   try {
     measure();
@@ -41,8 +40,6 @@ std::string refused(const std::function<void()>& measure) {
   }
   return "";
 }
-
-}  // namespace
 
 void add_causes(Json& description, const Model& model, const fs::path& run, int limit, const OnProgress& progress) {
   if (limit == 0 && is_language_model(description, model)) {

@@ -5,8 +5,14 @@
 #include <heed/models/reading.h>
 
 #include <filesystem>
+#include <functional>
+#include <string>
 
 namespace heed {
+
+/// Runs `measure`. Returns "", or the reason if the run does not support the measurement. Numbers that are not finite, unreadable
+/// files and lack of memory are errors of the page.
+std::string refused(const std::function<void()>& measure);
 
 /// Adds the effects of interventions on the model's answers to a run's description: "causes" and, if models of several steps
 /// were kept, "history". Adds the reason as "causes_missing" if they cannot be measured, and for a language model if no

@@ -3,6 +3,7 @@
 #include "formats/internal/config_json.h"
 #include "inspect/page/encode.h"
 #include "inspect/page/page_causes.h"
+#include "inspect/page/page_circuit.h"
 #include "inspect/page/page_facts.h"
 #include "inspect/page/page_model.h"
 #include "run/internal/run_directory.h"
@@ -179,6 +180,7 @@ void add_model(PageRun& result, const fs::path& run, const std::optional<Model>&
   }
   add_causes(description, model, run, limit, progress);
   add_card(description, model, run);
+  add_circuit(description, model, run, progress);
   embed_model(result, model);
 }
 

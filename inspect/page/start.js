@@ -1,2 +1,2 @@
-const views = [sentenceView, headsView, causesView, tryView, sideView, stepsView, circuitsView];
+const views = [sentenceView, headsView, causesView, circuitView, tryView, sideView, stepsView, tokenCircuitsView];
 start();

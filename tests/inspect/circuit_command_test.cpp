@@ -65,6 +65,8 @@ TEST_CASE("inspect circuit says what it lacks") {
                            "--faithfulness: expected a number such as 0.8, got 'most' (see inspect circuit --help)"));
   CHECK(run.is_usage_error({"circuit", "RUN", "RUN", "--svg", "a.svg"},
                            "--svg is for one model (see inspect circuit --help)"));
+  CHECK(run.is_usage_error({"circuit", "RUN", "RUN", "--without", "embedding"},
+                           "--without is for one model (see inspect circuit --help)"));
   CHECK(run.error({"circuit", "RUN", "--over-training"}) ==
         "RUN: keeps only the last model, so earlier circuits cannot be found; train with dump.weights: true");
   write_jsonl(held_out_path(run.path), std::vector(9, dog_example()));

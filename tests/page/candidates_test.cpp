@@ -55,7 +55,7 @@ TEST_CASE("Candidates are marked in every picture, and minimal pairs are shown s
       "[...document.querySelectorAll('[aria-label=\"Right and wrong answers apart\"] tbody tr')].map((row) => "
       "[...row.children].slice(0, 2).map(({textContent}) => textContent))");
   CHECK(looks.dump() == R"([["right","1"],["wrong","1"]])");
-  show(*chromium, "Circuits");
+  show(*chromium, "QK and OV");
   chromium->wait_for("document.querySelectorAll('.two tbody tr').length > 2");
   CHECK(chromium->text("document.querySelectorAll('#main .two h2')[1].textContent") ==
         "OV circuit: which candidate attending to a word raises");

@@ -176,7 +176,7 @@ TEST_CASE("The page of a masked language model shows predictions, also after a h
   const SentencePage page(model, example);
   chromium->open(page.file);
   CHECK(views_of(*chromium) ==
-        std::vector<std::string>{"Sentence", "All heads", "Why", "Try it", "Calculation", "Circuits"});
+        std::vector<std::string>{"Sentence", "All heads", "Why", "Try it", "Calculation", "QK and OV"});
   CHECK(chromium->text("document.querySelector('.aside h2').textContent") == "Predictions for it");
   const std::vector<double> p = softmax_of(model, example);
   CHECK(chromium->text("document.querySelector('.answers .figure-text').textContent") ==
@@ -188,7 +188,7 @@ TEST_CASE("The page of a masked language model shows predictions, also after a h
   press_button(*chromium, chromium->text("`Remove ${headName(state.layer, state.head)}`"));
   CHECK(chromium->run("document.querySelectorAll('.answers tbody td:nth-child(3)').length") == 10);
   // An activation precedes its logits, so that an OV circuit is undefined.
-  show(*chromium, "Circuits");
+  show(*chromium, "QK and OV");
   chromium->wait_for("document.querySelectorAll('.two section:first-child tbody tr').length === 12");
   CHECK(chromium->text("document.querySelector('.two section:last-child').innerText").find("No OV circuit: ") !=
         std::string::npos);

@@ -96,7 +96,7 @@ TEST_CASE("The circuits of a large vocabulary fit the window, and appear in task
     INFO(width);
     chromium->open(page.file, width);
     const std::vector<Browser::Task> tasks = chromium->tasks([&] {
-      show(*chromium, "Circuits");
+      show(*chromium, "QK and OV");
       chromium->wait_for("document.querySelectorAll('.two tbody tr').length === 24");
     });
     CHECK(std::ranges::max(tasks, {}, &Browser::Task::processor).processor < 1500);

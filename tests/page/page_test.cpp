@@ -37,7 +37,7 @@ TEST_CASE("Every view opens without messages or requests, in both themes and two
       show(*chromium, view);
       CHECK(chromium->text("document.querySelector('[aria-selected=true]').textContent") == view);
       CHECK(chromium->run("document.documentElement.scrollWidth <= document.documentElement.clientWidth") == true);
-      if (view != "Circuits") {  // tables only
+      if (view != "QK and OV") {  // tables only
         if (view == "Why") open_details(*chromium);
         chromium->wait_for(
             "document.querySelectorAll('#main .picture svg > *').length > 10 || "
@@ -206,8 +206,8 @@ TEST_CASE("Each picture can be saved as SVG, PNG and CSV, with the seed and the 
     show(*chromium, view);
     CHECK(chromium->run(
               "[...document.querySelectorAll('#main .keep')].every((tools) => tools.children.length === 3)") == true);
-    // "Why" has no picture without held-out sentences, and "Circuits" has tables.
-    const bool has_pictures = view != "Why" && view != "Circuits";
+    // "Why" has no picture without held-out sentences, and "QK and OV" has tables.
+    const bool has_pictures = view != "Why" && view != "QK and OV";
     CHECK(chromium->run("document.querySelectorAll('#main .keep').length > 0") == has_pictures);
     CHECK(chromium->run("Promise.all(viewNow().figures.filter(({svg}) => svg.isConnected).map((one) => one.pngBlob()))"
                         ".then((blobs) => blobs.every(({size}) => size > 1000))") == true);

@@ -97,7 +97,7 @@ TEST_CASE("A served page shows the library's score parts and the circuits of the
   chromium->wait_for("document.querySelector('#main').textContent.includes(' ahead of that of didn')");
   shows(score_parts(model, example, 1, 0, -1, -1, 2));
 
-  show(*chromium, "Circuits");
+  show(*chromium, "QK and OV");
   chromium->wait_for("document.querySelectorAll('.two tbody tr').length === 24");
   CHECK(chromium->text("document.querySelector('.two p').textContent").find("The words of the text.") !=
         std::string::npos);

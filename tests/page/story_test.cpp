@@ -143,7 +143,7 @@ TEST_CASE("Every view has an introduction and a sentence about its picture") {
   CHECK(chromium->text("document.querySelector('.signs').textContent") ==
         "Question: what does it refer to? Antecedent: animal.");
   // Colours after a number do not look like errors.
-  for (const char* view : {"Calculation", "Circuits"}) {
+  for (const char* view : {"Calculation", "QK and OV"}) {
     show(*chromium, view);
     CHECK(chromium->text("document.querySelector('#main').textContent").find("±") == std::string::npos);
   }

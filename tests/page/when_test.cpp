@@ -50,7 +50,7 @@ constexpr const char* says = "document.querySelector('.says').textContent";
 
 }  // namespace
 
-TEST_CASE("Try, Calculation, Circuits and Why show the slider's step") {
+TEST_CASE("Try, Calculation, QK and OV and Why show the slider's step") {
   Browser* chromium = browser();
   if (!chromium) return;
   const KeptRun place;
@@ -92,7 +92,7 @@ TEST_CASE("Try, Calculation, Circuits and Why show the slider's step") {
 
   for (const auto& [view, said] : std::vector<std::pair<std::string, std::string>>{
            {"Calculation", "In the saved model of step {}, the largest score of "},
-           {"Circuits", "The words of the saved model of step {}."}}) {
+           {"QK and OV", "The words of the saved model of step {}."}}) {
     show(*chromium, view);
     for (const auto& [key, step] : {std::pair{"Home", 0}, std::pair{"End", 400}}) {
       move_to(key);
@@ -173,7 +173,7 @@ TEST_CASE("A step without a stored model shows the nearest one, with a message")
   if (!chromium) return;
   const KeptRun place;
   place.keep(scaled(2, 0));
-  place.open(*chromium, "#view=circuits&step=0", 0);
+  place.open(*chromium, "#view=qk-and-ov&step=0", 0);
   CHECK(chromium->run("document.querySelector('.training').hidden") == true);
   CHECK(chromium->text(says).starts_with("The words of the saved model of step 400."));
   CHECK(chromium->text("document.getElementById('footer').textContent").find("leaves out 1, to stay below 20 MB.") !=
@@ -181,10 +181,10 @@ TEST_CASE("A step without a stored model shows the nearest one, with a message")
   // One of three steps is stored.
   write_dump(place.run, {200, read_dump(dump_path(place.run, 0)).sentences});
   place.keep(scaled(3, 200));
-  place.open(*chromium, "#view=circuits&step=200");
+  place.open(*chromium, "#view=qk-and-ov&step=200");
   CHECK(chromium->text(says).starts_with("The words of the saved model of step 200."));
   std::filesystem::remove(dumped_model_path(place.run, 200));
-  place.open(*chromium, "#view=circuits&step=200");
+  place.open(*chromium, "#view=qk-and-ov&step=200");
   const std::string nearest = chromium->text(says);
   CHECK(nearest.starts_with("The words of the saved model of step 400, the nearest in this page."));
 }

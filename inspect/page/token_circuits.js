@@ -1,6 +1,6 @@
 // QK and OV circuits of a head on single words (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits").
-const circuitsView = {
-  title: 'Circuits',
+const tokenCircuitsView = {
+  title: 'QK and OV',
   isFor: ({model, served}) => Boolean(model || served),
   lead: () => t`The learned matrices of one head, the same for all sentences, on single words: which word attends to which (QK), and which answer that raises (OV). Words without position, as the layer normalises them, untouched by other layers.`,
   make() {

@@ -1,0 +1,196 @@
+// The circuit of a run's held-out minimal pairs (explain/circuits/circuit_study.h): which head or MLP reads the output of which other one,
+// from the words to the answer. A click removes an edge or a node; the faithfulness of what is left was measured by circuit_parts().
+const circuitView = {
+  title: 'Circuit',
+  isFor: ({circuit, circuit_missing}) => Boolean(circuit || circuit_missing),
+  lead: () => 'The smallest set of edges that keeps the answer. An edge is the output of a head or an MLP as a later one reads it. Edges outside ' +
+      'of the circuit carry what they carry in the other sentence of the minimal pair. Press an edge or a node to remove it, too.',
+  make() {
+    const figure = new Figure('circuit', () => circuitRows(runNow().circuit), () => [...aboutNow({sentence: false, step: false, head: false}), `step ${runNow().circuit.step}`]);
+    const element = el('section'), left = el('div'), list = el('div', {class: 'edges'}), below = new TableBelow('How sure each edge is');
+    const both = el('div', {class: 'beside'}, figure.element, list);
+    const removed = new Set();  // indices of edges
+    let pointed = -1, of = null;
+    const toggle = (edges) => {
+      const isGone = edges.every((i) => removed.has(i));
+      edges.forEach((i) => isGone ? removed.delete(i) : removed.add(i));
+      draw();
+      announce(left.textContent);
+    };
+    const point = (i) => {
+      pointed = i;
+      draw();
+    };
+    const draw = () => {
+      const {circuit} = runNow();
+      renew(left, ...whatIsLeft(circuit, removed, () => toggle([...removed])));
+      const shown = {kept: onPaths(circuit, removed), removed, pointed, toggle, point};
+      drawCircuit(figure, circuit, shown);
+      renew(list, ...edgeList(circuit, shown));
+    };
+    return {
+      figures: [figure], element, followsTraining: () => false,
+      draw() {
+        const {circuit, circuit_missing} = runNow();
+        if (!circuit) return element.replaceChildren(el('p', {class: 'notice'}, circuit_missing));
+        const [verdict, ...more] = circuit.says;
+        if (of !== circuit) {
+          removed.clear();
+          of = circuit;
+          const figures = [...more, `Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} minimal pairs of held-out sentences; the others chose the circuit.`];
+          const heading = el('p', {class: 'verdict'}, inWords(verdict)), others = el('ul', {class: 'figures'}, findings(figures.map((text) => text.replace(/ -(?=\d)/g, ' −'))));
+          if (circuit.verdict !== 'circuit') return element.replaceChildren(heading, others);
+          element.replaceChildren(heading, pairOf(circuit), left, both, others, below.element);
+          below.draw(() => {
+            const [head, ...rows] = circuitRows(circuit);
+            return table(head, rows, {'aria-label': 'Edges of the circuit'});
+          });
+        }
+        if (circuit.verdict === 'circuit') draw();
+      },
+    };
+  },
+};
+
+// Formats a figure without bounds, and a share, with their intervals as views/circuit_view.h does.
+function figureText({mean, low, high}) {
+  if (low === null || high === null) return `${signed(mean, 2)} (no bounds)`;
+  const largest = Math.max(Math.abs(low), Math.abs(high)), digits = largest < 10 ? 2 : largest < 100 ? 1 : 0;
+  return `${signed(mean, digits)} (${fixed(low, digits)} to ${fixed(high, digits)})`;
+}
+const shareText = ({mean, low, high}) =>
+    `${percent(mean)} ${low === null || high === null ? '(no bounds)' : `(${fixed(100 * low, 1)} to ${fixed(100 * high, 1)})`}`;
+
+const effectOf = ({exact, effect}) => exact ?? effect;
+const edgeName = ({name}) => name.replace('->', '→');
+const edgeText = (edge) => `${edgeName(edge)} ${edge.exact ? '' : '~'}${figureText(effectOf(edge))}`;
+const nodeKey = ({kind, layer, head}) => [kind, layer, head].join();
+const nodeName = ({kind, layer, head}) => kind === 'head' ? headName(layer, head) : kind === 'mlp' ? `layer ${layer + 1} MLP` : kind;
+
+function circuitRows({edges, resamples}) {
+  const ends = (figure) => [figure?.mean ?? '', figure?.low ?? '', figure?.high ?? ''].map((x) => x === '' ? x : fixed(x, 2));
+  return [
+    ['edge', 'effect', 'at least', 'at most', 'estimate', `chosen in, of ${resamples} resamples`, 'by methods', 'survives'],
+    ...edges.map((edge) => [edgeName(edge), ...ends(effectOf(edge)), fixed(edge.effect.mean, 2), rounded(edge.resamples), edge.methods, edge.survives ? 'yes' : 'no'])
+  ];
+}
+
+// Returns which edges are still on a path from the embedding to the logits, like CircuitGraph::on_paths().
+function onPaths({edges}, removed) {
+  let kept = edges.map((_, i) => !removed.has(i)), before;
+  do {
+    before = total(kept.map(Number));
+    const here = edges.filter((_, i) => kept[i]), reached = new Set(here.flatMap(({nodes}) => nodes.map(nodeKey))), read = new Set(here.map(({from}) => nodeKey(from)));
+    kept = kept.map((isKept, i) => {
+      const {from, nodes} = edges[i];
+      return isKept && (from.kind === 'embedding' || reached.has(nodeKey(from))) && nodes.some((node) => node.kind === 'logits' || read.has(nodeKey(node)));
+    });
+  } while (total(kept.map(Number)) < before);
+  return kept;
+}
+
+// Says what the circuit keeps without the removed edges, or how to measure that.
+function whatIsLeft(circuit, removed, restore) {
+  const {edges, parts} = circuit, kept = onPaths(circuit, removed), left = [...edges.keys()].filter((i) => kept[i]);
+  if (!removed.size) return [el('p', {}, 'The whole circuit keeps ', el('b', {}, shareText(circuit.circuit.faithfulness)), '.')];
+  const found = parts.find((part) => part.edges.join() === left.join()), names = removedNames(edges, removed);
+  const without = `Without ${names.map((name) => name.replace('->', '→')).join(' and ')}, `;
+  const command = `inspect circuit RUN --without "${names.join()}"`;
+  return [
+    el('p', {}, ...(found ? [`${without}${left.length} of ${edges.length} edges are on a path to the answer. They keep `, el('b', {}, shareText(found.faithfulness)), '.'] :
+                            [`${without}this page has no measurement. This command measures it: `, el('code', {}, command)]), ' ', button('Put back', restore)),
+  ];
+}
+
+// Returns the names of what is removed: of a node, where all edges from it are.
+function removedNames(edges, removed) {
+  const isRemoved = (node) => edges.every(({from}, i) => nodeKey(from) !== nodeKey(node) || removed.has(i));
+  return [...new Set([...removed].sort((a, b) => a - b).map((i) => isRemoved(edges[i].from) ? nodeName(edges[i].from) : edges[i].name))];
+}
+
+// Shows the pair: the clean sentence, with what the other one has in its place.
+function pairOf({example: {tokens, corrupted, right, wrong}}) {
+  const gap = gapOf(tokens), words = tokens.map((token, i) => token === corrupted[i] ? [inText(token), gap] : [el('b', {class: 'differs'}, `[${visible(token)} → ${visible(corrupted[i])}]`), gap]);
+  return el('p', {class: 'sentence', dir: direction(tokens)}, ...words.flat(), el('span', {class: 'muted'}, ' answer: ', word(right), ', not ', word(wrong)));
+}
+
+// Returns a button for each edge and for each node.
+function edgeList(circuit, {kept, removed, toggle, point}) {
+  const edge = (one, i) => button(`${i + 1}  ${edgeText(one)}`, () => toggle([i]), {
+    'aria-pressed': String(removed.has(i)), 'aria-label': `Remove ${edgeText(one)}`, class: kept[i] ? '' : 'off',
+    onfocus: () => point(i), onblur: () => point(-1), onpointerenter: () => point(i), onpointerleave: () => point(-1)
+  });
+  const nodes = [...new Map(circuit.edges.map(({from}) => [nodeKey(from), from])).values()].filter(({kind}) => kind !== 'embedding');
+  const edgesFrom = (node) => [...circuit.edges.keys()].filter((i) => nodeKey(circuit.edges[i].from) === nodeKey(node));
+  return [
+    el('p', {class: 'muted'}, 'Press an edge to remove it. Its effect: the log odds of the answer that the model loses without it alone, with a 95 % interval.'),
+    el('div', {role: 'group', 'aria-label': 'Remove an edge'}, circuit.edges.map(edge)),
+    el('div', {role: 'group', 'aria-label': 'Remove a node', class: 'controls'}, el('span', {class: 'muted'}, 'Remove a node:'),
+       nodes.map((node) => button(nodeName(node), () => toggle(edgesFrom(node)), {'aria-pressed': String(edgesFrom(node).every((i) => removed.has(i))), 'aria-label': `Remove ${nodeName(node)}`}))),
+  ];
+}
+
+// Draws the circuit: words at the bottom, the answer at the top, a row per layer of heads and per MLP.
+function drawCircuit(figure, {edges, example, circuit: {faithfulness}}, {kept, removed, pointed, toggle, point}) {
+  const nodes = new Map(edges.flatMap(({from, nodes}) => [from, ...nodes]).map((node) => [nodeKey(node), node]));
+  const rowOf = ({kind, layer}) => kind === 'embedding' ? -1 : kind === 'logits' ? Infinity : 2 * layer + (kind === 'mlp');
+  const keys = [...new Set([...nodes.values()].map(rowOf))].sort((a, b) => b - a);
+  const rows = keys.map((key) => [...nodes.values()].filter((node) => rowOf(node) === key).sort((a, b) => a.head - b.head));
+  const most = Math.max(...rows.map(({length}) => length)), side = 66, room = Math.min(roomFor(), Math.max(440, side + most * 120));
+  const height = 34, gap = Math.max(26, Math.min(66, (heightFor() - 40) / rows.length - height));
+  const slot = (room - side) / most, width = Math.min(92, slot - 8), places = new Map();
+  rows.forEach((row, r) => row.forEach((node, i) => places.set(nodeKey(node), {
+    node, x: side + (room - side) / 2 + (i - (row.length - 1) / 2) * slot, y: 4 + r * (height + gap)
+  })));
+  figure.begin(
+      room, rows.length * (height + gap) - gap + 8,
+      `Circuit of ${edges.length} edges, which keeps ${shareText(faithfulness)}: ${edges.map(edgeText).join('; ')}`);
+  rows.forEach(([{kind, layer}], r) => figure.text(0, 4 + r * (height + gap) + height / 2, kind === 'logits' ? 'answer' : kind === 'embedding' ? 'words' : `layer ${layer + 1}`, {'font-size': 12, fill: ink.muted}));
+  const strongest = Math.max(...edges.map((edge) => Math.abs(effectOf(edge).mean)));
+  const ports = {query: -0.3, value: 0.3}, curves = edges.map((edge) => edge.nodes.map((node) => {
+    const from = places.get(nodeKey(edge.from)), to = places.get(nodeKey(node)), port = (ports[edge.to.kind] ?? 0) * width;
+    const [x0, y0, x1, y1] = [from.x + port / 2, from.y, to.x + port, to.y + height], bend = Math.max(20, (y0 - y1) / 2);
+    return [[x0, y0], [x0, y0 - bend], [x1, y1 + bend], [x1, y1]];
+  }));
+  for (let i = edges.length - 1; i >= 0; --i) {
+    const {mean} = effectOf(edges[i]), isPointed = i === pointed;
+    for (const curve of curves[i]) {
+      const d = `M${curve[0]}C${curve.slice(1).join(' ')}`;
+      const stroke = !kept[i] ? ink.line : mean < 0 ? ink.orange : ink['head-0'];
+      figure.add('path', {
+        d, fill: 'none', stroke: isPointed ? ink.accent : stroke, 'stroke-opacity': isPointed || !kept[i] ? 1 : 0.6,
+        'stroke-width': (kept[i] ? 1.5 + 6 * Math.abs(mean) / strongest : 1.5) + (isPointed ? 2 : 0), 'stroke-dasharray': removed.has(i) ? '2 5' : edges[i].survives ? null : '6 4'
+      });
+    }
+  }
+  // What the pointer reaches: wide and invisible, above the curves.
+  edges.forEach((edge, i) => curves[i].forEach((curve) => figure.add('path', {
+    d: `M${curve[0]}C${curve.slice(1).join(' ')}`, fill: 'none', stroke: 'transparent', 'stroke-width': 14, 'pointer-events': 'stroke', class: 'head', onclick: () => toggle([i]),
+    onpointerenter: () => point(i), onpointermove: (event) => tipAt(figure, event, edgeText(edge)),
+    onpointerleave: () => { figure.hideTip(); point(-1); }
+  })));
+  for (const {node, x, y} of places.values()) {
+    const own = [...edges.keys()].filter((i) => nodeKey(edges[i].from) === nodeKey(node)), isFixed = ['embedding', 'logits'].includes(node.kind);
+    const isOff = !isFixed && !own.some((i) => kept[i]);
+    const listeners = isFixed ? {} : {class: 'head', onclick: () => toggle(own), onpointermove: (event) => tipAt(figure, event, `Remove ${nodeName(node)}`), onpointerleave: () => figure.hideTip()};
+    figure.add('rect', {x: x - width / 2, y, width, height, rx: 6, fill: ink.panel, stroke: isOff ? ink.line : ink.muted, 'stroke-dasharray': isOff ? '3 3' : null, ...listeners});
+    const name = {embedding: 'embedding', logits: visible(example.right), mlp: 'MLP', head: width > 60 ? `head ${node.head + 1}` : String(node.head + 1)}[node.kind];
+    figure.text(x, y + 14, fitted(name, 13, width - 6), {'text-anchor': 'middle', 'font-size': 13, fill: isOff ? ink.muted : ink.text, 'pointer-events': 'none'});
+    if (node.kind === 'head') for (const [kind, letter] of [['query', 'q'], ['key', 'k'], ['value', 'v']]) {
+      if (edges.some((edge) => edge.to.kind === kind && edge.nodes.some((one) => nodeKey(one) === nodeKey(node)))) {
+        figure.text(x + (ports[kind] ?? 0) * width, y + height - 7, letter, {'text-anchor': 'middle', 'font-size': 10, fill: ink.muted, 'pointer-events': 'none'});
+      }
+    }
+  }
+  // Numbers, at points of the curves that differ from edge to edge.
+  edges.forEach((edge, i) => {
+    const t = 0.35 + 0.1 * (i % 4), u = 1 - t, [x, y] = [0, 1].map((c) => curves[i].at(-1).reduce((sum, point, k) => sum + point[c] * [u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t][k], 0));
+    figure.add('circle', {cx: x, cy: y, r: 8, fill: ink.ground, stroke: kept[i] ? ink.muted : ink.line, 'pointer-events': 'none'});
+    figure.text(x, y, String(i + 1), {'text-anchor': 'middle', 'font-size': 10, fill: kept[i] ? ink.text : ink.muted, 'pointer-events': 'none'});
+  });
+}
+
+function tipAt(figure, event, text) {
+  const box = figure.box.getBoundingClientRect();
+  figure.showTip(event.clientX - box.left, event.clientY - box.top, text);
+}

@@ -1,0 +1,71 @@
+#include "inspect/page/page_circuit.h"
+
+#include "inspect/page/page_causes.h"
+#include "inspect/run_studies.h"
+#include "run/internal/run_directory.h"
+#include "views/circuit_view.h"
+
+#include <heed/explain/circuits/circuit_parts.h>
+#include <heed/explain/circuits/pair_task.h>
+#include <heed/files/file.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace heed {
+namespace {
+
+constexpr double most_products = 1e10;  // multiplications and additions of one pass, for a study of about ten seconds
+
+double products_of(const Model& model, const std::vector<TextPair>& pairs) {
+  std::size_t tokens = 0;
+  for (const TextPair& pair : pairs) tokens += pair.clean.tokens.size();
+  return static_cast<double>(tokens) * static_cast<double>(model.parameters.numel());
+}
+
+Json example_json(const CircuitExample& example) {
+  return {
+      {"tokens", example.tokens}, {"corrupted", example.corrupted}, {"right", example.right}, {"wrong", example.wrong}};
+}
+
+Json studied(const Model& model, const std::vector<TextPair>& pairs, const OnProgress& progress) {
+  const PairTask task(model, pairs, {.progress = progress});
+  const CircuitStudy study = circuit_study(task.task());
+  Json result = circuit_json(study);
+  std::erase_if(result["edges"].get_ref<Json::array_t&>(), [](const Json& edge) { return !edge["in_circuit"]; });
+  for (std::size_t i = 0; i < result["edges"].size(); ++i) {
+    Json& edge = result["edges"][i];
+    edge["name"] = study.edges[i].name;
+    edge["nodes"] = Json::array();
+    for (const CircuitNode& node : readers_of(study.edges[i])) edge["nodes"].push_back(circuit_node_json(node));
+  }
+  result["step"] = model.step;
+  result["says"] = circuit_verdict(study);
+  result["example"] = example_json(circuit_example(model, pairs[0]));
+  Json& parts = result["parts"] = Json::array();
+  if (study.verdict != CircuitStudy::Verdict::circuit) return result;
+  for (const CircuitPart& part : circuit_parts(task.task(), study)) {
+    parts.push_back(circuit_part_json(part));
+  }
+  return result;
+}
+
+}  // namespace
+
+void add_circuit(Json& description, const Model& model, const std::filesystem::path& run, const OnProgress& progress) {
+  if (!std::filesystem::exists(held_out_path(run))) return;
+  const std::string reason = refused([&] {
+    const std::vector<TextPair> pairs = run_pairs(model, run);
+    if (pairs.empty()) return;
+    if (products_of(model, pairs) > most_products) {
+      description["circuit_missing"] =
+          "The circuit of a model of this size takes more than seconds: inspect circuit RUN finds it.";
+      return;
+    }
+    description["circuit"] = studied(model, pairs, progress);
+  });
+  if (!reason.empty()) description["circuit_missing"] = fmt::format("The circuit was not looked for: {}", reason);
+}
+
+}  // namespace heed

@@ -1,0 +1,116 @@
+#include "tests/explain/circuits/induction_by_hand.h"
+#include "tests/page/open.h"
+#include "views/circuit_view.h"
+
+#include <heed/explain/circuits/pair_task.h>
+#include <heed/formats/datasets/jsonl.h>
+
+#include <algorithm>
+
+// The circuit of a run in its page.
+using namespace heed;
+
+namespace {
+
+// Copies what head 1 of layer 2 does to its head 2, at half the strength.
+void add_second_head(Model& model) {
+  const std::int64_t d = InductionByHand::words;
+  for (const char* name : {"W_Q", "W_K", "W_V"}) {
+    const Tensor weight = model.parameters[fmt::format("encoder.1.attention.{}.weight", name)];
+    const Tensor first = slice(weight, 1, 0, d);
+    weight.copy_from(concat({first, first}, 1));
+  }
+  const Tensor output = model.parameters["encoder.1.attention.W_O.weight"], first = slice(output, 0, 0, d);
+  output.copy_from(concat({first, first * 0.5}, 0));
+}
+
+// A run with an induction circuit of 5 edges, and its page.
+struct CircuitPage : Scratch {
+  std::filesystem::path run = path / "run", file = path / "page.html";
+  Json circuit{};
+
+  // With `exchanged` answers in every other pair, no circuit serves all pairs.
+  explicit CircuitPage(bool exchanged = false) {
+    InductionByHand made;
+    add_second_head(made.model);
+    made.model.step = 400;
+    std::vector<Example> held_out;
+    for (const TextPair& pair : made.pairs(20)) {
+      const int i = static_cast<int>(held_out.size());
+      const bool is_exchanged = exchanged && i % 4 == 0;
+      held_out.push_back(pair.clean), held_out.push_back(pair.corrupted);
+      held_out[held_out.size() - 2].answer = pair.clean.tokens[is_exchanged ? 3 : 1];
+      held_out[held_out.size() - 2].counterpart = i + 1;
+      held_out.back().answer = pair.clean.tokens[is_exchanged ? 1 : 3];
+      held_out.back().counterpart = i;
+    }
+    write_run(run, made.model, {held_out[0], held_out[1]});
+    write_jsonl(held_out_path(run), held_out);
+    const PageRun made_page = page_run(run);
+    circuit = made_page.description.at("circuit");
+    write_file(file, page({made_page}));
+  }
+};
+
+std::string panel_text(Browser& chromium) {
+  return chromium.text("document.querySelector('#panel section').innerText");
+}
+
+}  // namespace
+
+TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const CircuitPage place;
+  REQUIRE(place.circuit["verdict"] == "circuit");
+  REQUIRE(place.circuit["edges"].size() == 5);
+  chromium->open(place.file, 1280, false, "#view=circuit");
+  CHECK(panel_text(*chromium).find("A circuit of 5 of ") != std::string::npos);
+  CHECK(panel_text(*chromium).find("The whole circuit keeps ") != std::string::npos);
+  CHECK(chromium->text("document.querySelector('.picture svg').getAttribute('aria-label')")
+            .starts_with("Circuit of 5 edges, which keeps "));
+
+  // Each edge is removed from the list by a key, and measured.
+  for (int i = 0; i < 5; ++i) {
+    chromium->run(fmt::format("document.querySelectorAll('.edges button')[{}].focus()", i));
+    CHECK(chromium->run("document.querySelectorAll('.picture path[stroke-opacity=\"1\"]').length").get<int>() == 1);
+    chromium->press("Enter");
+    const std::string text = panel_text(*chromium);
+    CAPTURE(i, text);
+    CHECK(text.find("Without ") != std::string::npos);
+    CHECK(text.find("They keep ") != std::string::npos);
+    chromium->click("[...document.querySelectorAll('button')].find((one) => one.textContent === 'Put back')");
+    CHECK(panel_text(*chromium).find("The whole circuit keeps ") != std::string::npos);
+  }
+
+  // A click on the box of layer 2 head 1 leaves the path through head 2.
+  const int strong = chromium->run("runNow().circuit.edges.findIndex(({name}) => name === 'layer 2 head 1 -> logits')");
+  double share = 0;
+  for (const Json& part : place.circuit["parts"]) {
+    const auto left = part["edges"].get<std::vector<int>>();
+    if (left.size() == 3 && std::ranges::find(left, strong) == left.end()) share = part["faithfulness"]["mean"];
+  }
+  CHECK((share > 0.2 && share < 0.7));
+  chromium->click(
+      "[...document.querySelectorAll('.picture rect.head')].find((one) => one.nextElementSibling.textContent === "
+      "'head 1')");
+  CHECK(panel_text(*chromium).find("Without layer 2 head 1, 3 of 5 edges are on a path to the answer. They keep " +
+                                   fmt::format("{:.1f} %", 100 * share)) != std::string::npos);
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+
+  // Removals that were not measured name the command that measures them.
+  chromium->run("runNow().circuit.parts.length = 1; update({})");
+  chromium->settle();
+  CHECK(panel_text(*chromium).find("inspect circuit RUN --without \"layer 2 head 1\"") != std::string::npos);
+}
+
+TEST_CASE("The page says why a run has no circuit") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const CircuitPage place(true);
+  CHECK(place.circuit["verdict"] != "circuit");
+  chromium->open(place.file, 1280, false, "#view=circuit");
+  CHECK(panel_text(*chromium).starts_with("There is no circuit to report: "));
+  CHECK(chromium->run("document.querySelectorAll('.picture, .edges').length") == 0);
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
