@@ -9,7 +9,8 @@ const chinese = {
   'Try it': '试一试',
   'Side by side': '并排比较',
   'Calculation': '逐步计算',
-  'Circuits': '回路',
+  'Circuit': '回路',
+  'QK and OV': 'QK 与 OV',
 
   // Shared
   'step {}': '第 {0} 步',

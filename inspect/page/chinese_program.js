@@ -52,6 +52,21 @@ const programChinese = {
   'part': '一部分',
   'none': '没有',
 
+  // circuit_verdict()
+  'A circuit of {} of {} edges keeps {} of what the corrupted texts take away.': '{1} 条边中的 {0} 条组成的回路，保住扰动文本所失去的 {2}。',
+  '{} survive: other pairs and each group choose them, too, and each has an effect of its own. They alone keep {}.': '{0}稳定：换一批句对、换成任何一组都选中它们，每一条也都有自己的效应。只留它们，保住 {1}。',
+  '{} survive: other pairs choose them, too, and each has an effect of its own. They alone keep {}.': '{0}稳定：换一批句对也选中它们，每一条也都有自己的效应。只留它们，保住 {1}。',
+  'All of them': '全部',
+  '{} of them': '其中 {0} 条',
+  'There is no circuit to report: the clean texts are not shown to favour the right answers more than the corrupted ones.': '没有可报告的回路：不能证明原文本比扰动文本更倾向正确答案。',
+  'There is no circuit to report: tasks with exchanged answers give circuits of this size that are not shown to keep less.': '没有可报告的回路：调换答案的任务也给出同样大小的回路，不能证明它们保住的更少。',
+  'There is no circuit to report: random circuits of this size are not shown to keep less.': '没有可报告的回路：不能证明同样大小的随机回路保住的更少。',
+  'The log odds of the right answer are {} in the clean texts and {} in the corrupted ones, a difference of {} ({} to {}).': '正确答案的对数几率，在原文本里是 {0}，在扰动文本里是 {1}，相差 {2}（{3} 到 {4}）。',
+  'The log odds of the right answer are {} in the clean texts and {} in the corrupted ones, a difference of {}.': '正确答案的对数几率，在原文本里是 {0}，在扰动文本里是 {1}，相差 {2}。',
+  'The circuit of a model of this size takes more than seconds: inspect circuit RUN finds it.': '这样大的模型，找回路不是几秒钟的事：请用 inspect circuit RUN。',
+  'The circuit was not looked for: {}': '没有寻找回路：{0}',
+  'circuit: expected at least {} different pairs, got {}; half of them choose the circuit, the others measure it': '至少需要 {0} 个不同的句对，这里只有 {1} 个；一半用来选出回路，另一半用来测量。',
+
   // Rows that a run lacks
   'No sentence has an antecedent: edges to it, to a distractor and to a cue word are left out.': '没有标出先行词的句子：略去到先行词、干扰项和线索词的边。',
   'No sentence has a distractor: edges to one are left out, and chance is unknown.': '没有标出干扰项的句子：略去到干扰项的边，随机水平未知。',
@@ -155,5 +170,6 @@ const programChinese = {
   'decider': '线索词',
   'rest': '其他词元',
   '{} % ({} to {})': '{0} %（{1} 到 {2}）',
+  '{} (no bounds)': '{0}（没有界限）',
   '{}; {}': '{0}；{1}',
 };

@@ -3,11 +3,10 @@
 const circuitView = {
   title: 'Circuit',
   isFor: ({circuit, circuit_missing}) => Boolean(circuit || circuit_missing),
-  lead: () => 'The smallest set of edges that keeps the answer. An edge is the output of a head or an MLP as a later one reads it. Edges outside ' +
-      'of the circuit carry what they carry in the other sentence of the minimal pair. Press an edge or a node to remove it, too.',
+  lead: () => t`The smallest set of edges that keeps the answer. An edge is the output of a head or an MLP as a later one reads it. Edges outside of the circuit carry what they carry in the corrupted text, the other sentence of the minimal pair. Press an edge or a node to remove it, too.`,
   make() {
-    const figure = new Figure('circuit', () => circuitRows(runNow().circuit), () => [...aboutNow({sentence: false, step: false, head: false}), `step ${runNow().circuit.step}`]);
-    const element = el('section'), left = el('div'), list = el('div', {class: 'edges'}), below = new TableBelow('How sure each edge is');
+    const figure = new Figure(t`circuit`, () => circuitRows(runNow().circuit), () => [...aboutNow({sentence: false, step: false, head: false}), t`step ${runNow().circuit.step}`]);
+    const element = el('section'), left = el('div'), list = el('div', {class: 'edges'}), below = new TableBelow(t`How sure each edge is`);
     const both = el('div', {class: 'beside'}, figure.element, list);
     const removed = new Set();  // indices of edges
     let pointed = -1, of = null;
@@ -32,18 +31,18 @@ const circuitView = {
       figures: [figure], element, followsTraining: () => false,
       draw() {
         const {circuit, circuit_missing} = runNow();
-        if (!circuit) return element.replaceChildren(el('p', {class: 'notice'}, circuit_missing));
+        if (!circuit) return element.replaceChildren(el('p', {class: 'notice'}, said(circuit_missing)));
         const [verdict, ...more] = circuit.says;
         if (of !== circuit) {
           removed.clear();
           of = circuit;
-          const figures = [...more, `Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} minimal pairs of held-out sentences; the others chose the circuit.`];
-          const heading = el('p', {class: 'verdict'}, inWords(verdict)), others = el('ul', {class: 'figures'}, findings(figures.map((text) => text.replace(/ -(?=\d)/g, ' −'))));
+          const figures = [...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))), t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} minimal pairs of held-out sentences; the others chose the circuit.`];
+          const heading = el('p', {class: 'verdict'}, said(verdict)), others = el('ul', {class: 'figures'}, figures.map((text) => el('li', {}, text)));
           if (circuit.verdict !== 'circuit') return element.replaceChildren(heading, others);
           element.replaceChildren(heading, pairOf(circuit), left, both, others, below.element);
           below.draw(() => {
             const [head, ...rows] = circuitRows(circuit);
-            return table(head, rows, {'aria-label': 'Edges of the circuit'});
+            return table(head, rows, {'aria-label': t`Edges of the circuit`});
           });
         }
         if (circuit.verdict === 'circuit') draw();
@@ -53,25 +52,33 @@ const circuitView = {
 };
 
 // Formats a figure without bounds, and a share, with their intervals as views/circuit_view.h does.
+const rangeText = (low, high, format) => low === null || high === null ? t` (no bounds)` : t` (${format(low)} to ${format(high)})`;
 function figureText({mean, low, high}) {
-  if (low === null || high === null) return `${signed(mean, 2)} (no bounds)`;
-  const largest = Math.max(Math.abs(low), Math.abs(high)), digits = largest < 10 ? 2 : largest < 100 ? 1 : 0;
-  return `${signed(mean, digits)} (${fixed(low, digits)} to ${fixed(high, digits)})`;
+  const largest = Math.max(Math.abs(low), Math.abs(high)), digits = low === null || high === null || largest < 10 ? 2 : largest < 100 ? 1 : 0;
+  return signed(mean, digits) + rangeText(low, high, (x) => fixed(x, digits));
 }
-const shareText = ({mean, low, high}) =>
-    `${percent(mean)} ${low === null || high === null ? '(no bounds)' : `(${fixed(100 * low, 1)} to ${fixed(100 * high, 1)})`}`;
+const shareText = ({mean, low, high}) => percent(mean) + rangeText(low, high, (x) => fixed(100 * x, 1));
 
 const effectOf = ({exact, effect}) => exact ?? effect;
-const edgeName = ({name}) => name.replace('->', '→');
 const edgeText = (edge) => `${edgeName(edge)} ${edge.exact ? '' : '~'}${figureText(effectOf(edge))}`;
 const nodeKey = ({kind, layer, head}) => [kind, layer, head].join();
-const nodeName = ({kind, layer, head}) => kind === 'head' ? headName(layer, head) : kind === 'mlp' ? `layer ${layer + 1} MLP` : kind;
+const nodeName = ({kind, layer, head}) =>
+    kind === 'head' ? headName(layer, head) : kind === 'mlp' ? t`layer ${layer + 1} MLP` : kind === 'logits' ? t`logits` : t`embedding`;
+const edgeName = ({from, to, nodes}) => `${nodeName(from)} → ${inputName(to, nodes)}`;
+
+// Names an input as CircuitGraph::name() does: several heads may share one of keys or values.
+function inputName({kind, layer, head}, nodes) {
+  if (kind === 'query') return t`${headName(layer, head)} query`;
+  if (kind === 'key') return nodes.length > 1 ? t`layer ${layer + 1} key head ${head + 1}` : t`${headName(layer, head)} key`;
+  if (kind === 'value') return nodes.length > 1 ? t`layer ${layer + 1} value head ${head + 1}` : t`${headName(layer, head)} value`;
+  return nodeName(nodes[0]);
+}
 
 function circuitRows({edges, resamples}) {
   const ends = (figure) => [figure?.mean ?? '', figure?.low ?? '', figure?.high ?? ''].map((x) => x === '' ? x : fixed(x, 2));
   return [
-    ['edge', 'effect', 'at least', 'at most', 'estimate', `chosen in, of ${resamples} resamples`, 'by methods', 'survives'],
-    ...edges.map((edge) => [edgeName(edge), ...ends(effectOf(edge)), fixed(edge.effect.mean, 2), rounded(edge.resamples), edge.methods, edge.survives ? 'yes' : 'no'])
+    [t`which edge`, t`effect`, t`at least`, t`at most`, t`estimate`, t`chosen in, of ${resamples} resamples`, t`by methods`, t`survives`],
+    ...edges.map((edge) => [edgeName(edge), ...ends(effectOf(edge)), fixed(edge.effect.mean, 2), rounded(edge.resamples), edge.methods, edge.survives ? t`yes` : t`no`])
   ];
 }
 
@@ -92,43 +99,49 @@ function onPaths({edges}, removed) {
 // Says what the circuit keeps without the removed edges, or how to measure that.
 function whatIsLeft(circuit, removed, restore) {
   const {edges, parts} = circuit, kept = onPaths(circuit, removed), left = [...edges.keys()].filter((i) => kept[i]);
-  if (!removed.size) return [el('p', {}, 'The whole circuit keeps ', el('b', {}, shareText(circuit.circuit.faithfulness)), '.')];
-  const found = parts.find((part) => part.edges.join() === left.join()), names = removedNames(edges, removed);
-  const without = `Without ${names.map((name) => name.replace('->', '→')).join(' and ')}, `;
-  const command = `inspect circuit RUN --without "${names.join()}"`;
+  if (!removed.size) return [el('p', {}, t`The whole circuit keeps ${el('b', {}, shareText(circuit.circuit.faithfulness))}.`)];
+  const found = parts.find((part) => part.edges.join() === left.join()), gone = removedParts(edges, removed);
+  const names = listed(gone.map(({shown}) => shown)), command = `inspect circuit RUN --without "${gone.map(({name}) => name).join()}"`;
   return [
-    el('p', {}, ...(found ? [`${without}${left.length} of ${edges.length} edges are on a path to the answer. They keep `, el('b', {}, shareText(found.faithfulness)), '.'] :
-                            [`${without}this page has no measurement. This command measures it: `, el('code', {}, command)]), ' ', button('Put back', restore)),
+    el('p', {}, found ? t`Without ${names}, ${left.length} of ${edges.length} edges are on a path to the answer. They keep ${el('b', {}, shareText(found.faithfulness))}.` :
+                        t`Without ${names}: not measured for this page. This command measures it: ${el('code', {}, command)}`, ' ', button(t`Put back`, restore)),
   ];
 }
 
-// Returns the names of what is removed: of a node, where all edges from it are.
-function removedNames(edges, removed) {
-  const isRemoved = (node) => edges.every(({from}, i) => nodeKey(from) !== nodeKey(node) || removed.has(i));
-  return [...new Set([...removed].sort((a, b) => a - b).map((i) => isRemoved(edges[i].from) ? nodeName(edges[i].from) : edges[i].name))];
+// Returns what is removed, as the page and as the program name it: a node, where all edges from it are.
+function removedParts(edges, removed) {
+  const isRemoved = (node) => edges.every(({from}, i) => nodeKey(from) !== nodeKey(node) || removed.has(i)), parts = new Map();
+  for (const i of [...removed].sort((a, b) => a - b)) {
+    const [node, name] = [edges[i].from, edges[i].name];
+    if (isRemoved(node)) parts.set(nodeKey(node), {name: name.split(' -> ')[0], shown: nodeName(node)});
+    else parts.set(name, {name, shown: edgeName(edges[i])});
+  }
+  return [...parts.values()];
 }
 
 // Shows the pair: the clean sentence, with what the other one has in its place.
 function pairOf({example: {tokens, corrupted, right, wrong}}) {
   const gap = gapOf(tokens), words = tokens.map((token, i) => token === corrupted[i] ? [inText(token), gap] : [el('b', {class: 'differs'}, `[${visible(token)} → ${visible(corrupted[i])}]`), gap]);
-  return el('p', {class: 'sentence', dir: direction(tokens)}, ...words.flat(), el('span', {class: 'muted'}, ' answer: ', word(right), ', not ', word(wrong)));
+  return el('p', {class: 'sentence', dir: direction(tokens)}, ...words.flat(), el('span', {class: 'muted'}, t` answer: ${word(right)}, not ${word(wrong)}`));
 }
 
 // Returns a button for each edge and for each node.
 function edgeList(circuit, {kept, removed, toggle, point}) {
   const edge = (one, i) => button(`${i + 1}  ${edgeText(one)}`, () => toggle([i]), {
-    'aria-pressed': String(removed.has(i)), 'aria-label': `Remove ${edgeText(one)}`, class: kept[i] ? '' : 'off',
+    'aria-pressed': String(removed.has(i)), 'aria-label': t`Remove ${edgeText(one)}`, class: kept[i] ? '' : 'off',
     onfocus: () => point(i), onblur: () => point(-1), onpointerenter: () => point(i), onpointerleave: () => point(-1)
   });
   const nodes = [...new Map(circuit.edges.map(({from}) => [nodeKey(from), from])).values()].filter(({kind}) => kind !== 'embedding');
   const edgesFrom = (node) => [...circuit.edges.keys()].filter((i) => nodeKey(circuit.edges[i].from) === nodeKey(node));
   return [
-    el('p', {class: 'muted'}, 'Press an edge to remove it. Its effect: the log odds of the answer that the model loses without it alone, with a 95 % interval.'),
-    el('div', {role: 'group', 'aria-label': 'Remove an edge'}, circuit.edges.map(edge)),
-    el('div', {role: 'group', 'aria-label': 'Remove a node', class: 'controls'}, el('span', {class: 'muted'}, 'Remove a node:'),
-       nodes.map((node) => button(nodeName(node), () => toggle(edgesFrom(node)), {'aria-pressed': String(edgesFrom(node).every((i) => removed.has(i))), 'aria-label': `Remove ${nodeName(node)}`}))),
+    el('p', {class: 'muted'}, t`Press an edge to remove it. Its effect: the log odds of the answer that the model loses without it alone, with a 95 % interval.`),
+    el('div', {role: 'group', 'aria-label': t`Remove an edge`, class: 'list', tabindex: 0}, circuit.edges.map(edge)),
+    el('div', {role: 'group', 'aria-label': t`Remove a node`, class: 'controls'}, el('span', {class: 'muted'}, t`Remove a node:`),
+       nodes.map((node) => button(nodeName(node), () => toggle(edgesFrom(node)), {'aria-pressed': String(edgesFrom(node).every((i) => removed.has(i))), 'aria-label': t`Remove ${nodeName(node)}`}))),
   ];
 }
+
+const mostNumbered = 24;  // of the strongest edges
 
 // Draws the circuit: words at the bottom, the answer at the top, a row per layer of heads and per MLP.
 function drawCircuit(figure, {edges, example, circuit: {faithfulness}}, {kept, removed, pointed, toggle, point}) {
@@ -144,8 +157,8 @@ function drawCircuit(figure, {edges, example, circuit: {faithfulness}}, {kept, r
   })));
   figure.begin(
       room, rows.length * (height + gap) - gap + 8,
-      `Circuit of ${edges.length} edges, which keeps ${shareText(faithfulness)}: ${edges.map(edgeText).join('; ')}`);
-  rows.forEach(([{kind, layer}], r) => figure.text(0, 4 + r * (height + gap) + height / 2, kind === 'logits' ? 'answer' : kind === 'embedding' ? 'words' : `layer ${layer + 1}`, {'font-size': 12, fill: ink.muted}));
+      t`Circuit of ${edges.length} edges, which keeps ${shareText(faithfulness)}: ${edges.map(edgeText).join('; ')}`);
+  rows.forEach(([{kind, layer}], r) => figure.text(0, 4 + r * (height + gap) + height / 2, kind === 'logits' ? t`answer` : kind === 'embedding' ? t`words` : t`layer ${layer + 1}`, {'font-size': 12, fill: ink.muted}));
   const strongest = Math.max(...edges.map((edge) => Math.abs(effectOf(edge).mean)));
   const ports = {query: -0.3, value: 0.3}, curves = edges.map((edge) => edge.nodes.map((node) => {
     const from = places.get(nodeKey(edge.from)), to = places.get(nodeKey(node)), port = (ports[edge.to.kind] ?? 0) * width;
@@ -172,9 +185,9 @@ function drawCircuit(figure, {edges, example, circuit: {faithfulness}}, {kept, r
   for (const {node, x, y} of places.values()) {
     const own = [...edges.keys()].filter((i) => nodeKey(edges[i].from) === nodeKey(node)), isFixed = ['embedding', 'logits'].includes(node.kind);
     const isOff = !isFixed && !own.some((i) => kept[i]);
-    const listeners = isFixed ? {} : {class: 'head', onclick: () => toggle(own), onpointermove: (event) => tipAt(figure, event, `Remove ${nodeName(node)}`), onpointerleave: () => figure.hideTip()};
+    const listeners = isFixed ? {} : {class: 'head', onclick: () => toggle(own), onpointermove: (event) => tipAt(figure, event, t`Remove ${nodeName(node)}`), onpointerleave: () => figure.hideTip()};
     figure.add('rect', {x: x - width / 2, y, width, height, rx: 6, fill: ink.panel, stroke: isOff ? ink.line : ink.muted, 'stroke-dasharray': isOff ? '3 3' : null, ...listeners});
-    const name = {embedding: 'embedding', logits: visible(example.right), mlp: 'MLP', head: width > 60 ? `head ${node.head + 1}` : String(node.head + 1)}[node.kind];
+    const name = {embedding: t`embedding`, logits: visible(example.right), mlp: 'MLP', head: width > 60 ? t`head ${node.head + 1}` : String(node.head + 1)}[node.kind];
     figure.text(x, y + 14, fitted(name, 13, width - 6), {'text-anchor': 'middle', 'font-size': 13, fill: isOff ? ink.muted : ink.text, 'pointer-events': 'none'});
     if (node.kind === 'head') for (const [kind, letter] of [['query', 'q'], ['key', 'k'], ['value', 'v']]) {
       if (edges.some((edge) => edge.to.kind === kind && edge.nodes.some((one) => nodeKey(one) === nodeKey(node)))) {
@@ -183,7 +196,7 @@ function drawCircuit(figure, {edges, example, circuit: {faithfulness}}, {kept, r
     }
   }
   // Numbers, at points of the curves that differ from edge to edge.
-  edges.forEach((edge, i) => {
+  edges.slice(0, mostNumbered).forEach((edge, i) => {
     const t = 0.35 + 0.1 * (i % 4), u = 1 - t, [x, y] = [0, 1].map((c) => curves[i].at(-1).reduce((sum, point, k) => sum + point[c] * [u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t][k], 0));
     figure.add('circle', {cx: x, cy: y, r: 8, fill: ink.ground, stroke: kept[i] ? ink.muted : ink.line, 'pointer-events': 'none'});
     figure.text(x, y, String(i + 1), {'text-anchor': 'middle', 'font-size': 10, fill: kept[i] ? ink.text : ink.muted, 'pointer-events': 'none'});

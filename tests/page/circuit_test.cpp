@@ -102,6 +102,15 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
   chromium->run("runNow().circuit.parts.length = 1; update({})");
   chromium->settle();
   CHECK(panel_text(*chromium).find("inspect circuit RUN --without \"layer 2 head 1\"") != std::string::npos);
+
+  // The same in Chinese.
+  chromium->open(place.file, 1280, false, "#view=circuit&language=zh");
+  chromium->run("document.querySelectorAll('.edges button')[1].click()");
+  chromium->run("document.querySelectorAll('#panel details').forEach((one) => { one.open = true; })");
+  chromium->settle();
+  CHECK(chromium->run("document.querySelector('#panel').innerText.match(/[A-Za-z]{3,}/g).filter((word) => "
+                      "!['SVG', 'PNG', 'CSV', 'MLP', 'logit'].includes(word))") == Json::array());
+  CHECK(panel_text(*chromium).find("5 条边中还有 3 条通向答案") != std::string::npos);
 }
 
 TEST_CASE("The page says why a run has no circuit") {
