@@ -31,8 +31,8 @@ inline constexpr EnumName<Precision> enum_names<Precision>[] = {
 ///     }
 ///     const Gradients gradients = backward(loss);   // its products are rounded as well
 ///
-/// On a processor with AMX, products of bfloat16 take less than half the time, and on AMD's with AVX512_BF16 (Zen 4) they take less time,
-/// too. Elsewhere the results are the same up to the order of sums, but rounding takes extra time: has_bfloat16_products() tells. They
+/// On a processor with AMX, products of bfloat16 take less than half the time; AMD's processors without it (Zen 4 and 5) use AVX512_BF16.
+/// Elsewhere the results are the same up to the order of sums, but rounding takes extra time: has_bfloat16_products() tells. They
 /// nest.
 class Autocast {
  public:
@@ -50,10 +50,10 @@ class Autocast {
   Precision before_;
 };
 
-/// Returns whether this processor multiplies bfloat16 numbers faster than float32 ones.
+/// Returns whether this processor has instructions for products of bfloat16 that heed uses: AMX, or AMD's AVX512_BF16.
 bool has_bfloat16_products();
 
-/// Returns whether this processor multiplies 8-bit integers faster than float32 numbers (AVX512_VNNI or AVX2).
+/// Returns whether this processor has instructions for products of 8-bit integers that heed uses: AVX512_VNNI or AVX2.
 bool has_int8_products();
 /// Returns whether products with weights of this dtype differ with Precision::int8.
 bool supports_int8(DType weights);

@@ -14,11 +14,12 @@ namespace heed::cpu {
 enum class BFloat16Unit : std::uint8_t { none, vectors, tiles };
 
 // Returns the fastest here. AVX512_BF16 is for AMD's processors: Intel's begin one of these instructions in two cycles, where they begin
-// two of float32, so that products take 1.7 times as long as in float32 (measured on a Xeon with AMX).
+// two of float32, so that products take 1.7 times as long as in float32 (measured on a Xeon with AMX; AMD's were not measured).
 BFloat16Unit bfloat16_unit();
 
 // Computes C = alpha A B + beta C as gemm() does, after rounding the numbers of A and B to bfloat16, to the nearest and ties to
-// even. The products are exact and added up in float. S is float or BFloat16. beta is 0 or 1, and alpha is 1 unless beta is 0. The processor must have `unit`.
+// even. The products are exact and added up in float. S is float or BFloat16. beta is 0 or 1, and alpha is 1 unless beta is 0. The
+// processor must have `unit`.
 template <class S>
 void bfloat16_gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const Matrix<float>& A,
                    const Matrix<S>& B, float beta, float* C, std::int64_t ldc, BFloat16Unit unit = bfloat16_unit());

@@ -126,13 +126,17 @@ template <int... lane>
   }
 }
 
-// Adds a block's products to the sums: those of its halves, whose scales differ in Q6_K.
+// Adds the products of a block of row `row` to its sums: those of the block's halves, whose scales differ in Q6_K. `b` counts the
+// blocks of the tile, `block` those of the row.
 template <DType type>
 [[gnu::always_inline]] inline void add_block(Ints lower, Ints upper, const Scales& scales, std::int64_t b,
-                                             const RoundedRow& x, std::int64_t block, Floats& sum) {
-  constexpr int zero = zero_of(type), correction = subtracts ? 0 : zero;
-  const float scale = x.scales[block];
-  const int first = correction * x.sums[2 * block], second = correction * x.sums[2 * block + 1];
+                                             const Product& product, std::int64_t row, std::int64_t block,
+                                             Floats& sum) {
+  constexpr int correction = subtracts ? 0 : zero_of(type);
+  const Rounded& x = product.x;
+  const std::int64_t place = block * product.m + row;
+  const float scale = x.scales[place];
+  const int first = correction * x.lower_sums[place], second = correction * x.upper_sums[place];
   if constexpr (has_halves(type)) {
     sum = multiply_add(scales.scale[2 * b] * scale, __builtin_convertvector(lower - first, Floats), sum);
     sum = multiply_add(scales.scale[2 * b + 1] * scale, __builtin_convertvector(upper - second, Floats), sum);
@@ -140,7 +144,7 @@ template <DType type>
     const Ints products = lower + upper - (first + second);
     sum = multiply_add(scales.scale[b] * scale, __builtin_convertvector(products, Floats), sum);
     if constexpr (block_layout(type).minimum >= 0) {
-      sum = multiply_add(scales.least[b], Floats{} + x.totals[block], sum);
+      sum = multiply_add(scales.least[b], Floats{} + x.totals[place], sum);
     }
   }
 }
@@ -150,16 +154,16 @@ template <DType type>
 void one_row(const Product& product, const Byte* column, std::int64_t j) {
   constexpr std::int64_t parts = block_layout(type).numbers / 32, bytes = block_layout(type).bytes;
   constexpr int zero = zero_of(type);
-  const RoundedRow& x = product.x[0];
   Floats sum{};
   Scales scales;
   for (std::int64_t first = 0; first < product.blocks; first += most_blocks) {
     const std::int64_t count = std::min(most_blocks, product.blocks - first);
     const Byte* const begin = column + first / parts * bytes;
+    const signed char* const numbers = product.x.numbers + first * 32;
     read_scales<type>(begin, product.stride, count, scales);
     for (std::int64_t b = 0; b < count; ++b) {
       const Byte* const block = begin + b / parts * bytes;
-      const Bytes x_lower = repeat(x.numbers + (first + b) * 32), x_upper = repeat(x.numbers + (first + b) * 32 + 16);
+      const Bytes x_lower = repeat(numbers + b * 32), x_upper = repeat(numbers + b * 32 + 16);
       Ints lower[4], upper[4];
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) {
@@ -168,7 +172,7 @@ void one_row(const Product& product, const Byte* column, std::int64_t j) {
         upper[i] = dot<zero>(has_halves(type) ? Ints{} : lower[i], w.upper, x_upper);
       }
       const Ints both = add_fours(upper, lanes);
-      add_block<type>(has_halves(type) ? add_fours(lower, lanes) : Ints{}, both, scales, b, x, first + b, sum);
+      add_block<type>(has_halves(type) ? add_fours(lower, lanes) : Ints{}, both, scales, b, product, 0, first + b, sum);
     }
   }
   if (product.bias) {
@@ -202,6 +206,7 @@ void add_tile(const Product& product, const Tile& tile, std::int64_t first, std:
               std::int64_t j) {
   constexpr int zero = zero_of(type);
   const bool is_last = first + count == product.blocks;
+  const signed char* const numbers = product.x.numbers + (row * product.blocks + first) * 32;
   float* const y = product.y + row * product.ldy + j;
   Floats sums[rows] = {};
 #pragma GCC unroll 4
@@ -216,14 +221,14 @@ void add_tile(const Product& product, const Tile& tile, std::int64_t first, std:
 #pragma GCC unroll 4
       for (int r = 0; r < rows; ++r) {
         int four;
-        std::memcpy(&four, product.x[row + r].numbers + (first + b) * 32 + word * 4, sizeof four);
+        std::memcpy(&four, numbers + r * product.blocks * 32 + b * 32 + word * 4, sizeof four);
         Ints& sum = word < 4 || !has_halves(type) ? lower[r] : upper[r];
         sum = dot<zero>(sum, w, reinterpret_cast<Bytes>(Ints{} + four));
       }
     }
 #pragma GCC unroll 4
     for (int r = 0; r < rows; ++r) {
-      add_block<type>(lower[r], upper[r], tile.scales, b, product.x[row + r], first + b, sums[r]);
+      add_block<type>(lower[r], upper[r], tile.scales, b, product, row + r, first + b, sums[r]);
     }
   }
   Floats bias{};

@@ -25,17 +25,17 @@ namespace {
 using Byte = unsigned char;
 constexpr std::int64_t columns_at_a_time = 16, small = 32;  // numbers in a block of x
 
-// One row of x, in blocks of 32: scale * number.
-struct RoundedRow {
-  const signed char* numbers;
+// The rows of x in blocks of 32: scale * number. What blocks have lies at block * m + row.
+struct Rounded {
+  const signed char* numbers;  // row by row
   const float* scales;
-  const int* sums;      // of the numbers of each half of a block
-  const float* totals;  // of each block: scale * sum of both halves
+  const float* totals;                 // scale * sum of the numbers
+  const int *lower_sums, *upper_sums;  // of the halves of a block
 };
 
 struct Product {
   std::int64_t m, blocks;  // rows; blocks of 32 in a row of x
-  const RoundedRow* x;
+  Rounded x;
   const Byte* W;
   std::int64_t stride;  // bytes from column to column
   const float* bias;
@@ -167,36 +167,30 @@ HEED_END_TARGET
 
 // Rounds 32 numbers and returns their scale. NaN stands for blocks with an infinity or NaN, and 0 for those whose scale would
 // be subnormal.
-float round_block(const float* from, signed char* to, int* sums) {
+float round_block(const float* from, signed char* to, int& lower_sum, int& upper_sum) {
   std::uint32_t largest = 0;
   for (std::int64_t i = 0; i < small; ++i) {
     largest = std::max(largest, std::bit_cast<std::uint32_t>(from[i]) & 0x7fffffffU);
   }
-  const float most = std::bit_cast<float>(largest);
-  float scale = most / 127, inverse = 127 / most;
-  if (largest >= 0x7f800000U || scale < std::numeric_limits<float>::min()) {
-    scale = largest >= 0x7f800000U ? std::numeric_limits<float>::quiet_NaN() : 0.0F;
+  const float most = std::bit_cast<float>(largest), scale = most / 127, inverse = 127 / most;
+  lower_sum = upper_sum = 0;
+  const bool is_finite = largest < 0x7f800000U;
+  if (!is_finite || scale < std::numeric_limits<float>::min()) {
     std::fill_n(to, small, static_cast<signed char>(0));
-    sums[0] = sums[1] = 0;
-    return scale;
+    return is_finite ? 0.0F : std::numeric_limits<float>::quiet_NaN();
   }
   for (std::int64_t i = 0; i < small; ++i) to[i] = static_cast<signed char>(std::nearbyint(from[i] * inverse));
-  for (int which = 0; which < 2; ++which) {
-    int sum = 0;
-    for (std::int64_t i = 0; i < small / 2; ++i) sum += to[which * small / 2 + i];
-    sums[which] = sum;
-  }
+  for (std::int64_t i = 0; i < small / 2; ++i) lower_sum += to[i];
+  for (std::int64_t i = small / 2; i < small; ++i) upper_sum += to[i];
   return scale;
 }
 
-// The rows of x, rounded.
-struct RoundedRows {
+struct Workspace {
   std::vector<signed char> numbers;
   std::vector<float> scales, totals;
-  std::vector<int> sums;
-  std::vector<RoundedRow> rows;
+  std::vector<int> lower_sums, upper_sums;
 
-  void round(std::int64_t m, std::int64_t k, const Matrix<float>& x) {
+  Rounded round(std::int64_t m, std::int64_t k, const Matrix<float>& x) {
     const std::int64_t blocks = k / small;
     const auto make_room = [](auto& memory, std::int64_t size) {
       if (memory.size() < static_cast<std::size_t>(size)) memory.resize(static_cast<std::size_t>(size));
@@ -204,24 +198,22 @@ struct RoundedRows {
     make_room(numbers, m * k);
     make_room(scales, m * blocks);
     make_room(totals, m * blocks);
-    make_room(sums, 2 * m * blocks);
-    make_room(rows, m);
+    make_room(lower_sums, m * blocks);
+    make_room(upper_sums, m * blocks);
     parallel_for(m, std::max<std::int64_t>(1, 16384 / k), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t first = i * blocks;
         for (std::int64_t b = 0; b < blocks; ++b) {
           float copy[small];
           const float* from = x.data + i * x.row_stride + b * small * x.column_stride;
           for (std::int64_t p = 0; x.column_stride != 1 && p < small; ++p) copy[p] = from[p * x.column_stride];
-          int* const sum = sums.data() + 2 * (first + b);
-          const float scale =
-              round_block(x.column_stride == 1 ? from : copy, numbers.data() + (first + b) * small, sum);
-          scales[first + b] = scale;
-          totals[first + b] = scale * static_cast<float>(sum[0] + sum[1]);
+          if (x.column_stride != 1) from = copy;
+          const auto place = static_cast<std::size_t>(b * m + i);
+          scales[place] = round_block(from, numbers.data() + i * k + b * small, lower_sums[place], upper_sums[place]);
+          totals[place] = scales[place] * static_cast<float>(lower_sums[place] + upper_sums[place]);
         }
-        rows[i] = {numbers.data() + i * k, scales.data() + first, sums.data() + 2 * first, totals.data() + first};
       }
     });
+    return {numbers.data(), scales.data(), totals.data(), lower_sums.data(), upper_sums.data()};
   }
 };
 
@@ -252,12 +244,11 @@ bool is_int8_product(std::int64_t k, std::int64_t n, const Matrix<Blocks>& W) {
 void int8_product(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<float>& x, const Matrix<Blocks>& W,
                   const float* bias, float* y) {
   count_flops(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
-  static thread_local RoundedRows rounded;
-  rounded.round(m, k, x);
+  static thread_local Workspace workspace;
   const BlockLayout layout = block_layout(W.data.type);
   const Product product{m,
                         k / small,
-                        rounded.rows.data(),
+                        workspace.round(m, k, x),
                         W.data.bytes + W.data.number / layout.numbers * layout.bytes,
                         W.column_stride / layout.numbers * layout.bytes,
                         bias,
