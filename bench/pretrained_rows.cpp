@@ -3,6 +3,7 @@
 #include <heed/autograd/autocast.h>
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
+#include <heed/formats/gguf.h>
 #include <heed/formats/saved_model.h>
 
 #include <fmt/format.h>
@@ -92,6 +93,13 @@ void write_model(const fs::path& directory, const Size& size, bool is_llama, Sto
   write_file(directory / "config.json", config_of(size, is_llama).dump());
 }
 
+// Writes the model of a directory as a GGUF file in Q8_0.
+fs::path write_quantized(const fs::path& directory) {
+  const fs::path file = directory.string() + ".gguf";
+  if (!fs::exists(file)) export_gguf(load_model(directory), file, GgufType::q8_0);
+  return file;
+}
+
 // The tokens of a turn, the same for each side.
 Ids tokens_of(std::int64_t B, std::int64_t T, std::int64_t vocabulary) {
   std::vector<std::int32_t> ids;
@@ -130,6 +138,7 @@ struct Work {
   StoredAs stored;
   std::int64_t B, T;
   Precision precision = Precision::float32;
+  bool quantized = false;  // in Q8_0, which the peer cannot read
 };
 
 Row pretrained_row(const Work& work, const Size& size, const fs::path& scratch) {
@@ -137,7 +146,8 @@ Row pretrained_row(const Work& work, const Size& size, const fs::path& scratch) 
   const fs::path directory = scratch / fmt::format("{}-{}", work.is_llama ? "llama" : "bert", halves ? "bf16" : "f32");
   const auto make = [=] {
     write_model(directory, size, work.is_llama, work.stored);
-    return std::make_shared<Pretrained>(directory, tokens_of(work.B, work.T, size.vocabulary), work.precision);
+    const fs::path path = work.quantized ? write_quantized(directory) : directory;
+    return std::make_shared<Pretrained>(path, tokens_of(work.B, work.T, size.vocabulary), work.precision);
   };
   double weights = 0;  // of the products with each token; the logits are computed once per text
   for (const auto& [name, shape] : work.is_llama ? llama_shapes(size) : bert_shapes(size)) {
@@ -145,17 +155,20 @@ Row pretrained_row(const Work& work, const Size& size, const fs::path& scratch) 
   }
   const double head = work.is_llama ? static_cast<double>(size.vocabulary) * size.d_model : 0;
   const auto B = static_cast<double>(work.B), T = static_cast<double>(work.T);
+  const double bytes_per_weight = work.quantized ? 34.0 / 32 : halves ? 2 : 4;
   Row row{.name = work.name,
-          .counterpart = {{"row", "pretrained"},
+          .counterpart = {{"row", work.quantized ? "quantized" : "pretrained"},
                           {"directory", directory.string()},
                           {"tokens", {work.B, work.T}},
-                          {"dtype", halves ? "bfloat16" : "float32"}},
-          .flops = is_token || work.precision == Precision::bfloat16
+                          {"dtype", work.quantized ? "q8_0"
+                                    : halves       ? "bfloat16"
+                                                   : "float32"}},
+          .flops = is_token || work.precision != Precision::float32
                        ? 0
                        : 2 * B * (weights * T + head) + 4.0 * size.layers * B * T * T * size.d_model,
-          .bytes = is_token ? (halves ? 2 : 4) * (weights + head) : 0,
+          .bytes = is_token ? bytes_per_weight * (weights + head) : 0,
           .prepare = [=] { return [model = make()] { model->step(); }; }};
-  if (!halves) {  // the peer computes in bfloat16, which rounds more
+  if (!halves && !work.quantized) {  // the peer computes in bfloat16, which rounds more
     row.losses = [=](int count) {
       const auto model = make();
       std::vector<double> largest;
@@ -182,6 +195,13 @@ std::vector<Row> pretrained_rows(const fs::path& scratch, bool quick) {
   }
   rows.push_back(pretrained_row(
       {"llama 135M reads 512 in bfloat16, BF16", true, StoredAs::BF16, 1, prompt, Precision::bfloat16}, smol, scratch));
+  for (const Precision precision : {Precision::float32, Precision::int8}) {
+    for (const std::int64_t T : {std::int64_t{1}, prompt}) {
+      const std::string name = fmt::format("llama 135M {} {}, Q8_0{}", T == 1 ? "writes" : "reads", T == 1 ? 1 : 512,
+                                           precision == Precision::int8 ? " in int8" : "");
+      rows.push_back(pretrained_row({name, true, StoredAs::as_it_is, 1, T, precision, true}, smol, scratch));
+    }
+  }
   rows.push_back(
       pretrained_row({"bert 22M reads 64 x 32, F32", false, StoredAs::as_it_is, quick ? 2 : 64, 32}, mini, scratch));
   return rows;

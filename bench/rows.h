@@ -38,8 +38,9 @@ std::vector<Row> model_rows(const std::filesystem::path& scratch, bool quick);
 /// and values. `losses` are the logits of the generated tokens.
 std::vector<Row> writing_rows(const std::filesystem::path& scratch, bool quick);
 
-/// Returns pretrained models that read and write, from files with random weights: LLaMA in the size of SmolLM2-135M, in F32
-/// and BF16, and BERT in the size of all-MiniLM-L6-v2 (`quick`: tiny ones). The peer needs `transformers`. `losses` are the
+/// Returns pretrained models that read and write, from files with random weights: LLaMA in the size of SmolLM2-135M, in F32,
+/// BF16 and Q8_0 (also by 8-bit integers, without a peer), and BERT in the size of all-MiniLM-L6-v2 (`quick`: tiny ones). The peer
+/// needs `transformers`. `losses` are the
 /// largest logits or states.
 std::vector<Row> pretrained_rows(const std::filesystem::path& scratch, bool quick);
 

@@ -6,6 +6,7 @@
 #include "tests/models/sample.h"
 #include "tests/scratch.h"
 
+#include <heed/autograd/autocast.h>
 #include <heed/autograd/ops.h>
 #include <heed/formats/gguf.h>
 #include <heed/formats/hugging_face.h>
@@ -95,6 +96,22 @@ TEST_CASE("A model that was written to a GGUF file and read has the same logits"
   assign(adapted.parameters["encoder.1.attention.W_Q.lora_B"], Init::normal(0.2), random);
   CHECK(error(token_logits(written_and_read(adapted, GgufType::f32)), token_logits(adapted)) < 1e-5);
   CHECK(error(token_logits(adapted), token_logits(wide)) > 1e-4);
+}
+
+TEST_CASE("Autocast to int8 reads the blocks of a mapped GGUF file, for a prompt as for its tokens one by one") {
+  const Scratch scratch;
+  export_gguf(wide_llama(), scratch / "m.gguf", GgufType::q8_0);
+  const Model model = load_model(scratch / "m.gguf", {.mapped = true});
+  REQUIRE(std::ranges::any_of(model.parameters, [](const auto& p) { return supports_int8(p.second.dtype()); }));
+  const Tensor exact = token_logits(model);
+  const Autocast autocast(Precision::int8);
+  const Tensor rounded = token_logits(model);
+  CHECK(error(rounded, exact) > 1e-4);
+  CHECK(error(rounded, exact) < 0.05);
+  Cache cache;
+  Tensor last;
+  for (const std::int32_t token : {3, 1, 7, 7, 2, 9, 4}) last = model.append(Ids({1, 1}, {token}), cache);
+  CHECK(error(last, reshape(slice(rounded, 1, 6, 7), last.shape())) < 1e-5);
 }
 
 TEST_CASE("Numbers in a GGUF file are rounded as llama.cpp's package rounds them") {
