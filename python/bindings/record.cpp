@@ -58,7 +58,8 @@ nb::class_<Managed<Guard>> bind_guard(nb::module_& m, const char* name, const ch
 }
 
 struct Cast {
-  Managed<Autocast> open;
+  Precision precision;
+  Managed<Autocast> open{};
 };
 
 struct PythonHook {
@@ -227,12 +228,22 @@ void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
   nb::class_<Cast>(
       m, "Autocast",
       "While one is open, matrix products of this thread read float32 numbers rounded to bfloat16. They take less "
-      "time\non a processor with AMX; backward() rounds the products that were recorded so.")
-      .def(nb::init<>())
+      "time\non a processor with AMX; backward() rounds the products that were recorded so. \"int8\" multiplies by "
+      "quantized\nweights of a GGUF file, opened with mapped=True, as they are stored; \"float32\" rounds nothing.")
+      .def(
+          "__init__",
+          [](Cast* self, const std::string& precision) {
+            const auto named = value_named<Precision>(precision);
+            if (!named) {
+              fail("Autocast: expected one of {}, got '{}'", fmt::join(names_of<Precision>(), ", "), precision);
+            }
+            new (self) Cast{*named};
+          },
+          "precision"_a = "bfloat16", nb::sig("def __init__(self, precision: str = 'bfloat16') -> None"))
       .def(
           "__enter__",
           [](nb::handle self) {
-            nb::cast<Cast&>(self).open.enter(Precision::bfloat16);
+            nb::cast<Cast&>(self).open.enter(nb::cast<Cast&>(self).precision);
             return nb::borrow(self);
           },
           nb::sig("def __enter__(self) -> Autocast"))

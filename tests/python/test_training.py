@@ -311,7 +311,12 @@ def test_autocast_rounds_products():
     exact = (x @ x).numpy()
     with heedml.Autocast():
         assert not numpy.array_equal((x @ x).numpy(), exact)
+    for precision in ("float32", "int8"):  # int8 is for quantized weights
+        with heedml.Autocast(precision):
+            assert numpy.array_equal((x @ x).numpy(), exact)
     assert numpy.array_equal((x @ x).numpy(), exact)
+    with pytest.raises(heedml.Error, match="Autocast: expected one of float32, bfloat16, int8, got 'int4'"):
+        heedml.Autocast("int4")
 
 
 def test_settings_of_optimisers_and_schedules():
