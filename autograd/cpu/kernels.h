@@ -117,19 +117,21 @@ struct Walk {
     }
   }
 
+  // Returns the offset of each operand for row r of the innermost axis.
+  std::array<std::int64_t, N> offsets(std::int64_t r) const {
+    std::array<std::int64_t, N> offset{};
+    for (std::size_t axis = 1; axis < static_cast<std::size_t>(rank); ++axis) {
+      const std::int64_t index = r % size[axis];
+      r /= size[axis];
+      for (std::size_t i = 0; i < N; ++i) offset[i] += index * stride[i][axis];
+    }
+    return offset;
+  }
+
   // Calls row(first output element, offset of each operand) for rows [begin, end) of the innermost axis.
   template <class Row>
   void rows(std::int64_t begin, std::int64_t end, Row&& row) const {
-    for (std::int64_t r = begin; r < end; ++r) {
-      std::array<std::int64_t, N> offset{};
-      std::int64_t rest = r;
-      for (std::size_t axis = 1; axis < static_cast<std::size_t>(rank); ++axis) {
-        const std::int64_t index = rest % size[axis];
-        rest /= size[axis];
-        for (std::size_t i = 0; i < N; ++i) offset[i] += index * stride[i][axis];
-      }
-      row(r * size[0], offset);
-    }
+    for (std::int64_t r = begin; r < end; ++r) row(r * size[0], offsets(r));
   }
 };
 
@@ -149,34 +151,34 @@ OnLanes<F, Ts...> on_lanes(F f) {
   return {f};
 }
 
-// Computes y[i] = f(x[i * stride]...) for i in [begin, end) on Lanes.
+// Computes y[i] = f(x[i * stride]...) for i in [0, n) on Lanes.
 template <class R, class F, class... Ts>
-void map_row_on_lanes(std::int64_t begin, std::int64_t end, R* y, F& f,
-                      const std::array<std::int64_t, sizeof...(Ts)>& stride, const Ts*... x) {
-  const auto part = [&](std::int64_t i, std::int64_t n) {
+void map_row_on_lanes(std::int64_t n, R* y, F& f, const std::array<std::int64_t, sizeof...(Ts)>& stride,
+                      const Ts*... x) {
+  const auto part = [&](std::int64_t i, std::int64_t count) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return f(load_lanes(x + i * stride[I], stride[I], n)...);
+      return f(load_lanes(x + i * stride[I], stride[I], count)...);
     }
     (std::make_index_sequence<sizeof...(Ts)>{});
   };
-  std::int64_t i = begin;
-  for (; i + lane_count<R> <= end; i += lane_count<R>) {
+  std::int64_t i = 0;
+  for (; i + lane_count<R> <= n; i += lane_count<R>) {
     const Lanes<R> lanes = part(i, lane_count<R>);
     std::memcpy(y + i, &lanes, sizeof lanes);
   }
-  if (i == end) return;
-  const Lanes<R> lanes = part(i, end - i);
-  std::memcpy(y + i, &lanes, static_cast<std::size_t>(end - i) * sizeof(R));
+  if (i == n) return;
+  const Lanes<R> lanes = part(i, n - i);
+  std::memcpy(y + i, &lanes, static_cast<std::size_t>(n - i) * sizeof(R));
 }
 
-// Computes y[i] = f(x[i * stride]...) for i in [begin, end). Strides of 1 or 0 are compile-time constants. y may be an
+// Computes y[i] = f(x[i * stride]...) for i in [0, n). Strides of 1 or 0 are compile-time constants. y may be an
 // operand with stride 1. The attribute flattens f: a loop that calls a function does not vectorise.
 template <class R, class F, class... Ts>
-[[gnu::flatten]] void map_row_of_numbers(std::int64_t begin, std::int64_t end, R* y, F& f,
+[[gnu::flatten]] void map_row_of_numbers(std::int64_t n, R* y, F& f,
                                          const std::array<std::int64_t, sizeof...(Ts)>& stride, const Ts*... x) {
   const auto loop = [&](auto... s) {
 #pragma omp simd
-    for (std::int64_t i = begin; i < end; ++i) y[i] = f(x[i * s]...);
+    for (std::int64_t i = 0; i < n; ++i) y[i] = f(x[i * s]...);
   };
   using One = std::integral_constant<std::int64_t, 1>;
   using Zero = std::integral_constant<std::int64_t, 0>;
@@ -193,45 +195,74 @@ template <class R, class F, class... Ts>
 }
 
 template <class R, class F, class... Ts>
-void map_row(std::int64_t begin, std::int64_t end, R* y, F& f, const std::array<std::int64_t, sizeof...(Ts)>& stride,
-             const Ts*... x) {
+void map_row(std::int64_t n, R* y, F& f, const std::array<std::int64_t, sizeof...(Ts)>& stride, const Ts*... x) {
   if constexpr (requires { requires F::template applies<R>; }) {
-    map_row_on_lanes(begin, end, y, f, stride, x...);
+    map_row_on_lanes(n, y, f, stride, x...);
   } else {
-    map_row_of_numbers(begin, end, y, f, stride, x...);
+    map_row_of_numbers(n, y, f, stride, x...);
   }
 }
 
-// Computes y = f(operands...) over `shape`, row-major into y.
-template <class R, class F, class... Ts>
-void map(const Shape& shape, R* y, F f, const Operand<Ts>&... operands) {
-  constexpr std::size_t N = sizeof...(Ts);
+// Computes y[r * n + i] = f(x[r * outer + i * inner]...) for `rows` rows of n elements, with the function at `f`.
+template <class R, std::size_t N>
+using Rows = void (*)(const void* f, std::int64_t rows, std::int64_t n, R* y, const std::array<std::int64_t, N>& inner,
+                      const std::array<std::int64_t, N>& outer, const std::array<const char*, N>& x);
+
+// Calls `rows` with `f` for all rows of `shape`. It does not depend on the function: each function compiles its rows alone.
+template <class R, std::size_t N>
+void map_rows(const Shape& shape, R* y, const void* f, Rows<R, N> rows, const std::array<const Shape*, N>& strides,
+              const std::array<const char*, N>& x, const std::array<std::int64_t, N>& element_sizes) {
   const std::int64_t elements = shape.numel();
   if (elements == 0) return;
-  const Walk<N> walk(shape, {&operands.strides...});
+  const Walk<N> walk(shape, strides);
   const std::int64_t n = walk.size[0];
-  std::array<std::int64_t, N> inner;
-  for (std::size_t i = 0; i < N; ++i) inner[i] = walk.stride[i][0];
+  std::array<std::int64_t, N> inner, outer;
+  for (std::size_t i = 0; i < N; ++i) inner[i] = walk.stride[i][0], outer[i] = walk.stride[i][1];
+  if (n == elements && n <= max_elements) return rows(f, 1, n, y, inner, outer, x);
   if (n == elements) {
-    constexpr std::int64_t part = 256;  // small, so that streaming one part overlaps with computing the next
+    // Streaming one part overlaps with computing the next, so parts are small.
+    const std::int64_t part = n * static_cast<std::int64_t>(sizeof(R)) > max_cached_bytes ? 256 : n;
     parallel_for(n, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
       const StreamScope scope;
-      for (std::int64_t i = begin; i < end; i += part) {
-        const std::int64_t count = std::min(part, end - i);
-        const Part<R> to(y + i, count, n);
-        map_row(i, i + count, to.data() - i, f, inner, operands.data...);
+      for (std::int64_t at = begin; at < end; at += part) {
+        const std::int64_t count = std::min(part, end - at);
+        std::array<const char*, N> from;
+        for (std::size_t i = 0; i < N; ++i) from[i] = x[i] + at * inner[i] * element_sizes[i];
+        const Part<R> to(y + at, count, n);
+        rows(f, 1, count, to.data(), inner, outer, from);
       }
     });
     return;
   }
   parallel_for(elements / n, row_grain(elements / n, n), [&](std::int64_t begin, std::int64_t end) {
-    walk.rows(begin, end, [&](std::int64_t first, const std::array<std::int64_t, N>& offset) {
-      [&]<std::size_t... I>(std::index_sequence<I...>) {
-        map_row(std::int64_t{0}, n, y + first, f, inner, (operands.data + offset[I])...);
-      }
-      (std::make_index_sequence<N>{});
-    });
+    for (std::int64_t r = begin; r < end;) {
+      const std::int64_t count = std::min(end - r, walk.size[1] - r % walk.size[1]);
+      const std::array<std::int64_t, N> offset = walk.offsets(r);
+      std::array<const char*, N> from;
+      for (std::size_t i = 0; i < N; ++i) from[i] = x[i] + offset[i] * element_sizes[i];
+      rows(f, count, n, y + r * n, inner, outer, from);
+      r += count;
+    }
   });
+}
+
+// Computes y = f(operands...) over `shape`, row-major into y.
+template <class R, class F, class... Ts>
+void map(const Shape& shape, R* y, const F& f, const Operand<Ts>&... operands) {
+  constexpr std::size_t N = sizeof...(Ts);
+  const Rows<R, N> rows = [](const void* function, std::int64_t count, std::int64_t n, R* to,
+                             const std::array<std::int64_t, N>& inner, const std::array<std::int64_t, N>& outer,
+                             const std::array<const char*, N>& x) {
+    F own = *static_cast<const F*>(function);  // which writing y cannot change
+    for (std::int64_t r = 0; r < count; ++r) {
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        map_row(n, to + r * n, own, inner, (reinterpret_cast<const Ts*>(x[I]) + r * outer[I])...);
+      }
+      (std::index_sequence_for<Ts...>{});
+    }
+  };
+  map_rows<R, N>(shape, y, &f, rows, {&operands.strides...}, {reinterpret_cast<const char*>(operands.data)...},
+                 {static_cast<std::int64_t>(sizeof(Ts))...});
 }
 
 // Return y = f(a), y = f(a, b) and y = f(a, b, c) as new contiguous tensors; f is generic over float and double. Errors begin with
