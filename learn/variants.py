@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """variants.py: makes the stubs in learn/steps and the wrong solutions for the test from the tested solutions in learn/solutions.
 
-  variants.py               writes learn/steps/*.h: the solutions without what lies between "// begin NAME" and "// end NAME"
+  variants.py               writes learn/steps/*: the solutions without what lies between "// begin NAME" and "// end NAME", or "# begin NAME"
   variants.py --check       fails when a stub in the tree differs from what this program makes
-  variants.py --test DIR    writes one source file per step for the test: the solution, the stub, and each wrong solution
+  variants.py --test DIR    writes one source file per step for the test: the solution, the stub, and each wrong solution; in Python, a file each
 
 A wrong solution in learn/wrong is a name and replaced lines:
 
@@ -83,6 +83,38 @@ def source(step):
     return "\n".join(["// NOLINTBEGIN: wrong on purpose", *parts, "// NOLINTEND", ""])
 
 
+IN_PYTHON = sorted(p.stem for p in (LEARN / "solutions").glob("*.py"))
+
+
+def python_solution(step):
+    return (LEARN / f"solutions/{step}.py").read_text(encoding="utf-8")
+
+
+def python_stub(step):
+    """Returns the solution in Python with its marked parts replaced by an exception that names the function."""
+    text = re.sub(r"^( *)# begin (\w+)\n.*?^ *# end \2\n", r'\1raise NotImplementedError("\2")  # your code here\n', python_solution(step),
+                  flags=re.M | re.S)
+    return text.replace('"""The solution of step', '"""Step', 1)
+
+
+def python_variants(step):
+    """Returns {name: text} of the solution, the stub and each wrong solution in Python; wrong lines keep the indentation of the first replaced one."""
+    right = re.sub(r"^ *# (begin|end) \w+\n", "", python_solution(step), flags=re.M)
+    result = {"right": right, "unwritten": python_stub(step)}
+    for part in re.split(r"^# ", (LEARN / f"wrong/{step}.py.txt").read_text(encoding="utf-8"), flags=re.M)[1:]:
+        name, *lines = part.splitlines()
+        text = right.splitlines()
+        for old, new in re.findall(r"((?:^-.*\n)+)((?:^\+.*(?:\n|\Z))*)", "\n".join(lines) + "\n", re.M):
+            wanted = [line[1:].strip() for line in old.splitlines()]
+            places = [i for i in range(len(text)) if [one.strip() for one in text[i:i + len(wanted)]] == wanted]
+            if len(places) != 1:
+                sys.exit(f"learn/wrong/{step}.py.txt: '{name}' replaces what occurs {len(places)} times in the solution: {wanted}")
+            indent = re.match(" *", text[places[0]]).group()
+            text[places[0]:places[0] + len(wanted)] = [indent + line[2:] for line in new.splitlines()]
+        result[name] = "\n".join(text) + "\n"
+    return result
+
+
 def main():
     if sys.argv[1:2] == ["--test"]:
         directory = pathlib.Path(sys.argv[2])
@@ -91,12 +123,17 @@ def main():
             file, text = directory / f"{step}.cpp", source(step)
             if not file.is_file() or file.read_text(encoding="utf-8") != text:
                 file.write_text(text, encoding="utf-8")
+        for step in IN_PYTHON:
+            (directory / step).mkdir(exist_ok=True)
+            for name, text in python_variants(step).items():
+                (directory / step / f"{name}.py").write_text(text, encoding="utf-8")
         return
     stale = []
-    for step in STEPS:
-        file, text = LEARN / f"steps/{step}.h", stub(step)
+    stubs = [(f"{step}.h", stub(step)) for step in STEPS] + [(f"{step}.py", python_stub(step)) for step in IN_PYTHON]
+    for name, text in stubs:
+        file = LEARN / "steps" / name
         if not file.is_file() or file.read_text(encoding="utf-8") != text:
-            stale.append(f"learn/steps/{step}.h")
+            stale.append(f"learn/steps/{name}")
             if "--check" not in sys.argv:
                 file.write_text(text, encoding="utf-8")
     if "--check" in sys.argv and stale:

@@ -1,6 +1,7 @@
 #pragma once
 #include "given/picture.h"
 #include "judge.h"
+#include "python.h"
 
 namespace learn {
 
@@ -83,6 +84,30 @@ TapeSolution tape_solution() {
           E::tanh_of, E::chain,    E::reused,   E::neuron, E::drawn,  E::svg};
 }
 #define LEARN_01 tape_solution<Tape>()
+
+/// Computes one of the expressions on the tape of the learner's Python file.
+template <const char* name>
+Differentiated in_python(const Inputs& x) {
+  const auto [value, gradient] = python_pair(std::string("tape.") + name, {x});
+  return {value.values.at(0), gradient.values};
+}
+inline TapeSolution python_01() {
+  static constexpr char add[] = "add", subtract[] = "subtract", multiply[] = "multiply", divide[] = "divide",
+                        exp[] = "exp", log[] = "log", tanh[] = "tanh", chain[] = "chain", reused[] = "reused",
+                        neuron[] = "neuron";
+  return {in_python<add>,
+          in_python<subtract>,
+          in_python<multiply>,
+          in_python<divide>,
+          in_python<exp>,
+          in_python<log>,
+          in_python<tanh>,
+          in_python<chain>,
+          in_python<reused>,
+          in_python<neuron>,
+          [] { return python_text("drawn"); },
+          nullptr};
+}
 
 Step step_01(const TapeSolution& yours);
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "judge.h"
+#include "python.h"
 
 namespace learn {
 
@@ -13,6 +14,26 @@ struct BroadcastingSolution {
 };
 #define LEARN_02 \
   BroadcastingSolution { broadcast_shape, offset, multiply, sum_to, multiply_backward }
+
+inline BroadcastingSolution python_02() {
+  using Sizes = std::vector<int>;
+  return {[](const Sizes& a, const Sizes& b) {
+            const Array shape = python_one("broadcast_shape", {a, b});
+            return Sizes(shape.values.begin(), shape.values.end());
+          },
+          [](const Array& x, const Sizes& index) {
+            return static_cast<std::size_t>(python_one("offset", {x, index}).values.at(0));
+          },
+          [](const Array& a, const Array& b) {
+            return python_one("multiply", {a, b});
+          },
+          [](const Array& dy, const Sizes& shape) {
+            return python_one("sum_to", {dy, shape});
+          },
+          [](const Array& dy, const Array& a, const Array& b) {
+            return python_pair("multiply_backward", {dy, a, b});
+          }};
+}
 
 Step step_02(const BroadcastingSolution& yours);
 

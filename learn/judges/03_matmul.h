@@ -1,5 +1,6 @@
 #pragma once
 #include "judge.h"
+#include "python.h"
 
 namespace learn {
 
@@ -11,6 +12,16 @@ struct MatmulSolution {
 };
 #define LEARN_03 \
   MatmulSolution { matmul, transposed, matmul_backward }
+
+inline MatmulSolution python_03() {
+  return {[](const Array& A, const Array& B) {
+            return python_one("matmul", {A, B});
+          },
+          [](const Array& X) { return python_one("transposed", {X}); },
+          [](const Array& dC, const Array& A, const Array& B) {
+            return python_pair("matmul_backward", {dC, A, B});
+          }};
+}
 
 Step step_03(const MatmulSolution& yours);
 

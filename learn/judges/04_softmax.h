@@ -1,5 +1,6 @@
 #pragma once
 #include "judge.h"
+#include "python.h"
 
 namespace learn {
 
@@ -10,6 +11,13 @@ struct SoftmaxSolution {
 };
 #define LEARN_04 \
   SoftmaxSolution { softmax, softmax_backward }
+
+inline SoftmaxSolution python_04() {
+  return {[](const Array& x) { return python_one("softmax", {x}); },
+          [](const Array& dy, const Array& y) {
+            return python_one("softmax_backward", {dy, y});
+          }};
+}
 
 Step step_04(const SoftmaxSolution& yours);
 

@@ -133,6 +133,7 @@ using Print = std::function<void(const std::string&)>;
 
 Verdict judged(const Step& step, Language language, const Print& print) {
   const bool zh = language == Language::zh;
+  const std::string ending = step.in_python ? "py" : "h", option = step.in_python ? " --python" : "";
   Verdict verdict;
   print(zh ? fmt::format("第 {} 步：{}\n", step.number, step.title.zh)
            : fmt::format("step {}: {}\n", step.number, step.title.en));
@@ -163,12 +164,12 @@ Verdict judged(const Step& step, Language language, const Print& print) {
       print("  ✗ " + what + "\n" + input + difference(yours, expected, check.tolerance, language));
     } catch (const NotWritten& missing) {
       print(zh ? fmt::format(
-                     "  · {}\n      {}() 还没有写：learn/steps/{}.h 第 {} 行。公式在它上面的注释里，讲解见 {}。\n",
-                     what, missing.function, step.name, missing.line, page(step, language))
-               : fmt::format("  · {}\n      {}() is not written yet: learn/steps/{}.h, line {}. Its formula is in the "
+                     "  · {}\n      {}() 还没有写：learn/steps/{}.{} 第 {} 行。公式在它上面的注释里，讲解见 {}。\n",
+                     what, missing.function, step.name, ending, missing.line, page(step, language))
+               : fmt::format("  · {}\n      {}() is not written yet: learn/steps/{}.{}, line {}. Its formula is in the "
                              "comment above it, "
                              "the explanation in {}.\n",
-                             what, missing.function, step.name, missing.line, page(step, language)));
+                             what, missing.function, step.name, ending, missing.line, page(step, language)));
       verdict.named.push_back("unwritten");
       break;
     } catch (const std::exception& error) {
@@ -205,10 +206,10 @@ Verdict judged(const Step& step, Language language, const Print& print) {
     if (step.picture) print("\n" + step.picture(language));
     print(zh ? fmt::format("\n{} 项检查全部通过。\n", all) : fmt::format("\nAll {} checks pass.\n", all));
   } else {
-    print(zh ? fmt::format("\n{} 项检查通过了 {} 项。修改 learn/steps/{}.h，再运行 learn/judge {}。\n", all,
-                           verdict.passed, step.name, step.number)
-             : fmt::format("\n{} of {} checks pass. Edit learn/steps/{}.h, and run learn/judge {} again.\n",
-                           verdict.passed, all, step.name, step.number));
+    print(zh ? fmt::format("\n{} 项检查通过了 {} 项。修改 learn/steps/{}.{}，再运行 learn/judge {}{}。\n", all,
+                           verdict.passed, step.name, ending, step.number, option)
+             : fmt::format("\n{} of {} checks pass. Edit learn/steps/{}.{}, and run learn/judge {}{} again.\n",
+                           verdict.passed, all, step.name, ending, step.number, option));
   }
   return verdict;
 }

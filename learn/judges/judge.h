@@ -66,6 +66,7 @@ struct Step {
   std::string name;  ///< of its files: "04_softmax"
   Text title{""};
   std::vector<Check> checks;
+  bool in_python = false;                          ///< judges learn/steps/NAME.py
   std::function<std::string(Language)> picture{};  ///< shown when all checks have passed, from your functions
   std::function<std::string(Language)> svg{};      ///< the same as an SVG file, for --picture
 };

@@ -1,0 +1,107 @@
+"""answer.py: calls the functions of a step in Python for the judge (python.cpp).
+
+A request is a line "load|FILE" or "name|argument|...", the answer a line "ok|result|..." or "text|...", "missing|function|line", "invalid|message" for a
+ValueError, or "error|message". An array is "sizes:numbers", and integers are "i:numbers".
+"""
+
+import importlib.util
+import os
+import sys
+import traceback
+
+import numpy as np
+
+np.seterr(all="ignore")
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # what the step prints must not reach the judge
+
+
+def load(file):
+    spec = importlib.util.spec_from_file_location("step", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# The expressions of step 1.
+def expressions(step):
+    return {
+        "add": lambda v: v[0] + v[1],
+        "subtract": lambda v: v[0] - v[1],
+        "multiply": lambda v: v[0] * v[1],
+        "divide": lambda v: v[0] / v[1],
+        "exp": lambda v: step.exp(v[0]),
+        "log": lambda v: step.log(v[0]),
+        "tanh": lambda v: step.tanh(v[0]),
+        "chain": lambda v: ((v[0] + v[1]) + v[2]) + v[3],
+        "reused": lambda v: (v[0] + v[1]) + (v[0] + v[0]),
+        "neuron": lambda v: step.tanh(v[0] * v[2] + v[1] * v[3] + v[4]) / (1.0 + step.exp(-v[0])),
+    }
+
+
+def differentiated(step, name, x):
+    tape = step.Tape()
+    leaves = [tape.leaf(float(number)) for number in x]
+    y = expressions(step)[name](leaves)
+    gradient = tape.backward(y)
+    return y.number, [gradient[leaf.index] for leaf in leaves]
+
+
+def drawn(step):
+    tape = step.Tape()
+    a, b = tape.leaf(2), tape.leaf(-3)
+    return tape.drawn(a * b + a)
+
+
+def parsed(argument):
+    head, numbers = argument.split(":")
+    if head == "i":
+        return [int(n) for n in numbers.split()]
+    return np.array([float(n) for n in numbers.split()]).reshape([int(n) for n in head.split()])
+
+
+def written(name, result):
+    if result is None:
+        raise TypeError(f"{name}() returned None: is its return missing?")
+    array = np.asarray(result, dtype=float)
+    return " ".join(map(str, array.shape)) + ":" + " ".join(repr(float(x)) for x in array.ravel())
+
+
+def answer(step, name, arguments):
+    if name == "drawn":
+        return "text|" + drawn(step).replace("\n", "\\n")
+    if name.startswith("tape."):
+        result = differentiated(step, name[5:], *map(parsed, arguments))
+    else:
+        result = getattr(step, name)(*map(parsed, arguments))
+    results = result if isinstance(result, tuple) else (result,)
+    return "|".join(["ok", *(written(name, one) for one in results)])
+
+
+def failed(error, file):
+    """Returns the answer for an exception: its message and the line of the step."""
+    places = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    line = places[-1].lineno if places else getattr(error, "lineno", 0) or 0
+    if isinstance(error, NotImplementedError) and error.args:
+        return f"missing|{error.args[0]}|{line}"
+    kind = "invalid" if isinstance(error, ValueError) else "error"
+    text = f"{type(error).__name__}: {error}" + (f"\n(line {line})" if line else "")
+    return f"{kind}|" + text.replace("\\", "/").replace("\n", "\\n")
+
+
+def main():
+    step = file = None
+    for request in sys.stdin:
+        name, *arguments = request.rstrip("\n").split("|")
+        try:
+            if name == "load":  # run by the first call, which reports its errors
+                step, file, said = None, arguments[0], "ok"
+            else:
+                step = step or load(file)
+                said = answer(step, name, arguments)
+        except Exception as error:  # whatever the learner's code throws
+            said = failed(error, file)
+        print(said, file=answers, flush=True)
+
+
+main()

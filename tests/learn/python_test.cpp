@@ -1,0 +1,79 @@
+#include "judges/01_tape.h"
+#include "judges/02_broadcasting.h"
+#include "judges/03_matmul.h"
+#include "judges/04_softmax.h"
+#include "judges/05_cross_entropy.h"
+#include "tests/catch.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace learn {
+namespace {
+
+Step python_step(const std::filesystem::path& file, const std::string& name) {
+  start_python("learn/judges/answer.py", file.string());
+  Step step = name == "01_tape"           ? step_01(python_01())
+              : name == "02_broadcasting" ? step_02(python_02())
+              : name == "03_matmul"       ? step_03(python_03())
+              : name == "04_softmax"      ? step_04(python_04())
+                                          : step_05(python_05());
+  step.in_python = true;
+  return step;
+}
+
+// Whether python3 has NumPy.
+bool has_numpy() { return std::system("python3 -c 'import numpy' 2>/dev/null") == 0; }
+
+}  // namespace
+
+TEST_CASE("The judge accepts the solutions in Python, and names each wrong one and each function that is not written",
+          "[learn]") {
+  if (!has_numpy()) {
+    fmt::print("learn: python3 lacks NumPy, so no step in Python was judged (pip install numpy)\n");
+    return;
+  }
+  int judged = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(LEARN_VARIANTS)) {
+    const std::filesystem::path& file = entry.path();
+    if (file.extension() != ".py") continue;
+    const std::string step = file.parent_path().filename().string(), name = file.stem().string();
+    INFO(file);
+    for (const Language language : {Language::en, Language::zh}) {
+      const Verdict verdict = judge(python_step(file, step), language);
+      INFO(verdict.text);
+      CHECK(verdict.right == (name == "right"));
+      CHECK(verdict.named == (name == "right" ? std::vector<std::string>{} : std::vector{name}));
+      const bool is_unwritten = name == "unwritten";
+      CHECK((verdict.text.find(fmt::format("learn/steps/{}.py", step)) != std::string::npos) == (name != "right"));
+      CHECK((verdict.text.find(language == Language::en ? "is not written yet" : "还没有写") != std::string::npos) ==
+            is_unwritten);
+      ++judged;
+    }
+  }
+  CHECK(judged >= 2 * (5 * 2 + 25));
+}
+
+TEST_CASE("The judge shows what Python raises, and where", "[learn]") {
+  if (!has_numpy()) return;
+  const std::filesystem::path directory = std::filesystem::path(LEARN_VARIANTS).parent_path() / "raises";
+  std::filesystem::create_directories(directory);
+  const auto verdict = [&](const std::string& body) {
+    const std::filesystem::path file = directory / "step.py";
+    std::FILE* out = std::fopen(file.c_str(), "w");
+    fmt::print(out, "import numpy as np\n\n\ndef matmul(A, B):\n    {}\n", body);
+    std::fclose(out);
+    return judge(python_step(file, "03_matmul"), Language::en).text;
+  };
+  CHECK(verdict("return A[5, 7]").find("IndexError: index 5 is out of bounds for axis 0 with size 2\n      (line 5)") !=
+        std::string::npos);
+  CHECK(verdict("A @ B").find("TypeError: matmul() returned None: is its return missing?") != std::string::npos);
+  CHECK(verdict("return A, B").find("expected one result, got 2") != std::string::npos);
+  CHECK(verdict("print('seen'); return (").find("SyntaxError") != std::string::npos);
+  CHECK(verdict("import os; os._exit(3)").find("python3 ended") != std::string::npos);
+  CHECK(verdict("return A @ B").find("✓ a product of two square matrices") != std::string::npos);
+}
+
+}  // namespace learn
