@@ -32,17 +32,24 @@ Tensor shared_input(const Tensor& x, std::int64_t count) {
   return broadcast_to(unsqueeze(x, 0), {count, x.size(0), x.size(1), x.size(2)});
 }
 
-Tensor weighted_values(const MultiHeadAttention& layer, const HeadInputs& inputs, const Mask& mask) {
+HeadProjections projected_heads(const MultiHeadAttention& layer, const HeadInputs& inputs) {
   const LayerScope scope(layer.name);
   const AttentionConfig& config = layer.config;
   check_inputs(layer, "queries", inputs.queries, config.heads);
   check_inputs(layer, "keys", inputs.keys, config.kv_heads);
   check_inputs(layer, "values", inputs.values, config.kv_heads);
   const bool over_all = config.query_key_norm == QueryKeyNorm::all;
-  Tensor Q = projected(layer.W_Q, layer.q_norm, over_all, inputs.queries);
-  Tensor K = projected(layer.W_K, layer.k_norm, over_all, inputs.keys);
-  const Tensor V = projected(layer.W_V, {}, false, inputs.values);
-  if (layer.rotary) Q = (*layer.rotary)(Q), K = (*layer.rotary)(K);
+  HeadProjections result{.Q = projected(layer.W_Q, layer.q_norm, over_all, inputs.queries),
+                         .K = projected(layer.W_K, layer.k_norm, over_all, inputs.keys),
+                         .V = projected(layer.W_V, {}, false, inputs.values)};
+  if (layer.rotary) result.Q = (*layer.rotary)(result.Q), result.K = (*layer.rotary)(result.K);
+  return result;
+}
+
+Tensor weighted_values(const MultiHeadAttention& layer, const HeadInputs& inputs, const Mask& mask) {
+  const LayerScope scope(layer.name);
+  const AttentionConfig& config = layer.config;
+  const auto [Q, K, V] = projected_heads(layer, inputs);
   return attention(Q, K, V, {.mask = layer.narrowed(mask), .scale = config.scale, .soft_cap = config.soft_cap}).output;
 }
 

@@ -19,8 +19,15 @@ struct HeadInputs {
 /// Returns one input x (B, T, d_model) for `count` heads, a view: (count, B, T, d_model).
 Tensor shared_input(const Tensor& x, std::int64_t count);
 
-/// Returns the weighted sums of values of each head, (B, heads, T, d_v). Where one norm spans the queries of all heads, the query
-/// of a head is normalised with those that the other heads would have for the same input. Throws `Error` for other shapes.
+/// Queries (B, heads, T, d_k), keys (B, kv_heads, T, d_k) and values (B, kv_heads, T, d_v), normalised and rotated.
+struct HeadProjections {
+  Tensor Q, K, V;
+};
+/// Returns what each head computes from its inputs. Where one norm spans the queries of all heads, the query of a head is normalised
+/// with those that the other heads would have for the same input. Throws `Error` for other shapes.
+HeadProjections projected_heads(const MultiHeadAttention& layer, const HeadInputs& inputs);
+
+/// Returns the weighted sums of values of each head, (B, heads, T, d_v), of projected_heads().
 Tensor weighted_values(const MultiHeadAttention& layer, const HeadInputs& inputs, const Mask& mask);
 
 /// Returns what each head adds to the layer's output, without the bias of W_O: z (B, heads, T, d_v) -> (heads, B, T, d_model).

@@ -41,6 +41,8 @@ class EdgePatching {
   const NodeOutputs& corrupted() const { return corrupted_; }  ///< with none kept
   /// Returns corrupted minus clean outputs (sources, B, T, d_model), times residual_scale where the stream is linear in them.
   const Tensor& change() const { return change_; }
+  /// Returns the residual stream of the corrupted text at each place (CircuitInput::place): (B, T, d_model) each.
+  const std::vector<Tensor>& corrupted_streams() const { return corrupted_streams_; }
   const Model& model() const { return model_; }         ///< the model
   const CircuitGraph& graph() const { return graph_; }  ///< its graph
   const Batch& texts() const { return texts_; }         ///< the clean texts

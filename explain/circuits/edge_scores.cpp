@@ -1,3 +1,5 @@
+#include "explain/internal/secants.h"
+
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 #include <heed/explain/circuits/edge_scores.h>
@@ -19,11 +21,18 @@ Model with_constants(const Model& model) {
   return result;
 }
 
+// Which slopes a backward pass multiplies.
+enum class Slopes {
+  here,    // gradients
+  between  // mean slopes between the corrupted and the clean text
+};
+
 // One forward and backward pass, and the products of its gradients with the changes of nodes.
 class GradientPass {
  public:
-  explicit GradientPass(const EdgePatching& patching)
+  explicit GradientPass(const EdgePatching& patching, Slopes slopes = Slopes::here)
       : patching_(patching),
+        takes_secants_(slopes == Slopes::between),
         graph_(patching.graph()),
         model_(with_constants(patching.model())),
         mask_(model_.transformer().mask_of(patching.texts())),
@@ -74,6 +83,43 @@ class GradientPass {
     return shared_input(x, count) + shift;
   }
 
+  // Returns the corrupted stream at a place as `count` inputs read it.
+  Tensor corrupted_at(int place, int count) const {
+    return shared_input(patching_.corrupted_streams()[static_cast<std::size_t>(place)], count);
+  }
+
+  // Returns the corrupted stream at a place, which changes with `x`.
+  Tensor corrupted_with(const Tensor& x, int place) const { return corrupted_at(place, 1)[0] + change_of(x); }
+
+  // Returns the stream behind an attention or an MLP, stream(x, part), where x is read at `place`.
+  template <class Stream>
+  Tensor behind(const Stream& stream, const Tensor& x, const Tensor& part, int place,
+                const Tensor& corrupted_part) const {
+    const Tensor here = stream(x, part);
+    if (is_linear_ || !takes_secants_) return here;
+    return mean_slope(here, stream(corrupted_with(x, place), corrupted_part + change_of(part)));
+  }
+
+  Tensor values_of(const TransformerBlock& block, const Tensor& x, int place) const {
+    const int H = block.attention.config.heads, K = block.attention.config.kv_heads;
+    const auto of_input = [&](const Tensor& stream) { return block.attention_norms.of_input(stream); };
+    const auto inputs = [&](const Tensor& heads) {
+      return HeadInputs{.queries = slice(heads, 0, 0, H),
+                        .keys = slice(heads, 0, H, H + K),
+                        .values = slice(heads, 0, H + K, H + 2 * K)};
+    };
+    if (!takes_secants_) return weighted_values(block.attention, inputs(of_input(x)), mask_);
+    const Tensor y = corrupted_at(place, H + 2 * K), read = block.attention_norms.input ? secant(of_input, x, y) : x;
+    return secant_values(block.attention, inputs(read), inputs(of_input(y)), mask_);
+  }
+
+  Tensor mlp_of(const TransformerBlock& block, const Tensor& x, int place) const {
+    const auto of_input = [&](const Tensor& stream) { return block.mlp_norms->of_input(stream); };
+    if (!takes_secants_) return (*block.mlp)(of_input(x));
+    const Tensor y = corrupted_at(place, 1)[0];
+    return secant_mlp(*block.mlp, block.mlp_norms->input ? secant(of_input, x, y) : x, of_input(y));
+  }
+
   Tensor logits(Tensor x) {
     const Transformer& transformer = model_.transformer();
     const int L = graph_.layers();
@@ -85,28 +131,34 @@ class GradientPass {
       const int count = H + 2 * K + (has_parallel_mlp ? 1 : 0), first = graph_.first_input(layer);
       last_input = x;
       const Tensor each = read(x, first, count, place);
-      const Tensor heads = block.attention_norms.of_input(slice(each, 0, 0, H + 2 * K));
-      const HeadInputs inputs{.queries = slice(heads, 0, 0, H),
-                              .keys = slice(heads, 0, H, H + K),
-                              .values = slice(heads, 0, H + K, H + 2 * K)};
-      const Tensor output = joined_output(block.attention, weighted_values(block.attention, inputs, mask_));
-      const Tensor attended = block.with_attention(x, output);
+      const Tensor output = joined_output(block.attention, values_of(block, slice(each, 0, 0, H + 2 * K), place));
+      const auto with_attention = [&](const Tensor& s, const Tensor& part) { return block.with_attention(s, part); };
+      const NodeOutputs& corrupted = patching_.corrupted();
+      const Tensor attended =
+          behind(with_attention, x, output, place, corrupted.attention[static_cast<std::size_t>(layer)]);
       keep(x, attended, output);
       x = attended;
       if (!block.mlp) continue;
       const Tensor of_mlp = has_parallel_mlp ? each[H + 2 * K] : read(attended, first + count, 1, place + 1)[0];
-      const Tensor added = (*block.mlp)(block.mlp_norms->of_input(of_mlp));
+      const Tensor added = mlp_of(block, of_mlp, has_parallel_mlp ? place : place + 1);
       if (!is_linear_) mlp_.back() = added.detach();
-      x = block.with_mlp(attended, added);
+      const auto with_mlp = [&](const Tensor& s, const Tensor& part) { return block.with_mlp(s, part); };
+      x = behind(with_mlp, attended, added, place + 1, corrupted.each[graph_.first_head(layer) + H]);
     }
     const int input = graph_.first_input(L);
     const OutputHead& head = model_.head();
     if (head.chooses_candidates()) last_input = read(last_input, input, 1, 2 * L - 2)[0];
-    const Tensor asked = select_rows(read(x, input, 1, 2 * L)[0], patching_.texts().query);
-    const Hidden hidden{.output = transformer.final_norm ? (*transformer.final_norm)(asked) : asked,
-                        .weights = {},
-                        .last_input = last_input};
-    return head.answer_logits(hidden, patching_.texts().candidates);
+    const auto answers = [&](const Tensor& states, const Tensor& layer_input) {
+      const Tensor asked = select_rows(states, patching_.texts().query);
+      const Hidden hidden{.output = transformer.final_norm ? (*transformer.final_norm)(asked) : asked,
+                          .weights = {},
+                          .last_input = layer_input};
+      return head.answer_logits(hidden, patching_.texts().candidates);
+    };
+    const Tensor states = read(x, input, 1, 2 * L)[0], here = answers(states, last_input);
+    if (!takes_secants_) return here;
+    const Tensor of_candidates = last_input.defined() ? corrupted_with(last_input, 2 * L - 2) : last_input;
+    return mean_slope(here, answers(corrupted_with(states, 2 * L), of_candidates));
   }
 
   void keep(const Tensor& x, const Tensor& attended, const Tensor& attention) {
@@ -146,16 +198,24 @@ class GradientPass {
       }
     };
     // Goes back through stream(x, part), and adds the scores of the nodes whose outputs are `part`.
-    const auto go_back = [&](const auto& stream, const Tensor& x, const Tensor& part, CircuitSources nodes) {
+    const auto go_back = [&](const auto& stream, int place, const Tensor& part, const Tensor& corrupted_part,
+                             CircuitSources nodes) {
       if (!gradients.defined()) return;
-      const Tensor at = variable(contiguous(shared_input(x, gradients.size(0))));
-      const Tensor with = variable(contiguous(shared_input(part, gradients.size(0))));
-      const Gradients found = backward(stream(at, with), gradients);
+      const std::int64_t n = gradients.size(0);
+      const Tensor at = variable(contiguous(shared_input(streams_[static_cast<std::size_t>(place)], n)));
+      const Tensor with = variable(contiguous(shared_input(part, n)));
+      Tensor reached = stream(at, with);
+      if (takes_secants_) {
+        reached = mean_slope(reached, stream(corrupted_at(place, static_cast<int>(n)) + change_of(at),
+                                             corrupted_part + change_of(with)));
+      }
+      const Gradients found = backward(reached, gradients);
       add(found[with], inputs, nodes);
       const Tensor* const earlier = found.find(at);
       gradients = earlier ? *earlier : Tensor();
       if (!earlier) inputs.clear();  // a layer without a residual
     };
+    const NodeOutputs& corrupted = patching_.corrupted();
     reach(2 * graph_.layers());
     for (int layer = graph_.layers() - 1; layer >= 0; --layer) {
       const std::size_t l = static_cast<std::size_t>(layer);
@@ -163,17 +223,18 @@ class GradientPass {
       const int first_head = graph_.first_head(layer), mlp = first_head + block.attention.config.heads;
       if (block.mlp) {
         const auto with_mlp = [&](const Tensor& x, const Tensor& part) { return block.with_mlp(x, part); };
-        go_back(with_mlp, streams_[2 * l + 1], mlp_[l], {mlp, mlp + 1});
+        go_back(with_mlp, 2 * layer + 1, mlp_[l], corrupted.each[mlp], {mlp, mlp + 1});
       }
       reach(2 * layer + 1);
       const auto with_attention = [&](const Tensor& x, const Tensor& part) { return block.with_attention(x, part); };
-      go_back(with_attention, streams_[2 * l], attention_[l], {first_head, mlp});
+      go_back(with_attention, 2 * layer, attention_[l], corrupted.attention[l], {first_head, mlp});
       reach(2 * layer);
     }
     if (gradients.defined()) add(gradients, inputs, {0, 1});
   }
 
   const EdgePatching& patching_;
+  bool takes_secants_;
   const CircuitGraph& graph_;
   Model model_;
   Mask mask_;
@@ -205,6 +266,9 @@ Tensor exact_scores(const EdgePatching& patching, const PairMeasure& measure, co
 Tensor edge_scores(const EdgePatching& patching, const PairMeasure& measure, ScoreMethod method, int steps,
                    const OnProgress& progress) {
   if (method == ScoreMethod::exact) return exact_scores(patching, measure, progress);
+  if (method == ScoreMethod::deeplift) {
+    return GradientPass(patching, Slopes::between).scores(patching.clean().each[0], measure);
+  }
   return gradient_scores(patching, measure, method == ScoreMethod::eap ? 1 : steps).eap_ig;
 }
 

@@ -9,13 +9,16 @@ namespace heed {
 
 /// How the effect of an edge is found.
 enum class ScoreMethod {
-  eap,     ///< edge attribution patching: one gradient (Syed et al. 2023, arXiv:2310.10348)
-  eap_ig,  ///< with integrated gradients: the mean over several inputs (Hanna et al. 2024, arXiv:2403.17806)
-  exact    ///< activation patching of each edge alone: a run per edge
+  eap,       ///< edge attribution patching: one gradient (Syed et al. 2023, arXiv:2310.10348)
+  eap_ig,    ///< with integrated gradients: the mean over several inputs (Hanna et al. 2024, arXiv:2403.17806)
+  deeplift,  ///< mean slopes between the corrupted and the clean text (Shrikumar et al. 2017, arXiv:1704.02685)
+  exact      ///< activation patching of each edge alone: a run per edge
 };
 template <>
-inline constexpr EnumName<ScoreMethod> enum_names<ScoreMethod>[] = {
-    {ScoreMethod::eap, "eap"}, {ScoreMethod::eap_ig, "eap_ig"}, {ScoreMethod::exact, "exact"}};
+inline constexpr EnumName<ScoreMethod> enum_names<ScoreMethod>[] = {{ScoreMethod::eap, "eap"},
+                                                                    {ScoreMethod::eap_ig, "eap_ig"},
+                                                                    {ScoreMethod::deeplift, "deeplift"},
+                                                                    {ScoreMethod::exact, "exact"}};
 
 /// Maps logits (B, answers) to a figure for each text, (B), by operations that can be differentiated: log_odds().
 using PairMeasure = std::function<Tensor(const Tensor& logits)>;
@@ -30,8 +33,10 @@ constexpr int default_ig_steps = 5;
 ///
 /// `exact` measures it. `eap` estimates it by the gradient of the measure with respect to what the input reads, at the clean text,
 /// times the difference that the node makes to it. `eap_ig` takes the mean gradient over `steps` texts whose embeddings lie on
-/// the way from the corrupted to the clean one, k / steps for k from 1 to `steps`; with one step it is `eap`. Where norms stand
-/// on the stream, the gradient goes through them to the node's output. Throws `Error` for fewer than 1 step.
+/// the way from the corrupted to the clean one, k / steps for k from 1 to `steps`; with one step it is `eap`. `deeplift` takes mean
+/// slopes between both texts in place of gradients: exactly those of products, softmax and activations, and of norms the mean of the
+/// gradients at both. They do not vanish where a softmax is saturated at both ends. Where norms stand on the stream, the gradient goes
+/// through them to the node's output. Throws `Error` for fewer than 1 step.
 Tensor edge_scores(const EdgePatching& patching, const PairMeasure& measure, ScoreMethod method = ScoreMethod::eap_ig,
                    int steps = default_ig_steps, const OnProgress& progress = {});
 

@@ -74,9 +74,9 @@ void PairTask::score(const CircuitOptions& options) {
     const std::vector<double> corrupted = finite(measure(patching.corrupted().logits));
     const GradientScores gradients = gradient_scores(patching, measure, options.steps);
     for (auto& [method, scores] : task_.scores) {
-      const Tensor found = method == exact    ? edge_scores(patching, measure, exact)
-                           : method == eap_ig ? gradients.eap_ig
-                                              : gradients.eap;
+      const Tensor found = method == exact || method == deeplift ? edge_scores(patching, measure, method)
+                           : method == eap_ig                    ? gradients.eap_ig
+                                                                 : gradients.eap;
       const Tensor rows = contiguous(found);
       for (std::size_t b = 0; b < batch.pairs.size(); ++b) {
         std::copy_n(rows.data<double>() + static_cast<std::int64_t>(b) * rows.size(1), rows.size(1),

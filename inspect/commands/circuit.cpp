@@ -165,7 +165,7 @@ const Command circuit_command{
     .declare =
         [](cxxopts::OptionAdder& options) {
           const auto text = [] { return cxxopts::value<std::string>(); };
-          options("method", "How edges are scored: eap, eap_ig or exact (default: eap_ig)", text(), "NAME")  //
+          options("method", "How edges are scored: eap, eap_ig, deeplift or exact (default: eap_ig)", text(), "NAME")  //
               ("choice", "How edges join: greedy, from the answer on, or threshold (default: greedy)", text(),
                "NAME")  //
               ("faithfulness", "Share of the difference that the circuit keeps (default: 0.8)",

@@ -58,7 +58,7 @@ TEST_CASE("inspect circuit says what it lacks") {
   const InspectedRun run;
   write_pairs(run.path / "pairs.jsonl", 12);
   CHECK(run.is_usage_error({"circuit", "RUN", "RUN/pairs.jsonl", "--method", "best"},
-                           "expected one of eap, eap_ig, exact as --method, got 'best' (see inspect circuit --help)"));
+                           "expected one of eap, eap_ig, deeplift, exact as --method, got 'best' (see inspect circuit --help)"));
   CHECK(run.is_usage_error({"circuit", "RUN", "RUN/pairs.jsonl", "--faithfulness", "80"},
                            "expected --faithfulness above 0 and at most 1, got 80 (see inspect circuit --help)"));
   CHECK(run.is_usage_error({"circuit", "RUN", "RUN/pairs.jsonl", "--faithfulness", "most"},

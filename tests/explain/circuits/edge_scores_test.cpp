@@ -6,6 +6,7 @@
 #include <heed/autograd/record.h>
 #include <heed/explain/circuits/edge_scores.h>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace heed;
@@ -92,6 +93,28 @@ TEST_CASE("eap_ig integrates the gradients of each edge, for random configuratio
     CHECK(max(abs(both.eap_ig - scores)).item() == 0);
     CHECK(max(abs(both.eap - edge_scores(patching, difference, ScoreMethod::eap))).item() == 0);
   }
+}
+
+TEST_CASE("deeplift divides the whole effect among the edges to the logits, for random configurations") {
+  RandomConfig draw(15);
+  int exact = 0;
+  for (int i = 0; i < 120; ++i) {
+    const RandomCase made(draw, i);
+    CAPTURE(i, format_json(to_json(made.model.config())));
+    const EdgePatching patching(made.model, made.graph, made.clean, made.corrupted);
+    const Tensor scores = edge_scores(patching, difference, ScoreMethod::deeplift);
+    CHECK(std::ranges::all_of(scores.to_vector(), [](double score) { return std::isfinite(score); }));
+    const Transformer& transformer = made.model.transformer();
+    const bool is_linear = !transformer.final_norm && made.model.head().is_linear() &&
+                           made.model.config().logits.soft_cap == 0 && has_linear_stream(transformer);
+    if (!is_linear) continue;
+    ++exact;
+    const int first = made.graph.inputs().back().first_edge;
+    const Tensor sums = sum(slice(scores, 1, first, scores.size(1)), {1});
+    const Tensor whole = difference(patching.clean().logits) - difference(patching.corrupted().logits);
+    for (int b = 0; b < 2; ++b) CHECK(std::abs(sums.at({b}) - whole.at({b})) < 1e-9 * (1 + std::abs(whole.at({b}))));
+  }
+  CHECK(exact >= 3);
 }
 
 TEST_CASE("exact scores patch one edge at a time; node scores add up those of edges") {

@@ -158,6 +158,7 @@ TEST_CASE("Patching each edge finds the circuits of compiled programs, gradients
       return auroc(mean(abs(edge_scores(patching, measure, method)), {0}).to_vector(), truth);
     };
     CHECK(found(ScoreMethod::exact) == 1);
+    CHECK(found(ScoreMethod::deeplift) >= 0.95);
     for (const ScoreMethod method : {ScoreMethod::eap, ScoreMethod::eap_ig}) {
       CHECK((saturated.contains(name) ? found(method) < 0.95 : found(method) == 1));
     }
