@@ -83,10 +83,10 @@ def join_lines(app, doctree):
         return
     wide, mark = r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef“”]", r"[\u3000-\u303f\uff00-\uffef]"
     for line_break in [node for node in doctree.findall(nodes.Text) if node == "\n"]:
-        at = line_break.parent.index(line_break)
+        at = next(i for i, node in enumerate(line_break.parent) if node is line_break)  # index() finds the first equal one
         before, after = ("".join(node.astext() for node in part) for part in (line_break.parent[:at], line_break.parent[at + 1:]))
         if re.search(mark + "$", before) or re.match(mark, after) or (re.search(wide + "$", before) and re.match(wide, after)):
-            line_break.parent.replace(line_break, nodes.Text(""))
+            line_break.parent[at] = nodes.Text("")
 
 
 def choose_language(app, pagename, templatename, context, doctree):
@@ -94,7 +94,7 @@ def choose_language(app, pagename, templatename, context, doctree):
     from bs4 import BeautifulSoup
 
     tree = BeautifulSoup(context.get("furo_navigation_tree") or "", "html.parser")
-    index = context["pathto"](CHINESE_INDEX) if app.env.found_docs and pagename != CHINESE_INDEX else "#"
+    index = "#" if pagename == CHINESE_INDEX else context["pathto"](CHINESE_INDEX)
     link = next((one for one in tree.find_all("a") if one.get("href") == index), None)
     below = link and link.find_parent("li").find("ul")
     for name in ("next", "prev"):
@@ -102,7 +102,7 @@ def choose_language(app, pagename, templatename, context, doctree):
             context[name] = None
     if is_chinese(pagename):
         context["language"] = "zh-CN"
-        context["_"] = context["gettext"] = lambda text: CHINESE.get(text.strip() if text.strip() in CHINESE else text, text)
+        context["_"] = context["gettext"] = lambda text: CHINESE.get(text.strip(), CHINESE.get(text, text))
         if below:
             for item in below.find_all("li"):  # the theme folds what lies below the first level
                 item["class"] = [re.sub(r"(?<=^toctree-l)\d", lambda level: str(int(level[0]) - 1), name) for name in item["class"]]

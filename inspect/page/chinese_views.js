@@ -119,7 +119,7 @@ const chineseViews = {
   'Without {}, {} of {} edges are on a path to the answer. They keep {}.': '去掉{0}，{2} 条边中还有 {1} 条通向答案，保住 {3}。',
   'Without {}: not measured for this page. This command measures it: {}': '去掉{0}：这个网页没有测量过。用这个命令测量：{1}',
   'Put back': '放回',
-  ' answer: {}, not {}': ' 答案：{0}，不是{1}',
+  ' answer: {}, not {}': ' 答案：{0}，不是 {1}',
   'Remove {}': '去掉{0}',
   'Press an edge to remove it. Its effect: the log odds of the answer that the model loses without it alone, with a 95 % interval.': '点一条边，把它去掉。效应：只去掉这条边，模型失去多少答案的对数几率，附 95 % 置信区间。',
   'Remove an edge': '去掉一条边',

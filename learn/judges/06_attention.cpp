@@ -243,6 +243,7 @@ Step step_06(const AttentionSolution& yours) {
           "键也用了 W_Q：这样一个词只能找与自己相似的词。"},
          "K = X [[W_K]]",
          self(SA, SA, SC)}}}};
+  step.checks[4].is_recorded = true;  // the gradient check
   step.picture = [=](Language language) {
     const bool zh = language == Language::zh;
     const Pair attended = yours.self(words, W_Q, W_K, W_V, all);

@@ -1,5 +1,6 @@
 #pragma once
 #include "judge.h"
+#include "python.h"
 
 #include <heed/autograd/ops.h>
 
@@ -31,6 +32,25 @@ struct AttentionSolution {
           return std::pair{y.output, y.weights};                                                                \
         }                                                                                                       \
   }
+
+inline AttentionSolution python_06() {
+  using heed::Booleans, heed::Tensor;
+  static const auto both = [](const char* function, const std::vector<PythonArgument>& arguments) {
+    const auto [output, weights] = python_pair(function, arguments);
+    return AttentionSolution::Pair{tensor_in(output), tensor_in(weights)};
+  };
+  return {[](const Tensor& X) { return both("simple_attention", {X}); },
+          [](const Tensor& Q, const Tensor& K, const Tensor& V, const Booleans& visible) {
+            return both("attention", {Q, K, V, visible});
+          },
+          [](int T) {
+            const Array visible = python_one("causal_mask", {T});
+            return Booleans({T, T}, std::vector<std::uint8_t>(visible.values.begin(), visible.values.end()));
+          },
+          [](const Tensor& X, const Tensor& W_Q, const Tensor& W_K, const Tensor& W_V, const Booleans& visible) {
+            return both("self_attention", {X, W_Q, W_K, W_V, visible});
+          }};
+}
 
 Step step_06(const AttentionSolution& yours);
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "judge.h"
+#include "python.h"
 
 namespace learn {
 
@@ -12,6 +13,17 @@ struct HeadsSolution {
 };
 #define LEARN_07 \
   HeadsSolution { split_heads, join_heads, multi_head }
+
+inline HeadsSolution python_07() {
+  using T = heed::Tensor;
+  return {[](const T& x, int heads) {
+            return tensor_in(python_one("split_heads", {x, heads}));
+          },
+          [](const T& x) { return tensor_in(python_one("join_heads", {x})); },
+          [](const T& x, const T& W_Q, const T& W_K, const T& W_V, const T& W_O, int heads) {
+            return tensor_in(python_one("multi_head", {x, W_Q, W_K, W_V, W_O, heads}));
+          }};
+}
 
 Step step_07(const HeadsSolution& yours);
 

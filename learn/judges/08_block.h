@@ -1,5 +1,6 @@
 #pragma once
 #include "judge.h"
+#include "python.h"
 
 namespace learn {
 
@@ -13,6 +14,20 @@ struct BlockSolution {
 };
 #define LEARN_08 \
   BlockSolution { layer_norm, mlp, block }
+
+inline BlockSolution python_08() {
+  using T = heed::Tensor;
+  using Part = BlockSolution::Part;
+  return {[](const T& x, const T& gain, const T& bias, double eps) {
+            return tensor_in(python_one("layer_norm", {x, gain, bias, Array({}, {eps})}));
+          },
+          [](const T& x, const T& W_1, const T& b_1, const T& W_2, const T& b_2) {
+            return tensor_in(python_one("mlp", {x, W_1, b_1, W_2, b_2}));
+          },
+          [](T x, const Part& attention, const Part& mlp, const Part& first_norm, const Part& second_norm) {
+            return tensor_in(python_one("block", {x}, {attention, mlp, first_norm, second_norm}));
+          }};
+}
 
 Step step_08(const BlockSolution& yours);
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "judge.h"
+#include "python.h"
 
 namespace learn {
 
@@ -21,6 +22,20 @@ struct AdamWSolution {
       return result;                                                                                             \
     }                                                                                                            \
   }
+
+inline AdamWSolution python_09() {
+  using Values = AdamWSolution::Numbers;
+  return {[](Values p, const std::vector<Values>& gradients, const Values& options) {
+    const int size = static_cast<int>(p.size());
+    Array all({static_cast<int>(gradients.size()), size});
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      std::copy(gradients[i].begin(), gradients[i].end(), all.values.begin() + static_cast<int>(i) * size);
+    const Array after = python_one("adamw_steps", {p, all, options});
+    std::vector<Values> steps;
+    for (auto at = after.values.begin(); at != after.values.end(); at += size) steps.emplace_back(at, at + size);
+    return steps;
+  }};
+}
 
 Step step_09(const AdamWSolution& yours);
 

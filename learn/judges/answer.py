@@ -1,7 +1,8 @@
 """answer.py: calls the functions of a step in Python for the judge (python.cpp).
 
 A request is a line "load|FILE" or "name|argument|...", the answer a line "ok|result|..." or "text|...", "missing|function|line", "invalid|message" for a
-ValueError, or "error|message". An array is "sizes:numbers", and integers are "i:numbers".
+ValueError, or "error|message". An array is "sizes:numbers", booleans are "b sizes:numbers", integers "i:numbers", one integer "n:number".
+"p:N" is a part: a function of the judge's that the step may call by the answer "call|N|array", to which the judge answers with an array.
 """
 
 import importlib.util
@@ -11,6 +12,7 @@ import traceback
 
 import numpy as np
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # for given
 np.seterr(all="ignore")
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # what the step prints must not reach the judge
@@ -57,6 +59,12 @@ def parsed(argument):
     head, numbers = argument.split(":")
     if head == "i":
         return [int(n) for n in numbers.split()]
+    if head == "n":
+        return int(numbers)
+    if head == "p":
+        return lambda x: called(numbers, x)
+    if head.startswith("b"):
+        return parsed(argument[2:]) != 0
     return np.array([float(n) for n in numbers.split()]).reshape([int(n) for n in head.split()])
 
 
@@ -67,11 +75,28 @@ def written(name, result):
     return " ".join(map(str, array.shape)) + ":" + " ".join(repr(float(x)) for x in array.ravel())
 
 
+def called(part, x):
+    """Calls a part, which the judge computes."""
+    print(f"call|{part}|{written('the argument of a part', x)}", file=answers, flush=True)
+    return parsed(sys.stdin.readline().rstrip("\n"))
+
+
+def adamw_steps(step, p, gradients, options):
+    """Returns the parameters after each step."""
+    moments, steps = step.Moments(len(p)), []
+    for g in gradients:
+        p = step.adamw_step(p, g, moments, *map(float, options))
+        steps.append(p)
+    return np.array(steps)
+
+
 def answer(step, name, arguments):
     if name == "drawn":
         return "text|" + drawn(step).replace("\n", "\\n")
     if name.startswith("tape."):
         result = differentiated(step, name[5:], *map(parsed, arguments))
+    elif name == "adamw_steps":
+        result = adamw_steps(step, *map(parsed, arguments))
     else:
         result = getattr(step, name)(*map(parsed, arguments))
     results = result if isinstance(result, tuple) else (result,)

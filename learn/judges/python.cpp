@@ -1,5 +1,7 @@
 #include "python.h"
 
+#include <heed/autograd/ops.h>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -56,7 +58,7 @@ Array array_of(const std::string& text) {
 }
 
 // Returns the parts of the answer to a request, without its kind. Throws what it reports.
-std::vector<std::string> asked(const std::string& request) {
+std::vector<std::string> asked(const std::string& request, const std::vector<PythonPart>& callable = {}) {
   if (python_process.number < 0) throw std::runtime_error("Python was not started");
   std::string answer;
   if (std::fputs((request + "\n").c_str(), python_process.to) >= 0 && std::fflush(python_process.to) == 0) {
@@ -65,6 +67,10 @@ std::vector<std::string> asked(const std::string& request) {
   std::vector<std::string> parts = parts_of(answer, '|');
   const std::string kind = parts[0];
   parts.erase(parts.begin());
+  if (kind == "call") {  // one of the parts
+    const auto part = static_cast<std::size_t>(std::atoi(parts.at(0).c_str()));
+    return asked(PythonArgument(callable.at(part)(tensor_in(array_of(parts.at(1))))).text, callable);
+  }
   if (kind == "missing") {
     static std::string name;  // NotWritten points to it
     name = parts.at(0);
@@ -81,8 +87,19 @@ std::vector<std::string> asked(const std::string& request) {
 PythonArgument::PythonArgument(const Array& x)
     : text(fmt::format("{}:{}", fmt::join(x.shape, " "), fmt::join(x.values, " "))) {}
 PythonArgument::PythonArgument(const std::vector<int>& x) : text(fmt::format("i:{}", fmt::join(x, " "))) {}
+PythonArgument::PythonArgument(int x) : text(fmt::format("n:{}", x)) {}
 PythonArgument::PythonArgument(const std::vector<double>& x)
     : text(fmt::format("{}:{}", x.size(), fmt::join(x, " "))) {}
+
+PythonArgument::PythonArgument(const heed::Tensor& x)
+    : text(fmt::format("{}:{}", fmt::join(x.shape(), " "), fmt::join(x.to_vector(), " "))) {}
+PythonArgument::PythonArgument(const heed::Booleans& x)
+    : text("b " + PythonArgument(heed::tensor(x, heed::DType::float64)).text) {}
+
+heed::Tensor tensor_in(const Array& x) {
+  return heed::tensor(heed::Shape(std::vector<std::int64_t>(x.shape.begin(), x.shape.end())), x.values,
+                      heed::DType::float64);
+}
 
 void start_python(const std::string& answer_py, const std::string& step) {
   if (python_process.number >= 0) {
@@ -112,16 +129,19 @@ void start_python(const std::string& answer_py, const std::string& step) {
   asked("load|" + step);
 }
 
-std::vector<Array> python(const std::string& function, const std::vector<PythonArgument>& arguments) {
+std::vector<Array> python(const std::string& function, const std::vector<PythonArgument>& arguments,
+                          const std::vector<PythonPart>& parts) {
   std::string request = function;
   for (const PythonArgument& argument : arguments) request += "|" + argument.text;
   std::vector<Array> results;
-  for (const std::string& part : asked(request)) results.push_back(array_of(part));
+  for (std::size_t i = 0; i < parts.size(); ++i) request += fmt::format("|p:{}", i);
+  for (const std::string& part : asked(request, parts)) results.push_back(array_of(part));
   return results;
 }
 
-Array python_one(const std::string& function, const std::vector<PythonArgument>& arguments) {
-  const std::vector<Array> results = python(function, arguments);
+Array python_one(const std::string& function, const std::vector<PythonArgument>& arguments,
+                 const std::vector<PythonPart>& parts) {
+  const std::vector<Array> results = python(function, arguments, parts);
   if (results.size() != 1) throw std::runtime_error(fmt::format("expected one result, got {}", results.size()));
   return results[0];
 }

@@ -1,0 +1,46 @@
+"""The solution of step 7: several heads side by side, mixed by W_O."""
+
+import numpy as np
+
+from given.layers import softmax
+
+
+def split_heads(x, heads):
+    """Cuts the d features of each token into `heads` groups of d / heads neighbours: (B, T, d) -> (B, heads, T, d / heads).
+
+    Head h gets the features h d_k, ..., (h + 1) d_k - 1. x.reshape(...) keeps the order of the numbers; x.swapaxes(a, b) swaps two axes:
+
+        (B, T, d) --reshape--> (B, T, heads, d_k) --transpose(1, 2)--> (B, heads, T, d_k)
+    """
+    # begin split_heads
+    B, T, d = x.shape
+    return x.reshape(B, T, heads, d // heads).swapaxes(1, 2)
+    # end split_heads
+
+
+def join_heads(x):
+    """The way back: (B, heads, T, d_k) -> (B, T, heads d_k). The features of a token lie side by side again, head after head.
+
+        (B, heads, T, d_k) --transpose(1, 2)--> (B, T, heads, d_k) --reshape--> (B, T, heads d_k)
+    """
+    # begin join_heads
+    B, heads, T, d_k = x.shape
+    return x.swapaxes(1, 2).reshape(B, T, heads * d_k)
+    # end join_heads
+
+
+def multi_head(x, W_Q, W_K, W_V, W_O, heads):
+    """Multi-head attention of x (B, T, d), every key visible. W_Q, W_K, W_V, W_O (d, d).
+
+        Q, K, V = split_heads(x W_Q), split_heads(x W_K), split_heads(x W_V)
+        head_h  = softmax(Q_h K_h^T / sqrt(d_k)) V_h,  where d_k = d / heads
+        output  = join_heads(head_1, head_2, ...) W_O
+
+    a @ b and softmax() treat leading axes as a batch: (B, heads, T, d_k) @ (B, heads, d_k, T) -> (B, heads, T, T). x.swapaxes(-1, -2)
+    transposes the last two.
+    """
+    # begin multi_head
+    Q, K, V = split_heads(x @ W_Q, heads), split_heads(x @ W_K, heads), split_heads(x @ W_V, heads)
+    weights = softmax(Q @ K.swapaxes(-1, -2) / np.sqrt(Q.shape[-1]))
+    return join_heads(weights @ V) @ W_O
+    # end multi_head
