@@ -53,6 +53,8 @@ class TileScope {
       std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
       std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
     } configuration;
+    // g++ 12 says of _tile_loadconfig() that it reads eight bytes, and leaves out the others.
+    asm volatile("" : : "r"(&configuration) : "memory");
     _tile_loadconfig(&configuration);
   }
   ~TileScope() { _tile_release(); }
