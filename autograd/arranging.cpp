@@ -98,6 +98,15 @@ Tensor squeeze(const Tensor& x, int axis) {
   return reshape(x, cpu::without_axis(x.shape(), a));
 }
 
+Tensor squeeze(const Tensor& x) {
+  check_defined("squeeze", {&x});
+  Shape shape;
+  for (const std::int64_t size : x.shape()) {
+    if (size != 1) shape.append(size);
+  }
+  return reshape(x, shape);
+}
+
 Tensor unsqueeze(const Tensor& x, int axis) {
   check_defined("unsqueeze", {&x});
   cpu::check_rank("unsqueeze", x.rank() + 1);

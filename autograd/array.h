@@ -12,9 +12,9 @@ namespace heed {
 /// An n-dimensional, row-major array of integers or booleans. It is immutable, cheap to copy, and never differentiated. ops.h has
 /// its operations.
 ///
-///     const Ids tokens({2, 3}, {5, 1, 2, 7, 3, 0});       // (2, 3)
-///     const Ids second = index_select(tokens, {{1}, {1}}); // (1, 3): 7 3 0
-///     const Booleans padding = equal(tokens, 0);           // (2, 3)
+///     const Ids tokens({{5, 1, 2}, {7, 3, 0}});        // (2, 3), as Ids({2, 3}, {5, 1, 2, 7, 3, 0})
+///     const Ids second = index_select(tokens, {1});    // (1, 3): 7 3 0
+///     const Booleans padding = equal(tokens, 0);       // (2, 3)
 template <class T>
 class Array {
  public:
@@ -30,6 +30,14 @@ class Array {
     }
     values_ = {kept, kept->data()};
   }
+  /// Takes elements in braces: Ids({5, 1, 2}).
+  template <std::integral Element>
+  Array(std::initializer_list<Element> values)
+      : Array(Shape{std::ssize(values)}, std::vector<T>(values.begin(), values.end())) {}
+  /// Takes rows of equal length: Ids({{5, 1}, {7, 3}}). Throws `Error` for other rows.
+  template <std::integral Element>
+  Array(std::initializer_list<std::initializer_list<Element>> rows)
+      : Array({std::ssize(rows), std::ssize(*rows.begin())}, joined(rows)) {}
   /// Takes as many elements as `shape` has.
   template <std::same_as<std::shared_ptr<T[]>> Values>
   Array(Shape shape, const Values& values) : shape_(shape), numel_(checked_numel("array", shape_)), values_(values) {}
@@ -43,6 +51,7 @@ class Array {
   std::int64_t size(int axis) const { return shape_.begin()[checked_axis("size", axis, rank())]; }
   /// Returns the number of elements.
   std::int64_t numel() const { return numel_; }
+  explicit operator bool() const = delete;  // as many answers as elements: any(mask), all(mask), mask & other
   /// Returns the elements, row-major.
   const T* data() const& { return values_.get(); }
   const T* begin() const& { return data(); }          ///< the first element
@@ -60,6 +69,17 @@ class Array {
   T at(std::initializer_list<std::int64_t> index) const { return data()[checked_offset("at", index, shape_)]; }
 
  private:
+  template <class Rows>
+  static std::vector<T> joined(const Rows& rows) {
+    std::vector<T> values;
+    for (const auto& row : rows) {
+      if (row.size() != rows.begin()->size()) {
+        fail("array: expected rows of one length, got {} and {}", rows.begin()->size(), row.size());
+      }
+      values.insert(values.end(), row.begin(), row.end());
+    }
+    return values;
+  }
   [[noreturn, gnu::cold]] void fail_index(std::int64_t i) const {
     fail("[]: index {} lies outside [0, {}) of an array of shape {}", i, numel(), to_string(shape_));
   }

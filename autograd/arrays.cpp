@@ -141,7 +141,20 @@ std::int64_t count(const Booleans& x) { return x.numel() - std::count(x.begin(),
 bool any(const Booleans& x) { return count(x) > 0; }
 bool all(const Booleans& x) { return count(x) == x.numel(); }
 
-Tensor tensor(const Ids& x, DType dtype) { return as_tensor(x, dtype); }
-Tensor tensor(const Booleans& x, DType dtype) { return as_tensor(!!x, dtype); }
+template <class T>
+Tensor tensor(const Array<T>& x, DType dtype) {
+  if constexpr (std::same_as<Array<T>, Booleans>) {
+    return as_tensor(!!x, dtype);
+  } else {
+    return as_tensor(x, dtype);
+  }
+}
+template Tensor tensor(const Ids& x, DType dtype);
+template Tensor tensor(const Booleans& x, DType dtype);
+
+Tensor operator*(const Tensor& a, const Ids& b) { return a * tensor(b, a.dtype()); }
+Tensor operator*(const Tensor& a, const Booleans& b) { return a * tensor(b, a.dtype()); }
+Tensor operator*(const Ids& a, const Tensor& b) { return tensor(a, b.dtype()) * b; }
+Tensor operator*(const Booleans& a, const Tensor& b) { return tensor(a, b.dtype()) * b; }
 
 }  // namespace heed

@@ -23,6 +23,12 @@ bool differ_in_case_alone(std::string_view a, std::string_view b) {
   return a != b && std::ranges::equal(a, b, {}, small, small);
 }
 
+// Whether `word` is the end of `candidate` behind a dot, as "W_Q" is of "encoder.0.W_Q".
+bool is_last_part(std::string_view word, std::string_view candidate) {
+  return candidate.size() > word.size() && candidate.ends_with(word) &&
+         candidate[candidate.size() - word.size() - 1] == '.';
+}
+
 // Counts the insertions, deletions, substitutions and swaps of adjacent characters that turn a into b.
 std::size_t edit_distance(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
@@ -66,7 +72,8 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
   std::size_t least = n < 2 ? 0 : n < 4 ? 2 : std::max<std::size_t>(3, n / 2 + 1);
   for (const std::string& candidate : candidates) {
     if (candidate.size() > longest) continue;
-    if (differ_in_case_alone(word, candidate)) return fmt::format(" (did you mean '{}'?)", candidate);
+    if (differ_in_case_alone(word, candidate) || is_last_part(word, candidate))
+      return fmt::format(" (did you mean '{}'?)", candidate);
     const std::vector<std::string_view> others = characters(candidate);
     if (n == 2 && !(others.size() == 2 && others[0] == letters[1] && others[1] == letters[0])) continue;
     const std::size_t distance = edit_distance(letters, others);

@@ -70,8 +70,8 @@ std::string listed(const Items& items, std::string_view between = ", ", std::siz
 /// Returns the count with the noun: "1 token", "2 tokens".
 std::string counted(std::int64_t count, std::string_view noun);
 
-/// Returns " (did you mean 'heads'?)" with the candidate that differs from `word` only in case, or has the smallest edit distance
-/// to it. Returns "" when no candidate is similar, and for words of more than 200 bytes.
+/// Returns " (did you mean 'heads'?)" with the candidate that differs from `word` only in case, ends with a dot and `word`, or has the
+/// smallest edit distance to it. Returns "" when no candidate is similar, and for words of more than 200 bytes.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace heed

@@ -244,6 +244,16 @@ Tensor arange(double begin, double end, double step, DType dtype) {
                   [=](std::int64_t i) { return begin + static_cast<double>(i) * step; });
 }
 
+Tensor arange(double end, DType dtype) { return arange(0, end, 1, dtype); }
+
+Ids arange_ids(std::int32_t end) { return arange_ids(0, end); }
+
+Ids full_ids(const Shape& shape, std::int32_t value) {
+  std::vector<std::int32_t> values = cpu::new_values<std::int32_t>("full_ids", shape);
+  std::ranges::fill(values, value);
+  return {shape, std::move(values)};
+}
+
 Ids arange_ids(std::int32_t begin, std::int32_t end) {
   const std::int64_t count = std::max<std::int64_t>(std::int64_t{end} - begin, 0);
   if (count > std::numeric_limits<std::int32_t>::max()) {

@@ -183,45 +183,29 @@ bool any(const Booleans& x);                               ///< false without el
 bool all(const Booleans& x);                               ///< true without elements
 std::int64_t count(const Booleans& x);                     ///< elements that are true
 
-/// Reductions over `axes`; all axes when empty. `keepdim` leaves them with size 1. (reduce.cpp, statistics.cpp)
-Tensor sum(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);   ///< accumulated in double
-Tensor mean(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);  ///< the mean over the axes
+/// Reductions over one axis, sum(x, -1), several, sum(x, {0, 1}), or all. `keepdim` leaves them with size 1. (reduce.cpp,
+/// statistics.cpp)
+Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);   ///< accumulated in double
+Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdim = false);  ///< the mean over the axes
 /// Return NaN when x holds one. The first of several equal extremes gets the gradient. Throw `Error` without elements.
-Tensor max(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
-Tensor min(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);  ///< as max()
+Tensor max(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+Tensor min(const Tensor& x, const Axes& axes = {}, bool keepdim = false);  ///< as max()
+void max(const Tensor&, const Tensor&) = delete;                           // of two tensors: maximum(a, b)
+void min(const Tensor&, const Tensor&) = delete;                           // of two tensors: minimum(a, b)
+template <class T>
+void sum(const Array<T>&, auto&&...) = delete;  // the sum of numbers: sum(tensor(ids)); of booleans: count(mask)
+template <class T>
+void mean(const Array<T>&, auto&&...) = delete;  // the mean of numbers, or the share that is true: mean(tensor(x))
 /// Returns the sum of (x - mean)^2 divided by max(n - correction, 0). Use a correction of 1 to estimate the variance from a sample.
-Tensor var(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false, double correction = 0);
+Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, double correction = 0);
 /// Returns the standard deviation, the root of var(). The gradient at 0 is 0.
-Tensor stddev(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false, double correction = 0);
+Tensor stddev(const Tensor& x, const Axes& axes = {}, bool keepdim = false, double correction = 0);
 /// Returns the product, accumulated in double; 1 without elements. Its gradient is exact beside zeros. (prod.cpp)
-Tensor prod(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
+Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 /// Returns sqrt(sum x^2). The gradient at 0 is 0.
-Tensor norm(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
+Tensor norm(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 /// Returns log sum e^x; -infinity without elements.
-Tensor logsumexp(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
-/// Reduce one axis: sum(x, 1) is sum(x, {1}). Templates, so that {} stays all axes.
-///@{
-template <std::same_as<int> Axis>
-Tensor sum(const Tensor& x, Axis axis, bool keepdim = false) {
-  return sum(x, std::vector<int>{axis}, keepdim);
-}
-template <std::same_as<int> Axis>
-Tensor mean(const Tensor& x, Axis axis, bool keepdim = false) {
-  return mean(x, std::vector<int>{axis}, keepdim);
-}
-template <std::same_as<int> Axis>
-Tensor max(const Tensor& x, Axis axis, bool keepdim = false) {
-  return max(x, std::vector<int>{axis}, keepdim);
-}
-template <std::same_as<int> Axis>
-Tensor min(const Tensor& x, Axis axis, bool keepdim = false) {
-  return min(x, std::vector<int>{axis}, keepdim);
-}
-template <std::same_as<int> Axis>
-Tensor prod(const Tensor& x, Axis axis, bool keepdim = false) {
-  return prod(x, std::vector<int>{axis}, keepdim);
-}
-///@}
+Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 /// Options of cumsum(): y_j = sum of x_i for i <= j along the axis. `exclusive` sums i < j; `reversed` sums from the end. (cumsum.cpp)
 struct CumsumOptions {
   bool exclusive = false, reversed = false;
@@ -253,6 +237,7 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end = t
 Tensor broadcast_to(const Tensor& x, const Shape& shape);       ///< repeated with stride 0
 Tensor contiguous(const Tensor& x);                             ///< x itself if contiguous, else a copy
 Tensor squeeze(const Tensor& x, int axis);                      ///< removes an axis of size 1
+Tensor squeeze(const Tensor& x);                                ///< removes all axes of size 1
 Tensor unsqueeze(const Tensor& x, int axis);                    ///< adds an axis of size 1 at `axis` of the result
 Tensor flatten(const Tensor& x, int first = 0, int last = -1);  ///< joins the axes from first to last
 /// Cuts x along `axis` into parts of these sizes, which add up to its size.
@@ -260,8 +245,8 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
 /// Cuts x along `axis` into its elements, without that axis: x[0], x[1], ... for axis 0.
 std::vector<Tensor> unbind(const Tensor& x, int axis = 0);
 /// Copies.
-Tensor concat(const std::vector<Tensor>& parts, int axis);     ///< along an axis that exists
-Tensor stack(const std::vector<Tensor>& parts, int axis = 0);  ///< along a new axis
+Tensor concat(const std::vector<Tensor>& parts, int axis = 0);  ///< along an axis that exists
+Tensor stack(const std::vector<Tensor>& parts, int axis = 0);   ///< along a new axis
 /// Adds `value` at both ends of an axis.
 Tensor pad(const Tensor& x, int axis, std::int64_t before, std::int64_t after, double value = 0);
 Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& times);  ///< one number per axis
@@ -273,18 +258,29 @@ Tensor cast(const Tensor& x, DType dtype);                               ///< x.
 Ids reshape(const Ids& x, const Shape& shape);
 /// As of a tensor.
 Ids slice(const Ids& x, int axis, std::int64_t begin, std::int64_t end = to_end, std::int64_t step = 1);
-Ids concat(const std::vector<Ids>& parts, int axis);      ///< along an axis that exists
+Ids concat(const std::vector<Ids>& parts, int axis = 0);  ///< along an axis that exists
 Ids broadcast_to(const Ids& x, const Shape& shape);       ///< repeated
 Booleans reshape(const Booleans& x, const Shape& shape);  ///< one size may be -1
 /// As of a tensor.
 Booleans slice(const Booleans& x, int axis, std::int64_t begin, std::int64_t end = to_end, std::int64_t step = 1);
-Booleans concat(const std::vector<Booleans>& parts, int axis);   ///< along an axis that exists
-Tensor tensor(const Ids& x, DType dtype = DType::float32);       ///< the numbers
-Tensor tensor(const Booleans& x, DType dtype = DType::float32);  ///< 1 where true, else 0
+Booleans concat(const std::vector<Booleans>& parts, int axis = 0);  ///< along an axis that exists
+/// Returns the numbers, or 1 where true, else 0.
+template <class T>
+Tensor tensor(const Array<T>& x, DType dtype = DType::float32);
+/// Multiply by tensor(array): x * (x > 0).
+///@{
+Tensor operator*(const Tensor& a, const Ids& b);
+Tensor operator*(const Tensor& a, const Booleans& b);
+Tensor operator*(const Ids& a, const Tensor& b);
+Tensor operator*(const Booleans& a, const Tensor& b);
+///@}
 
 /// New constants. (indices.cpp)
 Tensor arange(double begin, double end, double step = 1, DType dtype = DType::float32);  ///< begin + i step, before end
+Tensor arange(double end, DType dtype = DType::float32);                                 ///< 0, 1, ..., before end
 Ids arange_ids(std::int32_t begin, std::int32_t end);                                    ///< begin, ..., end - 1
+Ids arange_ids(std::int32_t end);                                                        ///< 0, ..., end - 1
+Ids full_ids(const Shape& shape, std::int32_t value);                                    ///< one value
 /// Uniform in [low, high).
 Tensor random_uniform(const Shape& shape, Random& random, double low = 0, double high = 1,
                       DType dtype = DType::float32);

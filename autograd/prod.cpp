@@ -85,14 +85,11 @@ static Tensor product_of_rows(const Tensor& x) {
       }));
 }
 
-Tensor prod(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+Tensor prod(const Tensor& x, const Axes& axes, bool keepdim) {
   const cpu::Split s = cpu::split_axes("prod", x, axes, x.strides());
+  const std::vector<bool> is_reduced = cpu::chosen_axes("prod", x, axes);
   std::vector<int> order, reduced;
-  for (int a = 0; a < x.rank(); ++a) {
-    const bool is_reduced =
-        axes.empty() || std::ranges::any_of(axes, [&](int b) { return a == (b < 0 ? b + x.rank() : b); });
-    (is_reduced ? reduced : order).push_back(a);
-  }
+  for (int a = 0; a < x.rank(); ++a) (is_reduced[static_cast<std::size_t>(a)] ? reduced : order).push_back(a);
   order.insert(order.end(), reduced.begin(), reduced.end());
   const Tensor rows = reshape(permute(x, order), {s.kept.numel("prod"), s.reduced.numel("prod")});
   return reshape(product_of_rows(rows), keepdim ? s.output_keepdim : s.output);

@@ -89,7 +89,7 @@ cpu::Split cpu::split_axes(const char* operation, const Tensor& x, const std::ve
   return s;
 }
 
-std::vector<GradientSample> cpu::reduction_samples(Tensor (*f)(const Tensor&, const std::vector<int>&, bool),
+std::vector<GradientSample> cpu::reduction_samples(Tensor (*f)(const Tensor&, const Axes&, bool),
                                                    Argument::Values values, bool empty_allowed) {
   std::vector<GradientSample> samples;
   const auto add = [&](const Shape& shape, const std::vector<int>& axes, bool keepdim) {
@@ -123,7 +123,7 @@ static const Operation sum_operation("sum", "y = sum(x) over axes; mean: y = sum
                                        }
                                        return samples;
                                      });
-Tensor sum(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
   const cpu::Split s = cpu::split_axes("sum", x, axes, x.strides());
   Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype(), "sum");
   dispatch(x.dtype(), [&]<class T>() {
@@ -137,7 +137,7 @@ Tensor sum(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
 }
 
 // y = sum(x) / n               dx = dy / n, broadcast
-Tensor mean(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
   const cpu::Split s = cpu::split_axes("mean", x, axes, x.strides());
   const double n = static_cast<double>(s.reduced.numel("mean"));
   Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype(), "mean");

@@ -1,9 +1,12 @@
 #pragma once
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace heed {
 
@@ -59,6 +62,26 @@ class Shape {
  private:
   std::array<std::int64_t, max_rank> sizes_{};
   int rank_ = 0;
+};
+
+/// The axes of a reduction: one, several in braces, or all of them, {}. A negative axis counts from the end.
+///
+///     sum(x, 1);   sum(x, {0, -1});   sum(x, {}, true);
+class Axes {
+ public:
+  Axes() = default;  ///< all axes
+  /// One axis.
+  template <std::same_as<int> Axis>
+  Axes(Axis axis) : axes_{axis} {}
+  Axes(std::initializer_list<int> axes) : axes_(axes) {}   ///< axes in braces; all when empty
+  Axes(std::vector<int> axes) : axes_(std::move(axes)) {}  ///< all when empty
+  template <std::same_as<bool> Flag>
+  Axes(Flag) = delete;  // keepdim follows the axes: sum(x, 1, true), or sum(x, {}, true) for all axes
+
+  operator const std::vector<int>&() const { return axes_; }  ///< the axes as they were given
+
+ private:
+  std::vector<int> axes_;
 };
 
 /// Returns the shape as text: "(8, 12, 64)".

@@ -164,19 +164,19 @@ Tensor reduced_extreme(const Operation& operation, const Tensor& x, const std::v
 static const Operation max_operation("max", "y = x[i], i the index of the first greatest element",
                                      "dx[i] = dy, 0 elsewhere",
                                      [] { return cpu::reduction_samples(max, Argument::Values::distinct, false); });
-Tensor max(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+Tensor max(const Tensor& x, const Axes& axes, bool keepdim) {
   return reduced_extreme<true>(max_operation, x, axes, keepdim);
 }
 
 static const Operation min_operation("min", "y = x[i], i the index of the first smallest element",
                                      "dx[i] = dy, 0 elsewhere",
                                      [] { return cpu::reduction_samples(min, Argument::Values::distinct, false); });
-Tensor min(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+Tensor min(const Tensor& x, const Axes& axes, bool keepdim) {
   return reduced_extreme<false>(min_operation, x, axes, keepdim);
 }
 
 // The mean of the squares of x - mean. Where they are too large or too small for a float, it is computed in double.
-Tensor var(const Tensor& x, const std::vector<int>& axes, bool keepdim, double correction) {
+Tensor var(const Tensor& x, const Axes& axes, bool keepdim, double correction) {
   const Shape kept = checked_split("var", x, axes).output_keepdim;
   if (!(correction >= 0 && std::isfinite(correction))) {
     fail("var: correction must be finite and at least 0, got {}", correction);
@@ -191,7 +191,7 @@ Tensor var(const Tensor& x, const std::vector<int>& axes, bool keepdim, double c
   return where(in_range, y, cast(var(cast(x, DType::float64), axes, keepdim, correction), DType::float32));
 }
 
-Tensor stddev(const Tensor& x, const std::vector<int>& axes, bool keepdim, double correction) {
+Tensor stddev(const Tensor& x, const Axes& axes, bool keepdim, double correction) {
   const Shape kept = checked_split("stddev", x, axes).output_keepdim;
   if (!(correction >= 0 && std::isfinite(correction))) {
     fail("stddev: correction must be finite and at least 0, got {}", correction);
@@ -203,11 +203,11 @@ Tensor stddev(const Tensor& x, const std::vector<int>& axes, bool keepdim, doubl
 static const Operation norm_operation("norm", "y = sqrt(sum(x^2)), in double, where no square of a float overflows",
                                       "dx = dy x / y, 0 where y is 0",
                                       [] { return cpu::reduction_samples(norm, Argument::Values::nonzero, false); });
-Tensor norm(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+Tensor norm(const Tensor& x, const Axes& axes, bool keepdim) {
   const Shape kept_axes = checked_split("norm", x, axes).output_keepdim;
   const Tensor length = cpu::norm_in_double(x, axes, keepdim), y = length.to(x.dtype());
   return record(
-      norm_operation, {&x}, y, Saved(x, length, axes),
+      norm_operation, {&x}, y, Saved(x, length, std::vector<int>(axes)),
       [kept = kept_axes](const Tensor& dy, const Tensor& X, const Tensor& lengths, const std::vector<int>&) {
         const Tensor share =
             cpu::map("norm", dy.to(DType::float64), lengths, [is_float = X.dtype() == DType::float32](auto g, auto v) {
@@ -234,7 +234,7 @@ static const Operation logsumexp_operation("logsumexp",
                                            "dx = dy e^(x - y), 0 where y is -infinity", [] {
                                              return cpu::reduction_samples(logsumexp, Argument::Values::nonzero, false);
                                            });
-Tensor logsumexp(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdim) {
   const auto finite = [](auto v) { return std::isinf(v) ? decltype(v){0} : v; };
   const cpu::Split s = checked_split("logsumexp", x, axes);
   const Shape kept = s.output_keepdim;

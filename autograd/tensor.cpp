@@ -54,6 +54,31 @@ Tensor tensor_of(const Shape& shape, std::span<const From> values, DType dtype) 
   return result;
 }
 
+// Returns whether two elements may lie at one place.
+bool may_coincide(const Shape& shape, const Shape& strides) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride and size
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] > 1) axes.emplace_back(std::abs(strides[axis]), shape[axis]);
+  }
+  std::ranges::sort(axes);
+  std::int64_t reach = 0;
+  for (const auto& [stride, size] : axes) {
+    if (stride <= reach) return true;
+    reach += (size - 1) * stride;
+  }
+  return false;
+}
+
+template <class T>
+void copy_strided(const T* from, const Shape& from_strides, T* to, const Shape& to_strides, const Shape& shape) {
+  if (shape.numel() == 0) return;
+  const cpu::Walk<2> walk(shape, {&from_strides, &to_strides});
+  const std::int64_t n = walk.size[0], from_step = walk.stride[0][0], to_step = walk.stride[1][0];
+  walk.rows(0, shape.numel() / n, [=](std::int64_t, const std::array<std::int64_t, 2>& offset) {
+    for (std::int64_t i = 0; i < n; ++i) to[offset[1] + i * to_step] = from[offset[0] + i * from_step];
+  });
+}
+
 template <class T>
 bool all_finite(const T* values, std::int64_t n) {
   // the sum is 0 if all values are finite, else NaN
@@ -190,7 +215,10 @@ void Tensor::copy_from(const Tensor& source) const {
   if (source.shape() != shape_) {
     fail("copy_from: expected shape {}, got {}", to_string(shape_), to_string(source.shape()));
   }
-  if (!is_contiguous()) fail("copy_from: the destination, of shape {}, must be contiguous", to_string(shape_));
+  if (!is_contiguous() && may_coincide(shape_, strides_)) {
+    fail("copy_from: elements of the destination, of shape {} and strides {}, share memory", to_string(shape_),
+         to_string(strides_));
+  }
   if (is_in_blocks(dtype_)) detail::fail_only_stored(dtype_);
   if (Recorder::follows(source)) {
     fail(
@@ -202,8 +230,13 @@ void Tensor::copy_from(const Tensor& source) const {
   const Tensor values = source.detach();
   const Tensor converted = source.shares_storage(*this) && !same_elements ? values.clone() : values.to(dtype_);
   Tensor target = *this;
-  dispatch_stored(dtype_,
-                  [&]<class T>() { cpu::copy(shape_, target.mutable_data<T>(), cpu::operand<T>(converted, shape_)); });
+  dispatch_stored(dtype_, [&]<class T>() {
+    if (is_contiguous()) {
+      cpu::copy(shape_, target.mutable_data<T>(), cpu::operand<T>(converted, shape_));
+    } else {
+      copy_strided(converted.data<T>(), converted.strides(), target.mutable_data<T>(), strides_, shape_);
+    }
+  });
 }
 
 Tensor Tensor::detach() const {
@@ -290,6 +323,22 @@ Tensor tensor(const Shape& shape, std::span<const float> values, DType dtype) {
 
 Tensor tensor(const Shape& shape, std::initializer_list<double> values, DType dtype) {
   return tensor_of(shape, std::span<const double>(values.begin(), values.size()), dtype);
+}
+
+NestedNumbers::NestedNumbers(std::initializer_list<NestedNumbers> elements) : shape_{std::ssize(elements)} {
+  for (const NestedNumbers& element : elements) {
+    const Shape& first = elements.begin()->shape_;
+    if (element.shape_ != first) {
+      fail("tensor: expected elements of one shape, got {} and {}", to_string(first), to_string(element.shape_));
+    }
+    values_.insert(values_.end(), element.values_.begin(), element.values_.end());
+  }
+  if (elements.size() > 0)
+    for (const std::int64_t size : elements.begin()->shape_) shape_.append(size);
+}
+
+Tensor tensor(const NestedNumbers& numbers, DType dtype) {
+  return tensor_of<double>(numbers.shape_, numbers.values_, dtype);
 }
 
 bool is_finite(const Tensor& x) {

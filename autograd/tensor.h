@@ -2,6 +2,7 @@
 #include <heed/autograd/error.h>
 #include <heed/autograd/shape.h>
 
+#include <concepts>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -149,11 +150,12 @@ class [[nodiscard]] Tensor {
   double item() const;  ///< the only element; throws Error when there are more or none
   double at(std::initializer_list<std::int64_t> index) const;  ///< one index per axis, in [0, size), else Error
   std::vector<double> to_vector() const;                       ///< row-major
-  /// Writes the values of `source`, which has the same shape and any dtype, into the storage. Overlapping memory is allowed.
-  /// Throws Error unless this tensor is contiguous, and for a source that the open Recording follows: the copy would not be
-  /// recorded.
+  /// Writes the values of `source`, which has the same shape and any dtype, into the storage; through a view into the tensor that it
+  /// shows. Overlapping memory is allowed. Throws Error when elements of this tensor share memory, as in broadcast_to(), and for a
+  /// source that the open Recording follows: the copy would not be recorded.
   ///
   ///     for (const auto& [name, p] : parameters) p.copy_from(p - 0.1 * gradients[p]);   // after the Recording
+  ///     slice(x, 1, 2, 3).copy_from(zeros({4, 1}));                                     // column 2 of x (4, 4)
   void copy_from(const Tensor& source) const;
 
   /// Returns the tensor itself if it has this dtype, else a converted copy: 16-bit types are rounded to the nearest, ties to even.
@@ -173,16 +175,44 @@ class [[nodiscard]] Tensor {
   Tensor view(const Shape& shape, const Shape& strides, std::int64_t offset = 0) const;
   std::int64_t bytes() const;  ///< of the elements
 
-  template <class... Arguments>
-  void sum(Arguments&&...) const = delete;  // operations are functions: sum(x)
-  template <class... Arguments>
-  void mean(Arguments&&...) const = delete;  // operations are functions: mean(x)
-  template <class... Arguments>
-  void reshape(Arguments&&...) const = delete;  // operations are functions: reshape(x, {2, 3})
-  template <class... Arguments>
-  void transpose(Arguments&&...) const = delete;  // operations are functions: transpose(x)
-  template <class... Arguments>
-  void backward(Arguments&&...) const = delete;  // gradients are a value: Gradients gradients = backward(loss)
+  void backward(auto&&...) const = delete;          // gradients are a value: Gradients gradients = backward(loss)
+  void grad() const = delete;                       // gradients are a value: Gradients gradients = backward(loss)
+  void requires_grad_(auto&&...) const = delete;    // variable(x) makes the leaf to differentiate by
+  void abs(auto&&...) const = delete;               // operations are functions: abs(x)
+  void argmax(auto&&...) const = delete;            // operations are functions: argmax(x, 1)
+  void argmin(auto&&...) const = delete;            // operations are functions: argmin(x, 1)
+  void exp(auto&&...) const = delete;               // operations are functions: exp(x)
+  void flatten(auto&&...) const = delete;           // operations are functions: flatten(x, 1)
+  void log(auto&&...) const = delete;               // operations are functions: log(x)
+  void matmul(auto&&...) const = delete;            // operations are functions: matmul(x, y)
+  void max(auto&&...) const = delete;               // operations are functions: max(x), max(x, 1)
+  void mean(auto&&...) const = delete;              // operations are functions: mean(x), mean(x, 1)
+  void min(auto&&...) const = delete;               // operations are functions: min(x), min(x, 1)
+  void mm(auto&&...) const = delete;                // operations are functions: matmul(x, y)
+  void norm(auto&&...) const = delete;              // operations are functions: norm(x), norm(x, 1)
+  void permute(auto&&...) const = delete;           // operations are functions: permute(x, {1, 0})
+  void pow(auto&&...) const = delete;               // operations are functions: pow(x, 2)
+  void relu(auto&&...) const = delete;              // operations are functions: relu(x)
+  void reshape(auto&&...) const = delete;           // operations are functions: reshape(x, {2, 3})
+  void reshape(const Shape&) const = delete;        // operations are functions: reshape(x, {2, 3})
+  void sigmoid(auto&&...) const = delete;           // operations are functions: sigmoid(x)
+  void softmax(auto&&...) const = delete;           // operations are functions: softmax(x, 1)
+  void sqrt(auto&&...) const = delete;              // operations are functions: sqrt(x)
+  void squeeze(auto&&...) const = delete;           // operations are functions: squeeze(x, 1)
+  void sum(auto&&...) const = delete;               // operations are functions: sum(x), sum(x, 1)
+  void t() const = delete;                          // operations are functions: transpose(x)
+  void tanh(auto&&...) const = delete;              // operations are functions: tanh(x)
+  void transpose(auto&&...) const = delete;         // operations are functions: transpose(x, 0, 1)
+  void unsqueeze(auto&&...) const = delete;         // operations are functions: unsqueeze(x, 1)
+  void var(auto&&...) const = delete;               // operations are functions: var(x), var(x, 1)
+  void T() const = delete;                          // operations are functions: transpose(x)
+  void add_(auto&&...) const = delete;              // x = x + y, or for new values of a variable x.copy_from(x + y)
+  void copy_(auto&&...) const = delete;             // x.copy_from(y)
+  void fill_(auto&&...) const = delete;             // x.copy_from(full(x.shape(), value))
+  void zero_(auto&&...) const = delete;             // x.copy_from(zeros(x.shape()))
+  void view(std::integral auto...) const = delete;  // operations are functions: reshape(x, {-1, 4})
+  void view(const Shape&) const = delete;           // operations are functions: reshape(x, {-1, 4})
+  void operator=(auto&&) && = delete;               // x[0] = y would change nothing: x[0].copy_from(y)
 
   /// For recordings, a tensor is a variable(), the output of a recorded operation, or a constant.
   bool is_variable() const { return tape_node_.recording == 0 && tape_node_.node > 0; }
@@ -221,16 +251,40 @@ Tensor full(const Shape& shape, double value, DType dtype = DType::float32);
 Tensor zeros(const Shape& shape, DType dtype = DType::float32);  ///< zeros
 Tensor ones(const Shape& shape, DType dtype = DType::float32);   ///< ones
 
+template <std::integral Size, std::integral... Sizes>
+Tensor zeros(Size, Sizes...) = delete;  // sizes go in braces: zeros({2, 3})
+template <std::integral Size, std::integral... Sizes>
+Tensor ones(Size, Sizes...) = delete;  // sizes go in braces: ones({2, 3})
+
+/// Numbers in nested braces, or in a vector: tensor() takes its shape from them.
+class NestedNumbers {
+ public:
+  NestedNumbers(double number) : values_{number} {}  ///< a scalar
+  /// Elements along a new first axis. Throws Error unless all have one shape.
+  NestedNumbers(std::initializer_list<NestedNumbers> elements);
+  /// A vector.
+  template <class T>
+  requires std::integral<T> || std::floating_point<T> NestedNumbers(const std::vector<T>& values)
+      : shape_{std::ssize(values)}, values_(values.begin(), values.end()) {}
+
+ private:
+  friend Tensor tensor(const NestedNumbers& numbers, DType dtype);
+  Shape shape_;
+  std::vector<double> values_;
+};
+
+/// Makes a contiguous tensor of these numbers.
+///
+///     tensor({1, 2, 3});                  // (3)
+///     tensor({{1, 2}, {3, 4}, {5, 6}});   // (3, 2)
+///     tensor(2.5);                        // ()
+Tensor tensor(const NestedNumbers& numbers, DType dtype = DType::float32);
 /// Makes a contiguous tensor with these values, row-major. Throws `Error` when their number differs from the shape's.
 Tensor tensor(const Shape& shape, std::span<const double> values, DType dtype = DType::float32);
 Tensor tensor(const Shape& shape, std::span<const float> values,
               DType dtype = DType::float32);  ///< as above, from float values
 /// As above, from values in braces.
 Tensor tensor(const Shape& shape, std::initializer_list<double> values, DType dtype = DType::float32);
-/// Makes a vector of these values: tensor({1, 2, 3}) has shape (3).
-inline Tensor tensor(std::initializer_list<double> values) {
-  return tensor({static_cast<std::int64_t>(values.size())}, values);
-}
 
 /// Makes a leaf to differentiate with respect to. It shares the storage of `value` and keeps its identity across
 /// recordings. Throws Error when `value` is undefined or recorded: variable(x.detach()) does not depend on what x was computed from.

@@ -158,7 +158,7 @@ Row lstm_row(std::int64_t B, std::int64_t T, int d) {
           .flops = 3 * 2.0 * static_cast<double>(B * T * 2 * d * 4 * d),
           .prepare = [=] {
             const auto parameters = std::make_shared<Parameters>();
-            const LSTM lstm(Scope(*parameters, 1), {.in = d, .hidden = d});
+            const LSTM lstm(Scope(*parameters, 1), d, d);
             const Tensor x = variable(normal({B, T, d}, 1)), dy = normal({B, T, d}, 2);
             return [=] {
               static_cast<void>(parameters);  // keeps their names

@@ -11,7 +11,7 @@ struct CharacterModel {
   LSTM lstm;
   Linear out;
   explicit CharacterModel(const Scope& s)
-      : characters(s / "characters", 11, 16), lstm(s / "lstm", {.in = 16, .hidden = 64}), out(s / "out", 64, 11) {}
+      : characters(s / "characters", 11, 16), lstm(s / "lstm", 16, 64), out(s / "out", 64, 11) {}
 
   struct Result {
     Tensor logits;  // (B, T, 11)

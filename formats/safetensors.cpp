@@ -158,6 +158,10 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
   });
 }
 
+void write_safetensors(const std::filesystem::path& path, const Parameters& parameters, StoredAs stored) {
+  write_safetensors(path, SafeTensors{{parameters.begin(), parameters.end()}, {}}, stored);
+}
+
 SafeTensors parse_safetensors(std::string_view bytes, const std::string& source) {
   const std::uint64_t length = safetensors_header_length(bytes, bytes.size(), source);
   const std::string_view header = bytes.substr(sizeof length, length), data = bytes.substr(sizeof length + length);

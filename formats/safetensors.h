@@ -2,6 +2,7 @@
 #include <heed/autograd/tensor.h>
 #include <heed/files/file.h>
 #include <heed/files/mapped_file.h>
+#include <heed/nn/parameters.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -46,6 +47,9 @@ enum class StoredAs { as_it_is, F16, BF16 };
 /// anything when names are too many or too long for read_safetensors() (19,999 tensors, a header of 100 MB), and for a
 /// finite number that would become infinite as F16 (at most 65504) or BF16.
 void write_safetensors(const std::filesystem::path& path, const SafeTensors& content,
+                       StoredAs stored = StoredAs::as_it_is);
+/// Writes all parameters and buffers, as torch.save(model.state_dict(), path) does.
+void write_safetensors(const std::filesystem::path& path, const Parameters& parameters,
                        StoredAs stored = StoredAs::as_it_is);
 
 /// Reads F32 as float32 and F64 as float64. F16, BF16, U8 and BOOL become float32; I32 and I64 become float64 (integers

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace heed {
 namespace {
@@ -36,12 +37,12 @@ void adapt(const Scope& scope, const std::vector<std::string>& layers, AdapterOp
   if (layers.empty()) fail("adapt: expected names of layers, such as W_Q, got none");
   const Parameters& parameters = scope.parameters();
   std::vector<std::pair<std::string, Parameter>> chosen;
-  std::vector<std::string> candidates;
+  std::set<std::string> candidates;  // last parts of names
   std::vector<bool> is_found(layers.size(), false);
   for (const auto& [name, matrix] : parameters) {
     const std::string layer = layer_of(name, scope.name());
     if (layer.empty() || !matrix.adapter) continue;
-    candidates.push_back(layer.substr(layer.rfind('.') + 1));
+    candidates.insert(layer.substr(layer.rfind('.') + 1));
     bool is_chosen = false;
     for (std::size_t i = 0; i < layers.size(); ++i) {
       if (!is_named(layer, layers[i])) continue;
@@ -54,7 +55,9 @@ void adapt(const Scope& scope, const std::vector<std::string>& layers, AdapterOp
   const auto missing = std::ranges::find(is_found, false);
   if (missing != is_found.end()) {
     const std::string& name = layers[static_cast<std::size_t>(missing - is_found.begin())];
-    fail("adapt: no Linear has the name '{}'{}", excerpt(name), did_you_mean(name, candidates));
+    const std::string near = did_you_mean(name, std::vector<std::string>(candidates.begin(), candidates.end()));
+    fail("adapt: no Linear has the name '{}'{}", excerpt(name),
+         near.empty() ? "; expected one of " + listed(candidates) : near);
   }
   for (const auto& [name, value] : parameters) {
     if (is_within(name, scope.name()) && !is_of_adapter(name)) value.set_frozen(true);

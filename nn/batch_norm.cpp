@@ -6,10 +6,15 @@
 namespace heed {
 namespace {
 
-void check_channels(const char* what, const Tensor& x, std::int64_t channels) {
+void check_input(const char* what, const Tensor& x, const Tensor& gain) {
   check_defined(what, {&x});
+  const std::int64_t channels = gain.size(0);
   if (x.rank() < 2 || x.size(1) != channels) {
     fail("{}: expected (B, {}) or (B, {}, ...), got {}", what, channels, channels, to_string(x.shape()));
+  }
+  if (x.dtype() != gain.dtype()) {
+    fail("{}: expected {} as its parameters have, got {} {}; convert x with x.to(), or make the Scope with this dtype",
+         what, to_string(gain.dtype()), to_string(x.dtype()), to_string(x.shape()));
   }
 }
 
@@ -43,7 +48,7 @@ BatchNorm::BatchNorm(Scope scope, int channels, ChannelNormConfig constants)
 
 Tensor BatchNorm::operator()(const Tensor& x, Phase phase) const {
   const LayerScope scope(name);
-  check_channels("BatchNorm", x, gain.size(0));
+  check_input("BatchNorm", x, gain);
   Tensor mean = per_channel(running_mean, x), variance = per_channel(running_variance, x);
   if (phase == Phase::train) {
     const double n = static_cast<double>(x.numel()) / static_cast<double>(x.size(1));
@@ -81,7 +86,7 @@ GroupNorm::GroupNorm(Scope scope, int number, int channels, double constant)
 
 Tensor GroupNorm::operator()(const Tensor& x) const {
   const LayerScope scope(name);
-  check_channels("GroupNorm", x, gain.size(0));
+  check_input("GroupNorm", x, gain);
   const Tensor grouped = reshape(x, {x.size(0), groups, x.numel() / std::max<std::int64_t>(1, x.size(0) * groups)});
   const Tensor centred = grouped - mean(grouped, -1, true);
   const Tensor normalised = centred / sqrt(var(grouped, {-1}, true) + epsilon);

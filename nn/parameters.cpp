@@ -81,13 +81,36 @@ void Parameters::set_frozen(const std::string& name, bool frozen) {
     found = true;
   }
   if (!found) {
-    fail("parameters: unknown parameter or scope '{0}'{1}", name, did_you_mean(name, names({begin(), end()})));
+    fail("parameters: unknown parameter or scope '{0}'{1}", name, suggestion(name));
   }
+}
+
+void Parameters::check_not_averaged(const char* what) const {
+  if (marks_->averages_shown > 0) {
+    fail(
+        "{}: the parameters hold a WeightAverage until its Shown ends, and new values would then be lost; end that "
+        "first",
+        what);
+  }
+}
+
+std::string Parameters::suggestion(const std::string& unknown) const {
+  std::set<std::string> all, outermost;
+  for (const auto& entry : *entries_) {
+    const std::string& name = entry.first;
+    for (std::size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1)) {
+      all.insert(name.substr(0, dot));
+    }
+    all.insert(name);
+    outermost.insert(name.substr(0, name.find('.')));
+  }
+  const std::string near = did_you_mean(unknown, std::vector<std::string>(all.begin(), all.end()));
+  return near.empty() && !outermost.empty() ? "; the outermost names are " + listed(outermost) : near;
 }
 
 void Parameters::make_buffer(const std::string& name) {
   (*this)[name].set_frozen(true);
-  buffers_->insert(name);
+  marks_->buffers.insert(name);
 }
 
 NamedTensors Parameters::buffers() const {

@@ -62,9 +62,13 @@ class Parameters {
   /// Makes the parameter with this name a buffer: saved and loaded like the others, but frozen for good.
   void make_buffer(const std::string& name);
   /// Returns whether a buffer has this name.
-  bool is_buffer(const std::string& name) const { return buffers_->contains(name); }
+  bool is_buffer(const std::string& name) const { return marks_->buffers.contains(name); }
   /// Returns the buffers, in order of creation.
   NamedTensors buffers() const;
+  /// Throws Error, prefixed by `what`, while a WeightAverage::Shown is open: new values would be lost when it ends. Optimisers call it.
+  void check_not_averaged(const char* what) const;
+  /// Returns the end of a message about an unknown name: the most similar name or scope, else the outermost ones.
+  std::string suggestion(const std::string& unknown) const;
   /// Returns the parameter with this name. Throws Error that suggests the most similar name.
   const Tensor& operator[](const std::string& name) const&;
   Tensor operator[](const std::string& name) && { return std::as_const(*this)[name]; }  ///< of a temporary: a handle
@@ -85,13 +89,18 @@ class Parameters {
 
  private:
   friend class Scope;
+  friend class WeightAverage;
   friend void merge(const Parameters& parameters);
   using Entries = std::vector<std::pair<const std::string, const Parameter>>;
   const Parameter* find(const std::string& name) const;  // or nullptr
   void insert(const std::string& name, const Parameter& value);
   void set_frozen(const std::string& name, bool frozen);
   std::shared_ptr<Entries> entries_ = std::make_shared<Entries>();
-  std::shared_ptr<std::set<std::string>> buffers_ = std::make_shared<std::set<std::string>>();  // names
+  struct Marks {
+    std::set<std::string> buffers;  // names
+    int averages_shown = 0;
+  };
+  std::shared_ptr<Marks> marks_ = std::make_shared<Marks>();
 };
 
 /// The distribution of a parameter's initial values. Functions whose names have no fan take it from the shape: (in, out) for a

@@ -4,6 +4,8 @@
 #include <heed/nn/hook.h>
 #include <heed/nn/recurrent.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -14,14 +16,16 @@ LinearOptions options(int width, bool bias) {
   return {.bias = bias, .init = Init::uniform(1 / std::sqrt(static_cast<double>(width)))};
 }
 
-template <class Layer>
-std::vector<Layer> made(const char* what, const Scope& scope, const RecurrentConfig& config) {
-  if (config.layers < 1) fail("{}: expected at least one layer, got {}", what, config.layers);
-  std::vector<Layer> layers;
-  for (int l = 0; l < config.layers; ++l) {
-    layers.emplace_back(scope / l, l == 0 ? config.in : config.hidden, config.hidden);
+template <class Cell>
+std::vector<Cell> made(const char* what, const Scope& scope, int in, int hidden, RecurrentOptions options) {
+  if (options.layers < 1) fail("{}: expected at least one layer, got {}", what, options.layers);
+  std::vector<Cell> cells;
+  for (int l = 0; l < options.layers; ++l) {
+    const int width = l == 0 ? in : options.bidirectional ? 2 * hidden : hidden;
+    cells.emplace_back(scope / l, width, hidden);
+    if (options.bidirectional) cells.emplace_back(scope / fmt::format("{}_reverse", l), width, hidden);
   }
-  return layers;
+  return cells;
 }
 
 // For each step the texts that it belongs to, (B, 1); empty: all steps count.
@@ -51,26 +55,57 @@ void check_input(const char* what, const Tensor& x, std::int64_t in) {
   }
 }
 
-// Returns the first state of a layer: given, or zeros (B, width).
-Tensor first_state(const char* what, const std::vector<Tensor>& given, std::size_t layers, std::size_t layer,
+// Returns the first state of a cell: given, or zeros (B, width).
+Tensor first_state(const char* what, const std::vector<Tensor>& given, std::size_t cells, std::size_t cell,
                    const Tensor& x, std::int64_t width) {
   if (given.empty()) return zeros({x.size(0), width}, x.dtype());
-  if (given.size() != layers || given[layer].shape() != Shape{x.size(0), width}) {
-    fail("{}: expected a state ({}, {}) for each of {} layers, got {}{}", what, x.size(0), width, layers, given.size(),
-         layer < given.size() ? ", of shape " + to_string(given[layer].shape()) : "");
+  if (given.size() != cells || given[cell].shape() != Shape{x.size(0), width}) {
+    fail("{}: expected a state ({}, {}) for each of {} cells, got {}{}", what, x.size(0), width, cells, given.size(),
+         cell < given.size() ? ", of shape " + to_string(given[cell].shape()) : "");
   }
-  return given[layer];
+  return given[cell];
 }
 
-// Runs one layer: step(x W + b of the step, state) returns the next state, whose first tensor is the output. Returns the outputs (B, T,
-// width), and leaves the last state in `state`.
-template <class Step>
-Tensor run(const Tensor& x, const Linear& input, std::vector<Tensor>& state, const std::vector<Booleans>& within,
-           Step&& step) {
-  const std::vector<Tensor> inputs = unbind(input(x), 1);  // one product for all steps
+// Checks the input of a single step, and returns the state: given, or zeros.
+Tensor checked_state(const char* what, const Tensor& x, const Tensor& given, const Linear& input,
+                     const Linear& hidden) {
+  check_defined(what, {&x});
+  if (x.rank() != 2 || x.size(1) != input.weight.size(0)) {
+    fail("{}: expected x (B, {}), got {}", what, input.weight.size(0), to_string(x.shape()));
+  }
+  const Shape shape{x.size(0), hidden.weight.size(0)};
+  if (!given.defined()) return zeros(shape, x.dtype());
+  if (given.shape() != shape) {
+    fail("{}: expected a state {}, got {}", what, to_string(shape), to_string(given.shape()));
+  }
+  return given;
+}
+
+// A step of a cell from in = x W + b. Returns the next state, whose first tensor is the output.
+std::vector<Tensor> step(const LSTMCell& cell, const Tensor& in, const std::vector<Tensor>& before) {
+  const std::int64_t d = cell.hidden.weight.size(0);
+  const Tensor gates = in + cell.hidden(before[0]);
+  const Tensor input_forget = sigmoid(slice(gates, 1, 0, 2 * d)), out = sigmoid(slice(gates, 1, 3 * d, 4 * d));
+  const Tensor c =
+      slice(input_forget, 1, d, 2 * d) * before[1] + slice(input_forget, 1, 0, d) * tanh(slice(gates, 1, 2 * d, 3 * d));
+  return {out * tanh(c), c};
+}
+
+std::vector<Tensor> step(const GRUCell& cell, const Tensor& in, const std::vector<Tensor>& before) {
+  const std::int64_t d = cell.hidden.weight.size(0);
+  const Tensor h = cell.hidden(before[0]);
+  const Tensor gates = sigmoid(slice(in, 1, 0, 2 * d) + slice(h, 1, 0, 2 * d));
+  const Tensor n = tanh(slice(in, 1, 2 * d, 3 * d) + slice(gates, 1, 0, d) * slice(h, 1, 2 * d, 3 * d));
+  return {n + slice(gates, 1, d, 2 * d) * (before[0] - n)};
+}
+
+// Runs a cell over x (B, T, in). Returns the outputs (B, T, hidden), and leaves the last state in `state`.
+template <class Cell>
+Tensor run(const Cell& cell, const Tensor& x, std::vector<Tensor>& state, const std::vector<Booleans>& within) {
+  const std::vector<Tensor> inputs = unbind(cell.input(x), 1);  // one product for all steps
   std::vector<Tensor> outputs;
   for (std::size_t t = 0; t < inputs.size(); ++t) {
-    std::vector<Tensor> next = step(inputs[t], state);
+    std::vector<Tensor> next = step(cell, inputs[t], state);
     if (!within.empty()) {
       outputs.push_back(where(within[t], next[0], 0.0));
       for (std::size_t i = 0; i < next.size(); ++i) next[i] = where(within[t], next[i], state[i]);
@@ -82,7 +117,39 @@ Tensor run(const Tensor& x, const Linear& input, std::vector<Tensor>& state, con
   return stack(outputs, 1);
 }
 
+// Runs all layers: each(cell, x, within) returns the outputs of a cell over x, whose steps are along the axis `time`.
+template <class Each>
+Tensor run_layers(std::size_t cells, bool bidirectional, int time, Tensor x, const std::vector<Booleans>& within,
+                  Each&& each) {
+  const std::vector<Booleans> reversed(within.rbegin(), within.rend());
+  for (std::size_t i = 0; i < cells; i += bidirectional ? 2 : 1) {
+    const Tensor forward = each(i, x, within);
+    x = bidirectional ? concat({forward, flip(each(i + 1, flip(x, time), reversed), time)}, -1) : forward;
+  }
+  return x;
+}
+
 }  // namespace
+
+LSTMCell::LSTMCell(Scope scope, int in, int width)
+    : input(scope / "input", in, 4 * width, options(width, true)),
+      hidden(scope / "hidden", width, 4 * width, options(width, false)) {}
+
+LSTMCell::State LSTMCell::operator()(const Tensor& x, const State& state) const {
+  const std::vector<Tensor> next = step(
+      *this, input(x),
+      {checked_state("LSTMCell", x, state.h, input, hidden), checked_state("LSTMCell", x, state.c, input, hidden)});
+  return {next[0], next[1]};
+}
+
+GRUCell::GRUCell(Scope scope, int in, int width)
+    : input(scope / "input", in, 3 * width, options(width, true)),
+      hidden(scope / "hidden", width, 3 * width, options(width, true)) {}
+
+Tensor GRUCell::operator()(const Tensor& x, const Tensor& state) const {
+  const Tensor before = checked_state("GRUCell", x, state, input, hidden);
+  return step(*this, input(x), {before})[0];
+}
 
 LSTM::State LSTM::State::detach() const {
   State result;
@@ -91,68 +158,54 @@ LSTM::State LSTM::State::detach() const {
   return result;
 }
 
-LSTM::Layer::Layer(Scope scope, int in, int width)
-    : input(scope / "input", in, 4 * width, options(width, true)),
-      hidden(scope / "hidden", width, 4 * width, options(width, false)) {}
-
-LSTM::LSTM(Scope scope, const RecurrentConfig& config) : layers(made<Layer>("LSTM", scope, config)) {}
+LSTM::LSTM(Scope scope, int in, int hidden, RecurrentOptions options)
+    : cells(made<LSTMCell>("LSTM", scope, in, hidden, options)), bidirectional(options.bidirectional) {}
 
 LSTM::Result LSTM::operator()(const Tensor& x, const State& initial, const Lengths& lengths) const {
-  check_input("LSTM", x, layers[0].input.weight.size(0));
-  const std::vector<Booleans> within = steps_within("LSTM", x, lengths);
-  const std::int64_t T = x.size(1);
+  check_input("LSTM", x, cells[0].input.weight.size(0));
+  const std::int64_t T = x.size(1), d = cells[0].hidden.weight.size(0);
   // Hooks, adapters, products of 16 bits and texts of different lengths need single steps.
   const bool is_exact = Autocast::precision(x.dtype()) != Precision::bfloat16;
-  const bool at_once = !lengths && is_exact && !Hook::is_open() && std::ranges::none_of(layers, [](const Layer& layer) {
-    return layer.hidden.weight.adapter && layer.hidden.weight.adapter->A.defined();
-  });
-  Result result{at_once ? transpose(x, 0, 1) : x, {}};
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    const std::int64_t d = layers[l].hidden.weight.size(0);
-    std::vector<Tensor> state{first_state("LSTM", initial.h, layers.size(), l, x, d),
-                              first_state("LSTM", initial.c, layers.size(), l, x, d)};
+  const bool at_once =
+      !lengths && is_exact && !Hook::is_open() && std::ranges::none_of(cells, [](const LSTMCell& cell) {
+        return cell.hidden.weight.adapter && cell.hidden.weight.adapter->A.defined();
+      });
+  State last;
+  const auto each = [&](std::size_t i, const Tensor& inputs, const std::vector<Booleans>& within) {
+    std::vector<Tensor> state{first_state("LSTM", initial.h, cells.size(), i, x, d),
+                              first_state("LSTM", initial.c, cells.size(), i, x, d)};
+    Tensor outputs;
     if (at_once) {
-      const Tensor states = lstm(layers[l].input(result.output), layers[l].hidden.weight, state[0], state[1]);
-      result.output = slice(states, 0, 0, T);
+      const Tensor states = lstm(cells[i].input(inputs), cells[i].hidden.weight, state[0], state[1]);
+      outputs = slice(states, 0, 0, T);
       state = {states[T - 1], states[T]};
     } else {
-      result.output = run(result.output, layers[l].input, state, within, [&](const Tensor& in, const auto& before) {
-        const Tensor gates = in + layers[l].hidden(before[0]);
-        const Tensor input_forget = sigmoid(slice(gates, 1, 0, 2 * d)), out = sigmoid(slice(gates, 1, 3 * d, 4 * d));
-        const Tensor c = slice(input_forget, 1, d, 2 * d) * before[1] +
-                         slice(input_forget, 1, 0, d) * tanh(slice(gates, 1, 2 * d, 3 * d));
-        return std::vector{out * tanh(c), c};
-      });
+      outputs = run(cells[i], inputs, state, within);
     }
-    result.state.h.push_back(state[0]);
-    result.state.c.push_back(state[1]);
-  }
-  if (at_once) result.output = transpose(result.output, 0, 1);
-  return result;
+    last.h.push_back(state[0]);
+    last.c.push_back(state[1]);
+    return outputs;
+  };
+  const int time = at_once ? 0 : 1;
+  const Tensor output = run_layers(cells.size(), bidirectional, time, at_once ? transpose(x, 0, 1) : x,
+                                   steps_within("LSTM", x, lengths), each);
+  return {at_once ? transpose(output, 0, 1) : output, last};
 }
 
-GRU::Layer::Layer(Scope scope, int in, int width)
-    : input(scope / "input", in, 3 * width, options(width, true)),
-      hidden(scope / "hidden", width, 3 * width, options(width, true)) {}
-
-GRU::GRU(Scope scope, const RecurrentConfig& config) : layers(made<Layer>("GRU", scope, config)) {}
+GRU::GRU(Scope scope, int in, int hidden, RecurrentOptions options)
+    : cells(made<GRUCell>("GRU", scope, in, hidden, options)), bidirectional(options.bidirectional) {}
 
 GRU::Result GRU::operator()(const Tensor& x, const State& initial, const Lengths& lengths) const {
-  check_input("GRU", x, layers[0].input.weight.size(0));
-  const std::vector<Booleans> within = steps_within("GRU", x, lengths);
-  Result result{x, {}};
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    const std::int64_t d = layers[l].hidden.weight.size(0);
-    std::vector<Tensor> state{first_state("GRU", initial, layers.size(), l, x, d)};
-    result.output = run(result.output, layers[l].input, state, within, [&](const Tensor& in, const auto& before) {
-      const Tensor h = layers[l].hidden(before[0]);
-      const Tensor gates = sigmoid(slice(in, 1, 0, 2 * d) + slice(h, 1, 0, 2 * d));
-      const Tensor n = tanh(slice(in, 1, 2 * d, 3 * d) + slice(gates, 1, 0, d) * slice(h, 1, 2 * d, 3 * d));
-      return std::vector{n + slice(gates, 1, d, 2 * d) * (before[0] - n)};
-    });
-    result.state.push_back(state[0]);
-  }
-  return result;
+  check_input("GRU", x, cells[0].input.weight.size(0));
+  State last;
+  const auto each = [&](std::size_t i, const Tensor& inputs, const std::vector<Booleans>& within) {
+    std::vector<Tensor> state{first_state("GRU", initial, cells.size(), i, x, cells[i].hidden.weight.size(0))};
+    const Tensor outputs = run(cells[i], inputs, state, within);
+    last.push_back(state[0]);
+    return outputs;
+  };
+  const Tensor output = run_layers(cells.size(), bidirectional, 1, x, steps_within("GRU", x, lengths), each);
+  return {output, last};
 }
 
 }  // namespace heed

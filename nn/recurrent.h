@@ -6,74 +6,95 @@
 
 namespace heed {
 
-/// Sizes of a recurrent network.
-struct RecurrentConfig {
-  int in, hidden;
+/// Options of LSTM and GRU.
+struct RecurrentOptions {
   int layers = 1;
+  bool bidirectional =
+      false;  ///< a second network per layer reads from the end; outputs of both, (..., 2 hidden), follow each other
 };
 
 /// Lengths of the texts of a batch, (B): steps from a text's length on leave its state as it is, and their outputs are 0. An empty
 /// optional: every step counts.
 using Lengths = std::optional<Ids>;
 
-/// A long short-term memory (Hochreiter & Schmidhuber 1997), as torch.nn.LSTM computes it:
+/// One step of a long short-term memory (Hochreiter & Schmidhuber 1997), as torch.nn.LSTMCell computes it:
 ///
 ///     i, f, o = sigmoid(x W + h U + b),  g = tanh(x W + h U + b),  c = f c + i g,  h = o tanh(c)
 ///
-/// The columns of W and U are i, f, g, o. PyTorch's weight_ih_l0 (4 hidden, in) is the transpose of layers[0].input.weight, and its two
-/// biases are added here.
+/// The columns of W and U are i, f, g, o. PyTorch's weight_ih (4 hidden, in) is the transpose of input.weight, and its two biases are
+/// added here.
 ///
-///     const LSTM lstm(scope / "lstm", {.in = 32, .hidden = 64});
-///     const auto [output, state] = lstm(x);          // x (B, T, 32) -> (B, T, 64)
-///     const auto next = lstm(more, state.detach());  // truncated backpropagation through time
-struct LSTM {
-  /// State after the last step: one tensor (B, hidden) per layer. Empty: zeros.
+///     const LSTMCell cell(scope / "cell", 32, 64);
+///     LSTMCell::State state;                                     // zeros
+///     for (const Tensor& x : inputs) state = cell(x, state);   // x (B, 32); state.h and state.c (B, 64)
+struct LSTMCell {
+  /// State after a step, (B, hidden) each. Undefined: zeros.
   struct State {
-    std::vector<Tensor> h, c;
-    /// Returns the state as constants.
-    State detach() const;
+    Tensor h, c;
   };
-  /// Outputs of the last layer, (B, T, hidden), and the state after the last step.
-  struct Result {
-    Tensor output;
-    State state;
-  };
-  /// Weights of one layer.
-  struct Layer {
-    Linear input, hidden;                   ///< (in, 4 hidden) with a bias, (hidden, 4 hidden) without
-    Layer(Scope scope, int in, int width);  ///< uniform weights, bound 1 / sqrt(width), and a bias of 0
-  };
-  std::vector<Layer> layers;
-
-  LSTM(Scope scope, const RecurrentConfig& config);  ///< makes its parameters in `scope`
-  /// Reads x (B, T, in), T >= 1. Throws Error for other shapes of x, the state or the lengths.
-  Result operator()(const Tensor& x, const State& initial = {}, const Lengths& lengths = {}) const;
+  Linear input, hidden;                       ///< (in, 4 hidden) with a bias, (hidden, 4 hidden) without
+  LSTMCell(Scope scope, int in, int hidden);  ///< uniform weights, bound 1 / sqrt(hidden), and a bias of 0
+  /// Returns the next state for x (B, in). Throws Error for other shapes of x and the state.
+  State operator()(const Tensor& x, const State& state = {}) const;
 };
 
-/// A gated recurrent unit (Cho et al. 2014), as torch.nn.GRU computes it:
+/// One step of a gated recurrent unit (Cho et al. 2014), as torch.nn.GRUCell computes it:
 ///
 ///     r, z = sigmoid(x W + h U + b),  n = tanh(x W + b + r (h U + c)),  h = (1 - z) n + z h
 ///
 /// The columns of W and U are r, z, n.
 ///
-///     const GRU gru(scope / "gru", {.in = 32, .hidden = 64, .layers = 2});
-///     const auto [output, state] = gru(x);   // x (B, T, 32) -> (B, T, 64)
-struct GRU {
-  /// State after the last step: one tensor (B, hidden) per layer. Empty: zeros.
-  using State = std::vector<Tensor>;
-  /// Outputs of the last layer, (B, T, hidden), and the state after the last step.
+///     const GRUCell cell(scope / "cell", 32, 64);
+///     h = cell(x, h);   // x (B, 32), h (B, 64)
+struct GRUCell {
+  Linear input, hidden;                      ///< (in, 3 hidden), (hidden, 3 hidden), both with a bias
+  GRUCell(Scope scope, int in, int hidden);  ///< uniform weights, bound 1 / sqrt(hidden), and biases of 0
+  /// Returns the next state for x (B, in) and the state (B, hidden); undefined: zeros. Throws Error for other shapes.
+  Tensor operator()(const Tensor& x, const Tensor& state = {}) const;
+};
+
+/// An LSTMCell per layer and direction over all steps, as torch.nn.LSTM with batch_first: each layer reads the outputs of the one before
+/// it. The cell of layer 0 has the name "0", the one that reads from the end "0_reverse".
+///
+///     const LSTM lstm(scope / "lstm", 32, 64, {.layers = 2});
+///     const auto [output, state] = lstm(x);          // x (B, T, 32) -> (B, T, 64)
+///     const auto next = lstm(more, state.detach());  // truncated backpropagation through time
+struct LSTM {
+  /// State after the last step: one tensor (B, hidden) per cell. Empty: zeros.
+  struct State {
+    std::vector<Tensor> h, c;
+    /// Returns the state as constants.
+    State detach() const;
+  };
+  /// Outputs of the last layer, (B, T, hidden) or (B, T, 2 hidden), and the state after the last step.
   struct Result {
     Tensor output;
     State state;
   };
-  /// Weights of one layer.
-  struct Layer {
-    Linear input, hidden;                   ///< (in, 3 hidden), (hidden, 3 hidden), both with a bias
-    Layer(Scope scope, int in, int width);  ///< uniform weights, bound 1 / sqrt(width), and biases of 0
-  };
-  std::vector<Layer> layers;
+  std::vector<LSTMCell> cells;  ///< layer 0, if bidirectional its reverse, layer 1, ...
+  bool bidirectional;
 
-  GRU(Scope scope, const RecurrentConfig& config);  ///< makes its parameters in `scope`
+  LSTM(Scope scope, int in, int hidden, RecurrentOptions options = {});  ///< makes its parameters in `scope`
+  /// Reads x (B, T, in), T >= 1. Throws Error for other shapes of x, the state or the lengths.
+  Result operator()(const Tensor& x, const State& initial = {}, const Lengths& lengths = {}) const;
+};
+
+/// A GRUCell per layer and direction over all steps, as torch.nn.GRU with batch_first. Names are those of LSTM.
+///
+///     const GRU gru(scope / "gru", 32, 64, {.bidirectional = true});
+///     const auto [output, state] = gru(x);   // x (B, T, 32) -> (B, T, 128)
+struct GRU {
+  /// State after the last step: one tensor (B, hidden) per cell. Empty: zeros.
+  using State = std::vector<Tensor>;
+  /// Outputs of the last layer, (B, T, hidden) or (B, T, 2 hidden), and the state after the last step.
+  struct Result {
+    Tensor output;
+    State state;
+  };
+  std::vector<GRUCell> cells;  ///< layer 0, if bidirectional its reverse, layer 1, ...
+  bool bidirectional;
+
+  GRU(Scope scope, int in, int hidden, RecurrentOptions options = {});  ///< makes its parameters in `scope`
   /// Reads x (B, T, in), T >= 1. Throws Error for other shapes of x, the state or the lengths.
   Result operator()(const Tensor& x, const State& initial = {}, const Lengths& lengths = {}) const;
 };

@@ -37,7 +37,7 @@ double cubic_minimum(const Point& a, const Point& b, double low, double high) {
 
 }  // namespace
 
-Lbfgs::Lbfgs(const Parameters& parameters, LbfgsOptions options) : options_(options) {
+Lbfgs::Lbfgs(const Parameters& parameters, LbfgsOptions options) : options_(options), store_(parameters) {
   for (const auto& [name, value] : {std::pair("lr", options.lr),
                                     {"gradient_tolerance", options.gradient_tolerance},
                                     {"change_tolerance", options.change_tolerance}}) {
@@ -159,6 +159,7 @@ Lbfgs::Point Lbfgs::search(const std::function<Point(double t)>& at, const Point
 }
 
 double Lbfgs::step(const std::function<Tensor()>& function) {
+  store_.check_not_averaged("Lbfgs");
   Vector gradient;
   int evaluations = 1;
   double loss = evaluate(function, gradient);

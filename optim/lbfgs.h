@@ -61,6 +61,7 @@ class Lbfgs {
   Point search(const std::function<Point(double t)>& at, const Point& start, double t, int max_evaluations) const;
 
   LbfgsOptions options_;
+  Parameters store_;
   std::vector<std::pair<std::string, Tensor>> parameters_;
   std::size_t numel_ = 0;
   std::vector<Vector> s_, y_;

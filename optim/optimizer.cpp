@@ -38,11 +38,10 @@ void check_used(const OptimizerOptions& o) {
 }
 
 void check_names(const OptimizerOptions::Group& group, const Parameters& parameters) {
-  std::vector<std::string> names;
-  for (const auto& [name, parameter] : parameters) names.push_back(name);
   for (const std::string& one : group.parameters) {
-    if (std::none_of(names.begin(), names.end(), [&](const auto& name) { return is_within(name, one); })) {
-      fail("Optimizer: no parameter of a group is named '{0}' or begins with '{0}.'{1}", one, did_you_mean(one, names));
+    if (std::ranges::none_of(parameters, [&](const auto& entry) { return is_within(entry.first, one); })) {
+      fail("Optimizer: no parameter of a group is named '{0}' or begins with '{0}.'{1}", one,
+           parameters.suggestion(one));
     }
   }
 }
@@ -107,6 +106,7 @@ void Optimizer::step(const Gradients& all, double lr, double gradient_factor) {
   const auto is_finite = [](double x) { return std::isfinite(static_cast<float>(x)); };
   if (!(lr >= 0 && is_finite(lr))) fail("Optimizer: expected a finite learning rate of at least 0, got {}", lr);
   if (!is_finite(gradient_factor)) fail("Optimizer: expected a finite gradient_factor, got {}", gradient_factor);
+  parameters_.check_not_averaged("Optimizer");
   check_complete();
   const Gradients& gradients = own_gradients(all);
   std::string missing;

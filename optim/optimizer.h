@@ -95,6 +95,9 @@ class Optimizer {
   /// construction, for a negative learning rate, and for a rate or factor that is not finite as a float. Throws NotFinite that
   /// names the first gradient with infinity or NaN; gradients that global_norm() found finite are not checked again.
   void step(const Gradients& gradients, double lr, double gradient_factor = 1);
+  void step() = delete;                  // optimizer.step(backward(loss), rate)
+  void step(const Gradients&) = delete;  // the learning rate is an argument: optimizer.step(gradients, 3e-4)
+  void zero_grad(auto&&...) = delete;    // nothing to reset: backward(loss) returns new gradients
 
   /// Returns the number of updates so far.
   std::int64_t steps() const { return steps_; }

@@ -70,11 +70,13 @@ void WeightAverage::show() {
   refuse_while_shown("another Shown");
   exchange();
   is_shown_ = true;
+  ++parameters_.marks_->averages_shown;
 }
 
 void WeightAverage::hide() {
   exchange();
   is_shown_ = false;
+  --parameters_.marks_->averages_shown;
 }
 
 void WeightAverage::refuse_while_shown(const char* what) const {

@@ -31,7 +31,7 @@ class WeightAverage {
   std::int64_t steps() const { return steps_; }
 
   /// Sets the parameters to the mean while it is open, if weights were added. All functions except steps() then throw
-  /// Error. Do not call Optimizer::step() before it ends.
+  /// Error, as do the steps of optimisers.
   class Shown {
    public:
     /// Shows the mean until the object is destroyed.

@@ -16,7 +16,7 @@ using heed::Tensor;
 ///     variance = mean of (x - mean)^2              (divided by d, not by d - 1)
 ///     y        = (x - mean) / sqrt(variance + eps) * gain + bias
 ///
-/// mean(x, {-1}, true) is the mean over the last axis, which stays with size 1, so that it broadcasts. Also: square(x), sqrt(x).
+/// mean(x, -1, true) is the mean over the last axis, which stays with size 1, so that it broadcasts. Also: square(x), sqrt(x).
 /// heed has layer_norm() and var(); write it without them.
 inline Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double eps = 1e-5) {
   throw NotWritten("layer_norm");  // your code here

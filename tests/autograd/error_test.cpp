@@ -15,6 +15,7 @@ TEST_CASE("did_you_mean suggests the most similar name, or nothing when all are 
   CHECK(did_you_mean("warmpu", names) == " (did you mean 'warmup'?)");  // a swap
   CHECK(did_you_mean("weightdecay", names) == " (did you mean 'weight_decay'?)");
   CHECK(did_you_mean("head", names) == " (did you mean 'heads'?)");
+  CHECK(did_you_mean("W_Q", std::vector<std::string>{"W_K", "encoder.0.W_Q"}) == " (did you mean 'encoder.0.W_Q'?)");
   CHECK(did_you_mean("zzzzzz", names).empty());
   CHECK(did_you_mean("x", {}).empty());
 }

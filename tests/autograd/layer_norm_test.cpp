@@ -90,8 +90,11 @@ TEST_CASE("Wrong use of layer_norm throws an Error that states what was expected
       {{"layer_norm: eps must be finite and at least 0, got -1", [&] { layer_norm(x, {}, {}, -1); }},
        {"rms_norm: eps must be finite and at least 0, got nan", [&] { rms_norm(x, {}, std::nan("")); }},
        {"layer_norm: x float32 (2, 3) needs gain and bias of shape (3) and its dtype, a gain alone, or two undefined "
-        "tensors",
+        "tensors; got a bias alone",
         [&] { layer_norm(x, {}, ones({3})); }},
+       {"layer_norm: x float64 (2, 3) needs gain and bias of shape (3) and its dtype, a gain alone, or two undefined "
+        "tensors; got float32 (3)",
+        [&] { layer_norm(x.to(DType::float64), ones({3}), zeros({3})); }},
        {"layer_norm: expected at least one axis, got shape ()", [] { layer_norm(zeros({}), {}, {}); }},
        {"rms_norm: x float32 (2, 3) needs at least one axis, and a gain of its last one's size and of its dtype, or "
         "none; got float32 (2)",

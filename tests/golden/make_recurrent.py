@@ -1,4 +1,4 @@
-"""Golden values of LSTM, GRU, BatchNorm and GroupNorm from PyTorch, in float64: run `python3 tests/golden/make_recurrent.py` at the root of
+"""Golden values of LSTM, GRU, their cells, BatchNorm and GroupNorm from PyTorch, in float64: run `python3 tests/golden/make_recurrent.py` at the root of
 the source tree with torch and safetensors installed. Weight matrices are stored (in, out), under heed's names. A case NAME holds
 inputs, parameters, outputs, a cotangent of the output, and gradients; tests/nn/recurrent_test.cpp computes the same.
 """
@@ -14,9 +14,14 @@ store = {}
 B, T, IN, D = 3, 5, 4, 6
 
 
+MODULES = {}
+
+
 def recurrent(name, module, gates):
+    MODULES[name] = module
     x = torch.randn(B, T, IN, requires_grad=True)
-    shape = (module.num_layers, B, D)
+    directions = 2 if module.bidirectional else 1
+    shape = (module.num_layers * directions, B, D)
     h = torch.randn(shape)
     given = (h, torch.randn(shape)) if gates == 4 else h
     output, state = module(x, given)
@@ -26,7 +31,7 @@ def recurrent(name, module, gates):
                   f"{name}.last_h": state[0] if gates == 4 else state})
     if gates == 4:
         store.update({f"{name}.c": given[1], f"{name}.last_c": state[1]})
-    for l in range(module.num_layers):
+    for l in [f"{l}{end}" for l in range(module.num_layers) for end in ("", "_reverse")[:directions]]:
         get = lambda what: getattr(module, f"{what}_l{l}")
         for ours, theirs in (("input", "ih"), ("hidden", "hh")):
             weight = get(f"weight_{theirs}")
@@ -60,5 +65,40 @@ recurrent("gru", torch.nn.GRU(IN, D, num_layers=2, batch_first=True), 3)
 norm("batch_norm", torch.nn.BatchNorm1d(4), torch.randn(7, 4), 1)
 norm("batch_norm_images", torch.nn.BatchNorm2d(3), torch.randn(2, 3, 4, 5), 1)
 norm("group_norm", torch.nn.GroupNorm(2, 6), torch.randn(2, 6, 4, 3))
+recurrent("lstm_both", torch.nn.LSTM(IN, D, num_layers=2, batch_first=True, bidirectional=True), 4)
+recurrent("gru_both", torch.nn.GRU(IN, D, num_layers=2, batch_first=True, bidirectional=True), 3)
+
+
+def packed(name, module):
+    """Outputs of texts of different lengths, which the direction from the end reads from each text's own end."""
+    lengths = torch.tensor([T, 2, 3])
+    texts = torch.nn.utils.rnn.pack_padded_sequence(store["lstm_both.x"], lengths, batch_first=True, enforce_sorted=False)
+    output, state = module(texts)
+    store[f"{name}.packed"] = torch.nn.utils.rnn.pad_packed_sequence(output, batch_first=True)[0]
+    store[f"{name}.packed_h"] = state[0] if isinstance(state, tuple) else state
+
+
+def cell(name, module, gates):
+    x, h = torch.randn(B, IN, requires_grad=True), torch.randn(B, D)
+    given = (h, torch.randn(B, D)) if gates == 4 else h
+    state = module(x, given)
+    output = torch.cat(state, -1) if gates == 4 else state
+    dy = torch.randn_like(output)
+    output.backward(dy)
+    store.update({f"{name}.x": x, f"{name}.h": h, f"{name}.output": output, f"{name}.cotangent": dy, f"{name}.gradient.x": x.grad})
+    if gates == 4:
+        store[f"{name}.c"] = given[1]
+    for ours, theirs in (("input", "ih"), ("hidden", "hh")):
+        weight, bias = (getattr(module, f"{what}_{theirs}") for what in ("weight", "bias"))
+        store[f"{name}.{ours}.weight"], store[f"{name}.gradient.{ours}.weight"] = weight.T, weight.grad.T
+        if gates == 3 or ours == "input":
+            store[f"{name}.{ours}.bias"] = bias + module.bias_hh if gates == 4 else bias
+            store[f"{name}.gradient.{ours}.bias"] = bias.grad
+
+
+packed("lstm_both", MODULES["lstm_both"])
+packed("gru_both", MODULES["gru_both"])
+cell("lstm_cell", torch.nn.LSTMCell(IN, D), 4)
+cell("gru_cell", torch.nn.GRUCell(IN, D), 3)
 save_file({name: value.detach().contiguous().clone() for name, value in store.items()},
           pathlib.Path("tests/golden/recurrent.safetensors"))

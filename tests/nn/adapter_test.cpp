@@ -113,7 +113,9 @@ TEST_CASE("adapt refuses names without a Linear and wrong options") {
   const Scope scope(parameters, 1);
   const Embedding words(scope / "words", 5, 4);
   const Mlp mlp(scope / "mlp", 4, {.width = 8});
-  CHECK(message([&] { adapt(scope, {"out", "words"}); }) == "adapt: no Linear has the name 'words'");
+  CHECK(message([&] {
+          adapt(scope, {"out", "words"});
+        }) == "adapt: no Linear has the name 'words'; expected one of in, out");
   CHECK(message([&] { adapt(scope, {"inn"}); }) == "adapt: no Linear has the name 'inn' (did you mean 'in'?)");
   CHECK(message([&] { adapt(scope, {"n"}); }).starts_with("adapt: no Linear has the name 'n'"));
   CHECK(message([&] { adapt(scope, {}); }) == "adapt: expected names of layers, such as W_Q, got none");

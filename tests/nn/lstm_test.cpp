@@ -81,7 +81,7 @@ TEST_CASE("lstm takes strided inputs and refuses others by shape and dtype") {
 
 TEST_CASE("The layer LSTM runs all steps at once, or one by one for a hook, an adapter and products of 16 bits") {
   Parameters parameters;
-  const LSTM layer(Scope(parameters, 1) / "lstm", {.in = 3, .hidden = 8, .layers = 2});
+  const LSTM layer(Scope(parameters, 1) / "lstm", 3, 8, {.layers = 2});
   Random random(2);
   const Tensor x = random_normal({4, 6, 3}, random);
   const auto calls = [&] {

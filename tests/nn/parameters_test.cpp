@@ -240,6 +240,11 @@ TEST_CASE("Frozen parameters are not recorded and cost no gradient computation")
         "(frozen variables do not count)");
   CHECK(message([&] { parameters.freeze("hed.weight"); }) ==
         "parameters: unknown parameter or scope 'hed.weight' (did you mean 'head.weight'?)");
+  CHECK(message([&] { parameters.freeze("haed"); }) ==
+        "parameters: unknown parameter or scope 'haed' (did you mean 'head'?)");
+  CHECK(message([&] {
+          parameters.freeze("zzzzzzzzzzzz");
+        }).starts_with("parameters: unknown parameter or scope 'zzzzzzzzzzzz'; the outermost names are "));
 }
 
 TEST_CASE("A frozen layer above a trained one keeps no activations") {

@@ -9,7 +9,7 @@ using namespace heed;
 
 namespace {
 
-constexpr RecurrentConfig lstm_sizes{.in = 4, .hidden = 6, .layers = 2};
+constexpr RecurrentOptions two_layers{.layers = 2};
 
 // Returns the layers of a state (layers, B, d).
 std::vector<Tensor> layers_of(const Tensor& state) { return unbind(state, 0); }
@@ -25,7 +25,7 @@ TEST_CASE("LSTM equals PyTorch's, forward and backward, in float64 and float32")
   const Golden golden("recurrent");
   const DType dtype = GENERATE(DType::float64, DType::float32);
   Parameters parameters;
-  const LSTM lstm(Scope(parameters, 1, dtype), lstm_sizes);
+  const LSTM lstm(Scope(parameters, 1, dtype), 4, 6, two_layers);
   golden.load("lstm", parameters);
   const Tensor x = variable(golden("lstm.x", dtype));
   const LSTM::State first{layers_of(golden("lstm.h", dtype)), layers_of(golden("lstm.c", dtype))};
@@ -38,7 +38,7 @@ TEST_CASE("LSTM equals PyTorch's, forward and backward, in float64 and float32")
 TEST_CASE("GRU equals PyTorch's, forward and backward") {
   const Golden golden("recurrent");
   Parameters parameters;
-  const GRU gru(Scope(parameters, 1, DType::float64), lstm_sizes);
+  const GRU gru(Scope(parameters, 1, DType::float64), 4, 6, two_layers);
   golden.load("gru", parameters);
   const Tensor x = variable(golden("gru.x"));
   const GRU::State first = layers_of(golden("gru.h"));
@@ -46,10 +46,56 @@ TEST_CASE("GRU equals PyTorch's, forward and backward") {
   CHECK(error(stack(gru(x, first).state), golden("gru.last_h")) <= 1e-12);
 }
 
+TEST_CASE("Bidirectional LSTM and GRU equal PyTorch's, and read texts of different lengths from their own ends") {
+  const Golden golden("recurrent");
+  const RecurrentOptions both{.layers = 2, .bidirectional = true};
+  Parameters of_lstm, of_gru;
+  const LSTM lstm(Scope(of_lstm, 1, DType::float64), 4, 6, both);
+  const GRU gru(Scope(of_gru, 1, DType::float64), 4, 6, both);
+  golden.load("lstm_both", of_lstm);
+  golden.load("gru_both", of_gru);
+  const Tensor x = variable(golden("lstm_both.x")), y = variable(golden("gru_both.x"));
+  const LSTM::State first{layers_of(golden("lstm_both.h")), layers_of(golden("lstm_both.c"))};
+  const GRU::State first_gru = layers_of(golden("gru_both.h"));
+  check_case(golden, "lstm_both", joined({{"x", x}}, of_lstm), [&] { return lstm(x, first).output; });
+  check_case(golden, "gru_both", joined({{"x", y}}, of_gru), [&] { return gru(y, first_gru).output; });
+  CHECK(error(stack(lstm(x, first).state.h), golden("lstm_both.last_h")) < 1e-12);
+  CHECK(error(stack(lstm(x, first).state.c), golden("lstm_both.last_c")) < 1e-12);
+  CHECK(error(stack(gru(y, first_gru).state), golden("gru_both.last_h")) < 1e-12);
+  const auto [output, state] = lstm(x, {}, Ids({5, 2, 3}));
+  CHECK(error(output, golden("lstm_both.packed")) < 1e-12);
+  CHECK(error(stack(state.h), golden("lstm_both.packed_h")) < 1e-12);
+  const auto [output_gru, state_gru] = gru(x, {}, Ids({5, 2, 3}));
+  CHECK(error(output_gru, golden("gru_both.packed")) < 1e-12);
+  CHECK(error(stack(state_gru), golden("gru_both.packed_h")) < 1e-12);
+}
+
+TEST_CASE("LSTMCell and GRUCell equal PyTorch's, begin with zeros, and refuse wrong shapes by name") {
+  const Golden golden("recurrent");
+  Parameters of_lstm, of_gru;
+  const LSTMCell lstm(Scope(of_lstm, 1, DType::float64), 4, 6);
+  const GRUCell gru(Scope(of_gru, 1, DType::float64), 4, 6);
+  golden.load("lstm_cell", of_lstm);
+  golden.load("gru_cell", of_gru);
+  const Tensor x = variable(golden("lstm_cell.x")), y = variable(golden("gru_cell.x"));
+  check_case(golden, "lstm_cell", joined({{"x", x}}, of_lstm), [&] {
+    const auto [h, c] = lstm(x, {golden("lstm_cell.h"), golden("lstm_cell.c")});
+    return concat({h, c}, -1);
+  });
+  check_case(golden, "gru_cell", joined({{"x", y}}, of_gru), [&] { return gru(y, golden("gru_cell.h")); });
+  const Tensor zero = zeros({3, 6}, DType::float64);
+  CHECK(error(lstm(x).c, lstm(x, {zero, zero}).c) == 0);
+  CHECK(error(gru(y), gru(y, zero)) == 0);
+  CHECK(message([&] { (void)lstm(zeros({3, 5}, DType::float64)); }) == "LSTMCell: expected x (B, 4), got (3, 5)");
+  CHECK(message([&] {
+          (void)gru(y, zeros({3, 5}, DType::float64));
+        }) == "GRUCell: expected a state (3, 6), got (3, 5)");
+}
+
 TEST_CASE("A recurrent layer reads a padded batch as it reads each text alone, and a text in two parts as in one") {
   Parameters parameters;
-  const LSTM lstm(Scope(parameters, 1, DType::float64) / "lstm", lstm_sizes);
-  const GRU gru(Scope(parameters, 1, DType::float64) / "gru", lstm_sizes);
+  const LSTM lstm(Scope(parameters, 1, DType::float64) / "lstm", 4, 6, two_layers);
+  const GRU gru(Scope(parameters, 1, DType::float64) / "gru", 4, 6, two_layers);
   Random random(3);
   const Tensor x = random_normal({3, 5, 4}, random).to(DType::float64);
   const Ids lengths({3}, {5, 2, 0});
@@ -68,7 +114,7 @@ TEST_CASE("A recurrent layer reads a padded batch as it reads each text alone, a
 
 TEST_CASE("Recurrent layers refuse wrong shapes by name") {
   Parameters parameters;
-  const LSTM lstm(Scope(parameters, 1) / "lstm", lstm_sizes);
+  const LSTM lstm(Scope(parameters, 1) / "lstm", 4, 6, two_layers);
   const Tensor x = zeros({2, 3, 4});
   CHECK(message([&] {
           (void)lstm(zeros({2, 3, 5}));
@@ -79,8 +125,8 @@ TEST_CASE("Recurrent layers refuse wrong shapes by name") {
   CHECK(message([&] { (void)lstm(x, {}, Ids({3}, {1, 1, 1})); }) == "LSTM: expected one length per text, (2), got (3)");
   CHECK(message([&] {
           (void)lstm(x, {{zeros({2, 6})}, {}});
-        }) == "LSTM: expected a state (2, 6) for each of 2 layers, got 1, of shape (2, 6)");
-  CHECK(message([&] { GRU(Scope(parameters, 1) / "gru", {.in = 4, .hidden = 6, .layers = 0}); }) ==
+        }) == "LSTM: expected a state (2, 6) for each of 2 cells, got 1, of shape (2, 6)");
+  CHECK(message([&] { GRU(Scope(parameters, 1) / "gru", 4, 6, {.layers = 0}); }) ==
         "GRU: expected at least one layer, got 0");
 }
 
@@ -156,6 +202,12 @@ TEST_CASE(
           (void)batch(zeros({4, 2}), Phase::train);
         }) == "batch: BatchNorm: expected (B, 3) or (B, 3, ...), got (4, 2)");
   CHECK(message([&] { (void)group(zeros({4, 2})); }) == "group: GroupNorm: expected (B, 3) or (B, 3, ...), got (4, 2)");
+  CHECK(message([&] {
+          (void)group(zeros({4, 3}, DType::float64));
+        }) ==
+        "group: GroupNorm: expected float32 as its parameters have, got float64 (4, 3); convert x with x.to(), or make "
+        "the "
+        "Scope with this dtype");
   std::vector<std::string> shown;
   {
     const Hook hook([&](const std::string& value, Tensor&) { shown.push_back(value); });

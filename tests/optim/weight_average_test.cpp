@@ -78,6 +78,30 @@ TEST_CASE("Optimizer and WeightAverage reject a parameter that is a view with ga
   parameters.unfreeze("p");  // the views share their memory
 }
 
+TEST_CASE("Optimisers refuse a step while an average is shown, which would be lost") {
+  Parameters parameters;
+  const Tensor w = Scope(parameters, 1).parameter("w", {1}, Init::ones());
+  Optimizer optimizer(parameters);
+  Lbfgs lbfgs(parameters);
+  WeightAverage average(parameters), other(parameters);
+  average.add();
+  const auto step = [&] {
+    const Recording recording;
+    optimizer.step(backward(sum(square(w))), 0.1);
+  };
+  const std::string lost =
+      "the parameters hold a WeightAverage until its Shown ends, and new values would then be lost; end that first";
+  {
+    const WeightAverage::Shown shown(average);
+    { const WeightAverage::Shown inner(other); }
+    CHECK(message(step) == "Optimizer: " + lost);
+    CHECK(message([&] { lbfgs.step([&] { return sum(square(w)); }); }) == "Lbfgs: " + lost);
+  }
+  CHECK(w.item() == 1);
+  step();
+  CHECK(w.item() < 1);
+}
+
 TEST_CASE("A moving average starts with the first weights and survives being restored") {
   Parameters parameters;
   const Tensor w = Scope(parameters, 1).parameter("w", {1}, Init::zeros());
