@@ -32,7 +32,7 @@ Config small(Tie tie, std::uint64_t seed) {
 
 double accuracy_after_training(const Config& config) {
   Experiment e = make_experiment(config);
-  Optimizer optimizer(e.model.parameters, config.optim.optimizer);
+  Optimizer optimizer(e.model.parameters, optimizer_options(e));
   for (int step = 0; step < config.optim.schedule.steps; ++step) {
     const Recording recording;
     Gradients gradients = backward(e.model.loss(training_batch(e, step)));

@@ -216,6 +216,17 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
   return e;
 }
 
+OptimizerOptions optimizer_options(const Experiment& e) {
+  OptimizerOptions options = e.config.optim.options();
+  if (options.method != OptimizerOptions::Method::muon) return options;
+  OptimizerOptions::Group outside{.method = OptimizerOptions::Method::adamw};
+  for (const auto& [name, parameter] : e.model.parameters) {
+    if (!is_within(name, "encoder")) outside.parameters.push_back(name);
+  }
+  options.groups.push_back(outside);
+  return options;
+}
+
 void check_memory(const Experiment& e, int processes, int on_host) {
   MemoryLimit limit = memory_limit();
   if (on_host > 1) {

@@ -37,6 +37,9 @@ std::int64_t trained_numel(const Parameters& parameters);
 Experiment make_experiment(const Config& config, DType dtype = DType::float32, Resumed resumed = Resumed::no,
                            Values values = Values::drawn);
 
+/// Returns the options of the optimiser. With muon, parameters outside of the encoder, such as embeddings, get adamw.
+OptimizerOptions optimizer_options(const Experiment& experiment);
+
 /// Throws Error when training takes more memory than this process can have, as one of `processes`, of which `on_host` share
 /// this host.
 void check_memory(const Experiment& experiment, int processes = 1, int on_host = 1);

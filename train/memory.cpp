@@ -93,7 +93,7 @@ MemoryNeed need_of_length(const Config& config, const Task& task, std::int64_t p
   // Micro-batches are summed along a tree: one sum per level, besides the gradients of the current micro-batch.
   need.gradients = 4 * trained_parameters * (1 + std::bit_width(static_cast<unsigned>(config.train.accumulate - 1)));
   need.moments =
-      4 * (moments_of(config.optim.optimizer) * trained_parameters + (config.train.average > 0 ? parameters : 0));
+      4 * (moments_of(config.optim.options()) * trained_parameters + (config.train.average > 0 ? parameters : 0));
   // 4 bytes per number; a fifth of each block may be unused.
   need.activations = static_cast<std::int64_t>(std::min(5 * std::max(step, evaluation), 1e18));
   need.checkpoint = 2 * (need.parameters + need.moments);  // the bytes, and a copy of them after their header

@@ -27,7 +27,7 @@ class Training {
         listener_(listener),
         stop_(stop),
         reducer_(reducer),
-        state_{reducer.optimizer(parameters_, config_.optim.optimizer), WeightAverage(parameters_)},
+        state_{reducer.optimizer(parameters_, optimizer_options(experiment)), WeightAverage(parameters_)},
         files_(experiment, state_, run),
         diagnosis_{parameters_, files_.path()} {
     files_.load_checkpoint(reducer);

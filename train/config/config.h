@@ -50,7 +50,9 @@ struct Config {
   AdapterOptions adapter{};
 
   struct Optim {
-    OptimizerOptions optimizer;
+    OptimizerOptions optimizer;  // as the keys write it: one momentum, beta1 and beta2 for all methods that have them
+    /// Returns the settings where an Optimizer reads them.
+    OptimizerOptions options() const;
     // steps: length of the run, train.steps
     Schedule schedule{.kind = Schedule::Kind::cosine, .lr = 3e-3, .warmup = 50, .steps = 400};
     double clip = 1;  // largest global norm; 0: no clipping

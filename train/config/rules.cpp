@@ -5,12 +5,19 @@
 #include <heed/tokenizers/tokenize.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace heed {
 
 void fit_defaults(Config& config, const std::function<bool(const std::string& key)>& is_written) {
   if (!is_written("optim.warmup"))
     config.optim.schedule.warmup = std::min(config.optim.schedule.warmup, config.optim.schedule.steps / 2);
+
+  OptimizerOptions& o = config.optim.optimizer;
+  const bool is_muon = o.method == OptimizerOptions::Method::muon;
+  if (is_muon && !is_written("optim.momentum")) o.momentum = o.muon.momentum;
+  if (is_muon && !is_written("optim.nesterov")) o.nesterov = o.momentum > 0;
+  if (o.method == OptimizerOptions::Method::lion && !is_written("optim.beta2")) o.beta2 = o.lion.beta2;
 
   if (config.data.kind == TaskKind::candidates) {
     if (!is_written("model.answer")) config.answer = Answer::candidate;
@@ -31,6 +38,26 @@ void fit_defaults(Config& config, const std::function<bool(const std::string& ke
   const int width = std::max(1, a.d_model / a.heads);
   if (d_k_is_free && a.d_k == 0) a.d_k = width;
   if (d_v_is_free && a.d_v == 0) a.d_v = width;
+}
+
+OptimizerOptions Config::Optim::options() const {
+  using Method = OptimizerOptions::Method;
+  OptimizerOptions o = optimizer;
+  o.rmsprop.momentum = o.momentum;
+  o.lion = {o.beta1, o.beta2};
+  o.muon.momentum = o.momentum;
+  o.muon.nesterov = o.nesterov;
+  o.muon.match_adamw = true;  // the other parameters have the same rate
+  const OptimizerOptions usual;
+  if (o.method != Method::sgd) {
+    o.momentum = usual.momentum;
+    o.nesterov = usual.nesterov;
+  }
+  if (o.method == Method::lion || o.method == Method::rmsprop) {
+    o.beta1 = usual.beta1;
+    o.beta2 = usual.beta2;
+  }
+  return o;
 }
 
 std::vector<BrokenRule> broken_rules(const Config& c) {
@@ -141,8 +168,29 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
   }
 
   const OptimizerOptions& o = c.optim.optimizer;
-  demand(o.momentum == 0 || o.method == OptimizerOptions::Method::sgd, {"optim.name", "optim.momentum"},
-         fmt::format("optim.momentum {} is for sgd, optim.name is {}", o.momentum, name_of(o.method)));
+  using Method = OptimizerOptions::Method;
+  const OptimizerOptions usual;
+  const std::vector<Method> with_betas{Method::adam, Method::adamw, Method::lion, Method::muon};
+  for (const auto& [key, is_set, methods] :
+       {std::tuple("optim.momentum", o.momentum != 0, std::vector{Method::sgd, Method::rmsprop, Method::muon}),
+        std::tuple("optim.nesterov", o.nesterov, std::vector{Method::sgd, Method::muon}),
+        std::tuple("optim.beta1", o.beta1 != usual.beta1, with_betas),
+        std::tuple("optim.beta2", o.beta2 != usual.beta2, with_betas),
+        std::tuple("optim.alpha", o.rmsprop.alpha != usual.rmsprop.alpha, std::vector{Method::rmsprop}),
+        std::tuple("optim.centered", o.rmsprop.centered, std::vector{Method::rmsprop})}) {
+    if (!is_set || std::ranges::count(methods, o.method) > 0) continue;
+    std::vector<std::string_view> names;
+    for (const Method method : methods) names.push_back(name_of(method));
+    unused(true, {key, "optim.name"}, fmt::format("{} is for {}, got {}", key, listed(names), name_of(o.method)));
+  }
+  const Schedule& schedule = c.optim.schedule;
+  for (const auto& [key, is_set, kind] :
+       {std::tuple("optim.step_size", schedule.step_size != 0, Schedule::Kind::step),
+        std::tuple("optim.gamma", schedule.gamma != Schedule{}.gamma, Schedule::Kind::step),
+        std::tuple("optim.decay_steps", schedule.decay_steps != 0, Schedule::Kind::warmup_stable_decay)}) {
+    unused(is_set && schedule.kind != kind, {key, "optim.schedule"},
+           fmt::format("{} is for optim.schedule {}, got {}", key, name_of(kind), name_of(schedule.kind)));
+  }
   demand(!o.nesterov || o.momentum > 0, {"optim.nesterov", "optim.momentum"},
          "optim.nesterov needs optim.momentum above 0, got 0");
   demand(

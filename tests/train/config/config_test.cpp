@@ -110,11 +110,11 @@ TEST_CASE("The setting probes=[] removes the probes of the file") {
 }
 
 TEST_CASE("read_resumed_config changes only the keys that resumable_keys() lists") {
-  CHECK(
-      resumable_keys() ==
-      "optim.lr, optim.weight_decay, optim.schedule, optim.min_lr, optim.warmup, optim.clip, train.steps, "
-      "train.shard_optimizer, train.patience, train.evaluate_every, train.checkpoint_every, dump.every, dump.weights, "
-      "and the paths, not the content, of data.train, data.test");
+  CHECK(resumable_keys() ==
+        "optim.lr, optim.weight_decay, optim.schedule, optim.min_lr, optim.step_size, optim.gamma, optim.decay_steps, "
+        "optim.warmup, optim.clip, train.steps, train.shard_optimizer, train.patience, train.evaluate_every, "
+        "train.checkpoint_every, dump.every, dump.weights, "
+        "and the paths, not the content, of data.train, data.test");
   const Scratch scratch;
   const std::string file = (scratch / "config.yaml").string();
   write_file(file, to_yaml(parse_config("probes: [{text: a b, query: a, antecedent: b}]", "f")));

@@ -35,7 +35,6 @@ TEST_CASE("The error for keys that contradict each other points at the last of t
   CHECK(config_error("train: {batch_size: 8, accumulate: 3}") ==
         "f:1:36: train.accumulate 3 must divide train.batch_size 8");
   CHECK(config_error("optim: {nesterov: true}") == "f:1:19: optim.nesterov needs optim.momentum above 0, got 0");
-  CHECK(config_error("optim: {momentum: 0.9}") == "f:1:19: optim.momentum 0.9 is for sgd, optim.name is adam");
   CHECK(config_error("optim: {warmup: 50}\ntrain: {steps: 20}") ==
         "f:2:16: optim.warmup 50 must not exceed train.steps 20");
   CHECK(config_error("data: {task: babi}") == "f:1:14: task babi needs a file: set data.train");
@@ -45,6 +44,44 @@ TEST_CASE("The error for keys that contradict each other points at the last of t
   for (const std::string name : {"", "..", "a/b", ".a"}) {
     CHECK(config_error("name: \"" + name + "\"") ==
           "f:1:7: name '" + name + "' must name a directory in runs/: not empty, no '/', no '.' in front");
+  }
+}
+
+TEST_CASE("Settings of an optimiser or a schedule are refused by name with another one") {
+  CHECK(config_error("optim: {momentum: 0.9}") == "f:1:19: optim.momentum is for sgd, rmsprop, muon, got adam");
+  CHECK(config_error("optim: {name: lion}", {"optim.momentum=0.9"}) ==
+        "--set optim.momentum=0.9: optim.momentum is for sgd, rmsprop, muon, got lion");
+  CHECK(config_error("optim: {centered: true}") == "f:1:19: optim.centered is for rmsprop, got adam");
+  CHECK(config_error("optim: {alpha: 0.9}") == "f:1:16: optim.alpha is for rmsprop, got adam");
+  CHECK(config_error("optim: {name: sgd}", {"optim.beta1=0.8"}) ==
+        "--set optim.beta1=0.8: optim.beta1 is for adam, adamw, lion, muon, got sgd");
+  CHECK(config_error("optim: {gamma: 0.5}") == "f:1:16: optim.gamma is for optim.schedule step, got cosine");
+  CHECK(config_error("optim: {step_size: 5}") == "f:1:20: optim.step_size is for optim.schedule step, got cosine");
+  CHECK(config_error("optim: {decay_steps: 5}") ==
+        "f:1:22: optim.decay_steps is for optim.schedule warmup_stable_decay, got cosine");
+  CHECK(config_error("optim: {schedule: step, step_size: 5, gamma: 0.5}") == "no error");
+  CHECK(config_error("optim: {schedule: warmup_stable_decay, decay_steps: 5}") == "no error");
+}
+
+TEST_CASE("Options of the optimiser follow its name, with the defaults of the method") {
+  const auto options = [](const std::string& optim) { return parse_config("optim: " + optim, "f").optim.options(); };
+  const OptimizerOptions muon = options("{name: muon}"), still = options("{name: muon, momentum: 0}");
+  CHECK((muon.muon.momentum == 0.95 && muon.muon.nesterov && muon.muon.match_adamw && muon.momentum == 0));
+  CHECK((still.muon.momentum == 0 && !still.muon.nesterov));
+  const OptimizerOptions lion = options("{name: lion}"), slow = options("{name: lion, beta1: 0.8, beta2: 0.9}");
+  CHECK((lion.lion.beta1 == 0.9 && lion.lion.beta2 == 0.99 && lion.beta2 == 0.999));
+  CHECK((slow.lion.beta1 == 0.8 && slow.lion.beta2 == 0.9));
+  const OptimizerOptions rmsprop = options("{name: rmsprop, momentum: 0.5, alpha: 0.9, centered: true}");
+  CHECK((rmsprop.rmsprop.momentum == 0.5 && rmsprop.rmsprop.alpha == 0.9 && rmsprop.rmsprop.centered));
+  CHECK(options("{name: sgd, momentum: 0.9, nesterov: true}").momentum == 0.9);
+  Parameters parameters;
+  parameters.add("w", variable(ones({2, 2})));
+  for (const char* name : {"sgd", "adam", "adamw", "rmsprop", "lion", "muon"}) {
+    Config config = parse_config(fmt::format("optim: {{name: {}}}", name), "f");
+    CHECK(to_yaml(parse_config(to_yaml(config), "f")) == to_yaml(config));
+    config.optim.optimizer.momentum = 0.5;  // as after --set optim.name=adam, optim.beta1 of a file with all keys
+    config.optim.optimizer.beta1 = 0.5;
+    CHECK_NOTHROW(Optimizer(parameters, config.optim.options()));
   }
 }
 
