@@ -22,6 +22,10 @@ std::vector<Curve> curves_of(const std::filesystem::path& run, const std::string
 /// its steps.
 std::string curves_view(const std::vector<Curve>& curves, const View& view);
 
+/// Returns one self-contained SVG: a panel per name, and one for all names with the same part before a slash, such as
+/// "gradient/NAME". A panel of positive numbers that differ more than a hundredfold is logarithmic.
+std::string curves_svg(const std::vector<Curve>& curves, const std::string& title);
+
 /// Returns {"loss": {"steps": [0, 10], "values": [0.7, null]}, ...}; null for a number that is not finite.
 Json curves_json(const std::vector<Curve>& curves);
 

@@ -6,6 +6,7 @@
 
 #include <heed/run/log.h>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace heed;
@@ -29,4 +30,35 @@ TEST_CASE("curves_view draws the numbers of any run") {
         "{\"held-out\":{\"steps\":[800],\"values\":[null]}}");
   CHECK(message([&] { curves_of(log.path(), "x"); }, log.path().string()) ==
         "FILE: metrics.jsonl has no numbers whose names contain 'x'");
+}
+
+TEST_CASE("curves_svg draws a panel per name, and one for all parameters") {
+  const auto curve = [](const std::string& name, std::vector<double> values) {
+    Curve made{name, {}};
+    for (std::size_t i = 0; i < values.size(); ++i) made.points.emplace_back(10 * i, values[i]);
+    return made;
+  };
+  const auto count = [](const std::string& text, const std::string& part) {
+    int found = 0;
+    for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  std::vector<Curve> curves{curve("loss", {3, 2, 1}), curve("update/a.weight", {1e-3, 1, 2})};
+  for (int i = 0; i < 8; ++i) curves.push_back(curve(fmt::format("gradient/{}<w>", i), {1, 2, 3}));
+  const std::string svg = curves_svg(curves, "runs/a & b");
+  CHECK(svg.starts_with("<svg "));
+  CHECK(svg.find("<title>runs/a &amp; b</title>") != svg.npos);
+  CHECK(count(svg, "<polyline") == 10);
+  CHECK(count(svg, "<rect width=\"280\"") == 3);  // loss, update, gradient
+  CHECK(svg.find("points=\"0.0,0.0 140.0,65.0 280.0,130.0\"><title>loss</title>") != svg.npos);
+  CHECK(svg.find(">update (logarithmic)</text>") != svg.npos);
+  CHECK(svg.find(">5&lt;w&gt;</text>") != svg.npos);
+  CHECK(svg.find(">6&lt;w&gt;</text>") == svg.npos);
+  CHECK(svg.find(">and 2 more, named where the pointer rests</text>") != svg.npos);
+  CHECK(count(curves_svg({curve("a", {1, NAN, 2, 3}), curve("a/b", {NAN, NAN})}, ""), "<polyline") == 2);
+  Curve steps{"long", {}};
+  for (int step = 0; step < 100'000; ++step) steps.points.emplace_back(step, step % 2);
+  const std::string thinned = curves_svg({steps}, "");
+  CHECK(thinned.size() < 6000);
+  CHECK(thinned.find(",65.0") != thinned.npos);  // means of 0 and 1
 }
