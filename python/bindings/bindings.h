@@ -1,7 +1,11 @@
 #pragma once
 #include <heed/autograd/array.h>
+#include <heed/autograd/enum_names.h>
 #include <heed/autograd/record.h>
 #include <heed/autograd/tensor.h>
+#include <heed/nn/parameters.h>
+
+#include <fmt/format.h>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/function.h>
@@ -66,14 +70,29 @@ nb::object array_of(const Booleans& booleans);
 nb::object numpy_of(const Tensor& x);
 /// Returns a tensor of what NumPy takes for an array: a copy of the numbers, in `dtype` if it is given.
 Tensor tensor_of(const char* where, nb::handle data, const TypeName& dtype = {});
+/// Returns the tensor itself, or a copy of what NumPy takes for an array.
+inline Tensor given_tensor(const char* where, nb::handle value) {
+  return nb::isinstance<Tensor>(value) ? nb::cast<Tensor>(value) : tensor_of(where, value);
+}
 /// Returns an array in the memory of `x` that has __dlpack__.
 nb::object dlpack_of(const Tensor& x);
 /// Returns a tensor in the memory of a writable array that has __dlpack__ or is one of NumPy.
 Tensor shared_tensor(nb::handle array);
 /// Returns the tensors that a function of Python gave: one, or a sequence of them and of None.
 std::vector<Tensor> tensors_of(const char* where, nb::handle given);
+/// Returns the tensors of a dict by name; values may be what NumPy takes for an array.
+NamedTensors named_tensors(const char* where, const nb::dict& given);
+/// Returns tensors by name as a dict.
+nb::dict dict_of(const NamedTensors& tensors);
 /// Returns x[key].
 Tensor element_of(const Tensor& x, nb::handle key);
+
+/// Returns the value of an enumeration by its name.
+template <class E>
+E value_of(const char* where, const std::string& name) {
+  if (const auto value = value_named<E>(name)) return *value;
+  fail("{}: expected one of {}, got '{}'", where, fmt::join(names_of<E>(), ", "), name);
+}
 
 /// Runs Python's signal handlers. Throws what they raise, such as KeyboardInterrupt. Takes the lock.
 void check_signals();
@@ -81,6 +100,22 @@ void check_signals();
 nb::object or_none(const Tensor& x);
 /// Returns the tensor, or an undefined one for None.
 inline Tensor or_undefined(const std::optional<Tensor>& x) { return x ? *x : Tensor(); }
+
+/// Makes a class whose objects a `with` statement opens and closes, by enter(Object&) and exit(Object&).
+template <class Object, class Enter, class Exit>
+nb::class_<Object> bind_context(nb::module_& m, const char* name, const char* doc, Enter enter, Exit exit) {
+  return nb::class_<Object>(m, name, doc)
+      .def(
+          "__enter__",
+          [enter](nb::handle self) {
+            enter(nb::cast<Object&>(self));
+            return nb::borrow(self);
+          },
+          nb::sig(fmt::format("def __enter__(self) -> {}", name).c_str()))
+      .def(
+          "__exit__", [exit](Object& self, nb::args) { exit(self); },
+          nb::sig("def __exit__(self, *error: object) -> None"));
+}
 
 void bind_errors();
 nb::class_<Tensor> bind_tensor(nb::module_& m);

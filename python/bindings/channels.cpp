@@ -7,11 +7,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 // Layers beside those of transformers: convolutions, pooling, norms over channels, recurrence.
 namespace heed::python {
 namespace {
+
+template <class First, class>
+using first_of = First;  // First for each argument that is passed on
 
 // Returns a number for both axes, or one for each.
 HeightWidth pair_of(const char* where, const Sizes& sizes) {
@@ -20,79 +21,46 @@ HeightWidth pair_of(const char* where, const Sizes& sizes) {
   return {numbers.front(), numbers.back()};
 }
 
-// The arguments of convolutions by name: stride, padding, dilation, groups, output_padding and bias.
-class Named {
- public:
-  Named(const char* where, const nb::kwargs& given) : where_(where), given_(given) {}
-
-  HeightWidth pair(const char* name, std::int64_t otherwise) {
-    return given_.contains(name) ? pair_of(where_, {taken(name)}) : HeightWidth(otherwise);
-  }
-  std::int64_t number(const char* name, std::int64_t otherwise) {
-    return given_.contains(name) ? number_of(where_, taken(name)) : otherwise;
-  }
-  bool flag(const char* name, bool otherwise) {
-    return given_.contains(name) ? nb::cast<bool>(taken(name)) : otherwise;
-  }
-  // Throws Error for a name that was not asked for.
-  void finish() const {
-    for (const auto [name, value] : given_) {
-      const std::string text = nb::cast<std::string>(name);
-      if (std::ranges::find(names_, text) == names_.end()) fail("{}: unknown argument '{}'", where_, text);
-    }
-  }
-
- private:
-  nb::object taken(const char* name) {
-    names_.push_back(name);
-    return nb::borrow(given_[name]);
-  }
-
-  const char* where_;
-  const nb::kwargs& given_;
-  std::vector<std::string> names_;
-};
-
-template <class Options>
-Options conv_options(const char* where, const nb::kwargs& given) {
-  Named named(where, given);
+// `output_padding` of transposed convolutions alone.
+template <class Options, class... Output>
+Options conv_options(const char* where, const Sizes& stride, const Sizes& padding, const Sizes& dilation, int groups,
+                     const Output&... output_padding) {
   Options options;
-  options.stride = named.pair("stride", 1);
-  options.padding = named.pair("padding", 0);
-  options.dilation = named.pair("dilation", 1);
-  options.groups = static_cast<decltype(options.groups)>(named.number("groups", 1));
-  if constexpr (requires { options.output_padding; }) options.output_padding = named.pair("output_padding", 0);
-  if constexpr (requires { options.bias; }) options.bias = named.flag("bias", true);
-  named.finish();
+  options.stride = pair_of(where, stride), options.padding = pair_of(where, padding);
+  options.dilation = pair_of(where, dilation), options.groups = groups;
+  ((options.output_padding = pair_of(where, output_padding)), ...);
   return options;
 }
 
-template <class Options>
-void convolution(nb::module_& m, const char* name, const char* signature, const char* doc,
-                 Tensor (*f)(const Tensor&, const Tensor&, const Tensor&, const Options&)) {
+template <class Options, class... Output>
+void convolution(nb::module_& m, const char* name, const char* doc,
+                 Tensor (*f)(const Tensor&, const Tensor&, const Tensor&, const Options&), const Output&... output) {
   m.def(
       name,
-      [f, name](const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias, const nb::kwargs& given) {
-        const auto options = conv_options<Options>(name, given);
+      [f, name](const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias, const Sizes& stride,
+                const Sizes& padding, const Sizes& dilation, int groups, first_of<Sizes, Output>... output_padding) {
+        const auto options = conv_options<Options>(name, stride, padding, dilation, groups, output_padding...);
         const nb::gil_scoped_release release;
         return f(x, weight, or_undefined(bias), options);
       },
-      "x"_a, "weight"_a, "bias"_a = nb::none(), "options"_a, nb::sig(signature), doc);
+      "x"_a, "weight"_a, "bias"_a = nb::none(), nb::kw_only(), "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1,
+      "groups"_a = 1, output..., doc);
 }
 
-#define HEED_CONV \
-  "stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] = 0, dilation: int | tuple[int, int] = 1, "
-
-template <class Layer, class Options, class Kernel>
-void conv_layer(nb::module_& m, const char* name, const char* signature, const char* doc, Kernel kernel_of) {
+template <class Layer, class Options, class Kernel, class... Output>
+void conv_layer(nb::module_& m, const char* name, const char* doc, Kernel kernel_of, const Output&... output) {
   nb::class_<Layer>(m, name, doc)
       .def(
           "__init__",
-          [name, kernel_of](Layer* self, const Place& at, int in, int out, const Sizes& kernel,
-                            const nb::kwargs& given) {
-            new (self) Layer(at.scope, in, out, kernel_of(name, kernel), conv_options<Options>(name, given));
+          [name, kernel_of](Layer* self, const Place& at, int in, int out, const Sizes& kernel, const Sizes& stride,
+                            const Sizes& padding, const Sizes& dilation, int groups, bool bias,
+                            first_of<Sizes, Output>... output_padding) {
+            auto options = conv_options<Options>(name, stride, padding, dilation, groups, output_padding...);
+            options.bias = bias;
+            new (self) Layer(at.scope, in, out, kernel_of(name, kernel), options);
           },
-          "scope"_a, "in_channels"_a, "out_channels"_a, "kernel"_a, "options"_a, nb::sig(signature))
+          "scope"_a, "in_channels"_a, "out_channels"_a, "kernel"_a, nb::kw_only(), "stride"_a = 1, "padding"_a = 0,
+          "dilation"_a = 1, "groups"_a = 1, "bias"_a = true, output...)
       .def("__call__", &Layer::operator(), "x"_a, Unlocked())
       .def_ro("name", &Layer::name)
       .def_prop_ro("weight", [](const Layer& l) { return Tensor(l.weight); })
@@ -105,19 +73,14 @@ void conv_layer(nb::module_& m, const char* name, const char* signature, const c
 
 void bind_convolutions(nb::module_& m) {
   convolution(m, "conv1d",
-              "def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, " HEED_CONV
-              "groups: int = 1) -> Tensor",
               "Returns the convolution of x (B, in, T) with weight (out, in / groups, kernel): (B, out, T').", &conv1d);
   convolution(
       m, "conv2d",
-      "def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, " HEED_CONV "groups: int = 1) -> Tensor",
       "Returns the convolution of x (B, in, H, W) with weight (out, in / groups, height, width): (B, out, H', W').",
       &conv2d);
   convolution(m, "conv_transpose2d",
-              "def conv_transpose2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, " HEED_CONV
-              "output_padding: int | tuple[int, int] = 0, groups: int = 1) -> Tensor",
               "Returns the transpose of conv2d: x (B, in, H, W), weight (in, out / groups, height, width).",
-              &conv_transpose2d);
+              &conv_transpose2d, "output_padding"_a = 0);
   const auto pooling = [&](const char* name, const char* doc, auto f) {
     m.def(
         name,
@@ -135,24 +98,15 @@ void bind_convolutions(nb::module_& m) {
   pooling("avg_pool2d", "Returns the mean of each window of x (B, C, H, W); stride 0 means that of the kernel.",
           &avg_pool2d);
   conv_layer<Conv1d, ConvLayerOptions>(
-      m, "Conv1d",
-      "def __init__(self, scope: Scope, in_channels: int, out_channels: int, kernel: int, *, " HEED_CONV
-      "groups: int = 1, bias: bool = True) -> None",
-      "Convolves along the last axis: (B, in, T) -> (B, out, T').",
+      m, "Conv1d", "Convolves along the last axis: (B, in, T) -> (B, out, T').",
       [](const char* name, const Sizes& kernel) { return static_cast<int>(number_of(name, kernel.given)); });
-  const char* const two_axes =
-      "def __init__(self, scope: Scope, in_channels: int, out_channels: int, kernel: int | tuple[int, int], "
-      "*, " HEED_CONV "groups: int = 1, bias: bool = True) -> None";
-  conv_layer<Conv2d, ConvLayerOptions>(m, "Conv2d", two_axes,
+  conv_layer<Conv2d, ConvLayerOptions>(m, "Conv2d",
                                        "Convolves images: (B, in, H, W) -> (B, out, H', W').\n\n    layer = "
-                                       "heedml.Conv2d(scope / 'conv', 3, 16, 3, stride=2, "
-                                       "padding=1)",
+                                       "heedml.Conv2d(scope / 'conv', 3, 16, 3, stride=2, padding=1)",
                                        &pair_of);
   conv_layer<ConvTranspose2d, ConvTransposeLayerOptions>(
-      m, "ConvTranspose2d",
-      "def __init__(self, scope: Scope, in_channels: int, out_channels: int, kernel: int | tuple[int, int], "
-      "*, " HEED_CONV "output_padding: int | tuple[int, int] = 0, groups: int = 1, bias: bool = True) -> None",
-      "The transpose of Conv2d, which enlarges images: (B, in, H, W) -> (B, out, H', W').", &pair_of);
+      m, "ConvTranspose2d", "The transpose of Conv2d, which enlarges images: (B, in, H, W) -> (B, out, H', W').",
+      &pair_of, "output_padding"_a = 0);
 }
 
 Phase phase_of(const std::string& name) {
@@ -182,12 +136,7 @@ void bind_channel_norms(nb::module_& m) {
       .def("__repr__",
            [](const BatchNorm& l) { return fmt::format("heedml.BatchNorm('{}', {})", l.name, l.gain.size(0)); });
   nb::class_<GroupNorm>(m, "GroupNorm", "Normalises groups of channels (axis 1) of each text or image: (B, C, ...).")
-      .def(
-          "__init__",
-          [](GroupNorm* self, const Place& at, int groups, int channels, double epsilon) {
-            new (self) GroupNorm(at.scope, groups, channels, epsilon);
-          },
-          "scope"_a, "groups"_a, "channels"_a, "epsilon"_a = 1e-5)
+      .def("__init__", made_in<GroupNorm, int, int, double>(), "scope"_a, "groups"_a, "channels"_a, "epsilon"_a = 1e-5)
       .def("__call__", &GroupNorm::operator(), "x"_a, Unlocked())
       .def_ro("name", &GroupNorm::name)
       .def("__repr__", [](const GroupNorm& l) {
@@ -199,19 +148,33 @@ Lengths lengths_of(const char* where, const IntegerArray& lengths) {
   return lengths.given.is_valid() && !lengths.given.is_none() ? Lengths(ids_of(where, lengths)) : Lengths();
 }
 
+std::string sizes_text(const Linear& input, const Linear& hidden) {
+  return fmt::format("{}, {}", input.weight.size(0), hidden.weight.size(0));
+}
+
 template <class Layer>
 nb::class_<Layer> recurrent(nb::module_& m, const char* name, const char* doc) {
   return nb::class_<Layer>(m, name, doc)
       .def(
           "__init__",
-          [](Layer* self, const Place& at, int in, int hidden, int layers) {
-            new (self) Layer(at.scope, {.in = in, .hidden = hidden, .layers = layers});
+          [](Layer* self, const Place& at, int in, int hidden, int layers, bool bidirectional) {
+            new (self) Layer(at.scope, in, hidden, {layers, bidirectional});
           },
-          "scope"_a, "in_features"_a, "hidden"_a, "layers"_a = 1)
+          "scope"_a, "in_features"_a, "hidden"_a, "layers"_a = 1, "bidirectional"_a = false)
       .def("__repr__", [name](const Layer& l) {
-        return fmt::format("heedml.{}({}, {}, layers={})", name, l.layers[0].input.weight.size(0),
-                           l.layers[0].hidden.weight.size(0), l.layers.size());
+        const auto sizes = sizes_text(l.cells[0].input, l.cells[0].hidden);
+        return l.bidirectional
+                   ? fmt::format("heedml.{}({}, layers={}, bidirectional=True)", name, sizes, l.cells.size() / 2)
+                   : fmt::format("heedml.{}({}, layers={})", name, sizes, l.cells.size());
       });
+}
+
+template <class Cell>
+nb::class_<Cell> cell(nb::module_& m, const char* name, const char* doc) {
+  return nb::class_<Cell>(m, name, doc)
+      .def("__init__", made_in<Cell, int, int>(), "scope"_a, "in_features"_a, "hidden"_a)
+      .def("__repr__",
+           [name](const Cell& l) { return fmt::format("heedml.{}({})", name, sizes_text(l.input, l.hidden)); });
 }
 
 void bind_recurrence(nb::module_& m) {
@@ -220,7 +183,8 @@ void bind_recurrence(nb::module_& m) {
       m, "LSTM",
       "A long short-term memory: x (B, T, in) -> output (B, T, hidden) and the state (h, c), one (B, hidden) per "
       "layer each.\n\n    lstm = heedml.LSTM(scope / 'lstm', 32, 64)\n    output, state = lstm(x)\n    output, state = "
-      "lstm(more, ([h.detach() for h in state[0]], [c.detach() for c in state[1]]))")
+      "lstm(more, ([h.detach() for h in state[0]], [c.detach() for c in state[1]]))\n\nWith `bidirectional` the output "
+      "is (B, T, 2 hidden), and each layer has two states.")
       .def(
           "__call__",
           [](const LSTM& l, const Tensor& x, const std::optional<std::pair<Tensors, Tensors>>& state,
@@ -244,6 +208,21 @@ void bind_recurrence(nb::module_& m) {
             return std::pair(result.output, result.state);
           },
           "x"_a, "state"_a = nb::none(), "lengths"_a = nb::none());
+  cell<LSTMCell>(m, "LSTMCell", "One step of an LSTM: x (B, in), state (h, c) of (B, hidden) each -> the next (h, c).")
+      .def(
+          "__call__",
+          [](const LSTMCell& l, const Tensor& x, const std::optional<std::pair<Tensor, Tensor>>& state) {
+            LSTMCell::State next = state ? l(x, {state->first, state->second}) : l(x);
+            return std::pair(next.h, next.c);
+          },
+          "x"_a, "state"_a = nb::none(), Unlocked());
+  cell<GRUCell>(m, "GRUCell", "One step of a GRU: x (B, in), state (B, hidden) -> the next state.")
+      .def(
+          "__call__",
+          [](const GRUCell& l, const Tensor& x, const std::optional<Tensor>& state) {
+            return l(x, or_undefined(state));
+          },
+          "x"_a, "state"_a = nb::none(), Unlocked());
 }
 
 }  // namespace

@@ -15,6 +15,12 @@ struct Place {
   Scope scope;
 };
 
+/// Returns the __init__ of a layer whose constructor takes a scope and these arguments.
+template <class Layer, class... Arguments>
+auto made_in() {
+  return [](Layer* self, const Place& at, Arguments... arguments) { new (self) Layer(at.scope, arguments...); };
+}
+
 /// An optimiser that knows its learning rate.
 struct RatedOptimizer {
   Optimizer optimizer;

@@ -7,6 +7,21 @@
 namespace heed::python {
 
 // The tensors that a Python function returned: one, or a sequence of them.
+NamedTensors named_tensors(const char* where, const nb::dict& given) {
+  NamedTensors all;
+  for (const auto [name, value] : given) {
+    if (!nb::isinstance<nb::str>(name)) fail("{}: expected a dict of names and tensors", where);
+    all.emplace_back(nb::cast<std::string>(name), given_tensor(where, value));
+  }
+  return all;
+}
+
+nb::dict dict_of(const NamedTensors& tensors) {
+  nb::dict all;
+  for (const auto& [name, value] : tensors) all[nb::str(name.c_str())] = nb::cast(value);
+  return all;
+}
+
 std::vector<Tensor> tensors_of(const char* where, nb::handle given) {
   if (nb::isinstance<Tensor>(given)) return {nb::cast<Tensor>(given)};
   if (!nb::isinstance<nb::tuple>(given) && !nb::isinstance<nb::list>(given)) {

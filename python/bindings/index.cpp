@@ -15,13 +15,15 @@ struct Indexed {
   bool has_array = false;
 };
 
+[[noreturn]] void fail_range(const Indexed& at, std::int64_t index) {
+  const std::string text =
+      fmt::format("index {} is out of range for axis {} of shape {}", index, at.axis, at.x.shape());
+  throw nb::index_error(text.c_str());
+}
+
 void take_number(Indexed& at, nb::handle key) {
   const std::int64_t size = at.x.size(at.axis), given = number_of("index", key);
-  if (given < -size || given >= size) {
-    const std::string text =
-        fmt::format("index {} is out of range for axis {} of shape {}", given, at.axis, at.x.shape());
-    throw nb::index_error(text.c_str());
-  }
+  if (given < -size || given >= size) fail_range(at, given);
   const std::int64_t i = given < 0 ? given + size : given;
   at.x = at.axis == 0 ? at.x[i] : squeeze(slice(at.x, at.axis, i, i + 1), at.axis);
 }
@@ -51,11 +53,7 @@ void take_integers(Indexed& at, const IntegerArray& key) {
   const std::int64_t size = at.x.size(at.axis);
   std::vector<std::int32_t> places(ids.begin(), ids.end());
   for (std::int32_t& place : places) {
-    if (place < -size || place >= size) {
-      const std::string text =
-          fmt::format("index {} is out of range for axis {} of shape {}", place, at.axis, at.x.shape());
-      throw nb::index_error(text.c_str());
-    }
+    if (place < -size || place >= size) fail_range(at, place);
     if (place < 0) place = static_cast<std::int32_t>(place + size);
   }
   Shape shape;

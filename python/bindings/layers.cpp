@@ -4,6 +4,7 @@
 #include <heed/nn/positions.h>
 
 #include <nanobind/stl/shared_ptr.h>
+#include <ranges>
 
 namespace heed::python {
 namespace {
@@ -25,16 +26,6 @@ Init init_named(nb::handle init, const Shape& shape) {
   if (name == "xavier" && shape.rank() >= 2) return Init::xavier(shape[-2], shape[-1]);
   fail("parameter: expected the init 'zeros', 'ones', 'xavier' (of a matrix), a standard deviation or an Init, got {}",
        nb::cast<std::string>(nb::str(init)));
-}
-
-NamedTensors named_tensors(const nb::dict& given) {
-  NamedTensors all;
-  for (const auto [name, value] : given) {
-    if (!nb::isinstance<nb::str>(name)) fail("load: expected a dict of names and tensors");
-    all.emplace_back(nb::cast<std::string>(name),
-                     nb::isinstance<Tensor>(value) ? nb::cast<Tensor>(value) : tensor_of("load", value));
-  }
-  return all;
 }
 
 void bind_parameters(nb::module_& m) {
@@ -59,17 +50,15 @@ void bind_parameters(nb::module_& m) {
       .def(
           "keys",
           [](const Parameters& p) {
-            std::vector<std::string> names;
-            for (const auto& [name, value] : p) names.push_back(name);
-            return names;
+            const auto names = std::views::keys(p);
+            return std::vector<std::string>(names.begin(), names.end());
           },
           "Returns the names.")
       .def(
           "values",
           [](const Parameters& p) {
-            std::vector<Tensor> all;
-            for (const auto& [name, value] : p) all.push_back(value);
-            return all;
+            const auto all = std::views::values(p);
+            return std::vector<Tensor>(all.begin(), all.end());
           },
           "Returns the variables.")
       .def(
@@ -83,7 +72,7 @@ void bind_parameters(nb::module_& m) {
       .def(
           "load",
           [](Parameters& p, const nb::dict& tensors, const std::string& source) {
-            p.load(named_tensors(tensors), source);
+            p.load(named_tensors("load", tensors), source);
           },
           "tensors"_a, "source"_a = "the dict",
           nb::sig("def load(self, tensors: dict[str, Tensor] | dict[str, NDArray[typing.Any]], source: "
@@ -168,12 +157,7 @@ void bind_simple_layers(nb::module_& m) {
       .def("__repr__",
            [](const Linear& l) { return layer_text("Linear", l.name, l.weight.size(0), l.weight.size(1)); });
   nb::class_<Embedding>(m, "Embedding", "Returns rows of weight (count, d): ids (...) -> (..., d).")
-      .def(
-          "__init__",
-          [](Embedding* self, const Place& at, int count, int d, double deviation) {
-            new (self) Embedding(at.scope, count, d, deviation);
-          },
-          "scope"_a, "count"_a, "d"_a, "deviation"_a = 1.0)
+      .def("__init__", made_in<Embedding, int, int, double>(), "scope"_a, "count"_a, "d"_a, "deviation"_a = 1.0)
       .def(
           "__call__", [](const Embedding& l, const IntegerArray& ids) { return l(ids_of("Embedding", ids)); }, "ids"_a)
       .def_ro("name", &Embedding::name)
@@ -183,12 +167,8 @@ void bind_simple_layers(nb::module_& m) {
            [](const Embedding& l) { return layer_text("Embedding", l.name, l.weight.size(0), l.weight.size(1)); });
   nb::class_<LearnedPositions>(m, "LearnedPositions",
                                "Adds a learned vector for each position: x (B, T, d), T <= max_length.")
-      .def(
-          "__init__",
-          [](LearnedPositions* self, const Place& at, int length, int d, double deviation) {
-            new (self) LearnedPositions(at.scope, length, d, deviation);
-          },
-          "scope"_a, "max_length"_a, "d"_a, "deviation"_a = 1.0)
+      .def("__init__", made_in<LearnedPositions, int, int, double>(), "scope"_a, "max_length"_a, "d"_a,
+           "deviation"_a = 1.0)
       .def(
           "__call__", [](const LearnedPositions& l, const Tensor& x) { return l(x); }, "x"_a, Unlocked())
       .def_ro("name", &LearnedPositions::name)

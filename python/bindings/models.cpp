@@ -12,41 +12,51 @@ namespace {
 
 nb::object optional_array(const Ids& ids) { return ids.numel() == 0 ? nb::none() : array_of(ids); }
 
-Ids optional_ids(const char* where, const IntegerArray& given) {
-  return given.given.is_none() ? Ids() : ids_of(where, given);
+// Arrays of a Batch that may be missing.
+struct BatchField {
+  const char* name;
+  Ids Batch::*ids;
+  const char* shape;
+};
+constexpr BatchField batch_fields[] = {{"segments", &Batch::segments, "(B, T)"},
+                                       {"query", &Batch::query, "(B)"},
+                                       {"candidates", &Batch::candidates, "(B, C, 2)"},
+                                       {"answer", &Batch::answer, "(B)"},
+                                       {"chosen", &Batch::chosen, "(B)"},
+                                       {"targets", &Batch::targets, "(B, T)"}};
+
+Batch made_batch(const IntegerArray& tokens, const IntegerArray& lengths, const nb::kwargs& given) {
+  Batch batch{.tokens = ids_of("Batch: tokens", tokens)};
+  if (batch.tokens.rank() != 2) fail("Batch: tokens must be (B, T), got {}", to_string(batch.tokens.shape()));
+  if (!lengths.given.is_none()) {
+    const Ids count = ids_of("Batch: lengths", lengths);
+    if (count.numel() != batch.size()) fail("Batch: expected {} lengths, got {}", batch.size(), count.numel());
+    for (const int length : count) {
+      if (length >= 0 && length <= batch.tokens.size(1)) continue;
+      fail("Batch: length {} does not lie in 0 to {}", length, batch.tokens.size(1));
+    }
+    batch.lengths.assign(count.begin(), count.end());
+  }
+  for (const auto [key, value] : given) {
+    const std::string name = nb::cast<std::string>(key);
+    const auto field = std::ranges::find(batch_fields, name, &BatchField::name);
+    if (field == std::end(batch_fields)) throw nb::type_error(("Batch: unknown argument '" + name + "'").c_str());
+    if (!value.is_none()) batch.*field->ids = ids_of(("Batch: " + name).c_str(), {nb::borrow(value)});
+  }
+  return batch;
 }
 
 void bind_batch(nb::module_& m) {
-  const auto field = [](Ids Batch::*ids) { return [ids](const Batch& batch) { return optional_array(batch.*ids); }; };
-  const nb::sig array("def _(self) -> NDArray[int32] | None");
-  nb::class_<Batch>(
+  nb::class_<Batch> batch(
       m, "Batch",
-      "B texts of at most T tokens, with questions and labels where there are any. Arrays are of int32, or None.")
+      "B texts of at most T tokens, with questions and labels where there are any. Arrays are of int32, or None.");
+  batch
       .def(
           "__init__",
-          [](Batch* self, const IntegerArray& tokens, const IntegerArray& lengths, const IntegerArray& segments,
-             const IntegerArray& query, const IntegerArray& candidates, const IntegerArray& answer,
-             const IntegerArray& chosen, const IntegerArray& targets) {
-            Batch batch{.tokens = ids_of("Batch: tokens", tokens)};
-            if (batch.tokens.rank() != 2) fail("Batch: tokens must be (B, T), got {}", to_string(batch.tokens.shape()));
-            const Ids count = optional_ids("Batch: lengths", lengths);
-            if (!lengths.given.is_none() && count.numel() != batch.size())
-              fail("Batch: expected {} lengths, got {}", batch.size(), count.numel());
-            for (const int length : count) {
-              if (length < 0 || length > batch.tokens.size(1))
-                fail("Batch: length {} does not lie in 0 to {}", length, batch.tokens.size(1));
-            }
-            batch.lengths.assign(count.begin(), count.end());
-            batch.segments = optional_ids("Batch: segments", segments),
-            batch.query = optional_ids("Batch: query", query);
-            batch.candidates = optional_ids("Batch: candidates", candidates),
-            batch.answer = optional_ids("Batch: answer", answer);
-            batch.chosen = optional_ids("Batch: chosen", chosen),
-            batch.targets = optional_ids("Batch: targets", targets);
-            new (self) Batch(std::move(batch));
+          [](Batch* self, const IntegerArray& tokens, const IntegerArray& lengths, const nb::kwargs& given) {
+            new (self) Batch(made_batch(tokens, lengths, given));
           },
-          "tokens"_a, nb::kw_only(), "lengths"_a = nb::none(), "segments"_a = nb::none(), "query"_a = nb::none(),
-          "candidates"_a = nb::none(), "answer"_a = nb::none(), "chosen"_a = nb::none(), "targets"_a = nb::none(),
+          "tokens"_a, nb::kw_only(), "lengths"_a = nb::none(), "fields"_a,
           nb::sig("def __init__(self, tokens: ArrayLike, *, lengths: ArrayLike | None = None, "
                   "segments: ArrayLike | None = None, query: ArrayLike | None = None, "
                   "candidates: ArrayLike | None = None, answer: ArrayLike | None = None, chosen: "
@@ -56,17 +66,14 @@ void bind_batch(nb::module_& m) {
           "(B, T)")
       .def_prop_ro(
           "lengths", [](const Batch& b) { return b.lengths; }, "Tokens of each text; empty: T each.")
-      .def_prop_ro("segments", field(&Batch::segments), nb::sig("def segments(self) -> NDArray[int32] | None"),
-                   "(B, T)")
-      .def_prop_ro("query", field(&Batch::query), nb::sig("def query(self) -> NDArray[int32] | None"), "(B)")
-      .def_prop_ro("candidates", field(&Batch::candidates), nb::sig("def candidates(self) -> NDArray[int32] | None"),
-                   "(B, C, 2)")
-      .def_prop_ro("answer", field(&Batch::answer), nb::sig("def answer(self) -> NDArray[int32] | None"), "(B)")
-      .def_prop_ro("chosen", field(&Batch::chosen), nb::sig("def chosen(self) -> NDArray[int32] | None"), "(B)")
-      .def_prop_ro("targets", field(&Batch::targets), nb::sig("def targets(self) -> NDArray[int32] | None"), "(B, T)")
       .def("__len__", &Batch::size)
       .def("__repr__",
            [](const Batch& b) { return fmt::format("heedml.Batch(tokens of shape {})", to_string(b.tokens.shape())); });
+  for (const BatchField& field : batch_fields) {
+    batch.def_prop_ro(
+        field.name, [ids = field.ids](const Batch& b) { return optional_array(b.*ids); },
+        nb::sig(fmt::format("def {}(self) -> NDArray[int32] | None", field.name).c_str()), field.shape);
+  }
 }
 
 std::vector<std::string> words_of(nb::handle given) {
@@ -217,6 +224,18 @@ void bind_models(nb::module_& m) {
           "export_hugging_face",
           [](const Model& model, const std::string& directory) { return export_hugging_face(model, directory); },
           "directory"_a, Unlocked(), "Writes a directory that `transformers` loads. Returns the names of its files.")
+      .def("_adapt",
+           [](Model& model, const std::vector<std::string>& layers, int rank, double alpha, std::uint64_t seed,
+              const std::string& base) { adapt(model, layers, {.rank = rank, .alpha = alpha}, seed, base); })
+      .def(
+          "merge", [](Model& model) { merge(model); }, "Adds the adapters to the matrices and removes them.")
+      .def(
+          "load_adapter", [](Model& model, const std::string& directory) { load_adapter(model, directory); },
+          "directory"_a, "Adds the adapters of a directory that PEFT wrote for this model.")
+      .def(
+          "export_adapter",
+          [](const Model& model, const std::string& directory) { return export_adapter(model, directory); },
+          "directory"_a, "Writes the adapters as PEFT has them. Returns the names of the files.")
       .def("_trace", &traced, "text"_a, "query"_a = "",
            nb::sig("def _trace(self, text: str, query: str = '') -> dict[str, typing.Any]"))
       .def(
@@ -243,37 +262,21 @@ void bind_models(nb::module_& m) {
   const auto preset = [](const TransformerConfig& config) {
     return python_of(format_json(to_json(bare_transformer(config))["transformer"]));
   };
-  m.def(
-      "_gpt2", [=](int layers, int heads, int d_model) { return preset(gpt2(layers, heads, d_model)); },
-      nb::sig("def _gpt2(layers: int, heads: int, d_model: int) -> dict[str, typing.Any]"));
-  m.def(
-      "_bert", [=](int layers, int heads, int d_model) { return preset(bert(layers, heads, d_model)); },
-      nb::sig("def _bert(layers: int, heads: int, d_model: int) -> dict[str, typing.Any]"));
-  m.def(
-      "_llama",
-      [=](int layers, int heads, int kv_heads, int d_model, int width) {
-        return preset(llama(layers, heads, kv_heads, d_model, width));
-      },
-      nb::sig(
-          "def _llama(layers: int, heads: int, kv_heads: int, d_model: int, mlp_width: int) -> dict[str, typing.Any]"));
+  const auto config_of = [=](const std::string& name, const std::vector<int>& n) {
+    return preset(name == "gpt2"   ? gpt2(n.at(0), n.at(1), n.at(2))
+                  : name == "bert" ? bert(n.at(0), n.at(1), n.at(2))
+                                   : llama(n.at(0), n.at(1), n.at(2), n.at(3), n.at(4)));
+  };
+  m.def("_preset", config_of,
+        nb::sig("def _preset(name: str, sizes: collections.abc.Sequence[int]) -> dict[str, typing.Any]"));
   m.def(
       "_save",
       [](const std::string& path, const nb::dict& tensors) {
-        SafeTensors content;
-        for (const auto [name, value] : tensors)
-          content.tensors.emplace_back(nb::cast<std::string>(nb::str(name)), nb::isinstance<Tensor>(value)
-                                                                                 ? nb::cast<Tensor>(value)
-                                                                                 : tensor_of("save", value));
-        write_safetensors(path, content);
+        write_safetensors(path, SafeTensors{named_tensors("save", tensors), {}});
       },
       nb::sig("def _save(path: str, tensors: dict[str, typing.Any]) -> None"));
   m.def(
-      "_load",
-      [](const std::string& path) {
-        nb::dict all;
-        for (const auto& [name, value] : read_safetensors(path).tensors) all[nb::str(name.c_str())] = nb::cast(value);
-        return all;
-      },
+      "_load", [](const std::string& path) { return dict_of(read_safetensors(path).tensors); },
       nb::sig("def _load(path: str) -> dict[str, Tensor]"));
 }
 

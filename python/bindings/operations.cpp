@@ -35,7 +35,7 @@ Reduction reduction_named(const std::string& name) {
   fail("reduction: expected 'mean', 'sum' or 'none', got '{}'", name);
 }
 
-using Reduce = Tensor (*)(const Tensor&, const std::vector<int>&, bool);
+using Reduce = Tensor (*)(const Tensor&, const heed::Axes&, bool);
 template <class F>
 void reduction(nb::module_& m, nb::class_<Tensor>& c, const char* name, const char* doc, F f) {
   both_locked(
@@ -103,32 +103,31 @@ void bind_reductions(nb::module_& m, nb::class_<Tensor>& c) {
   reduction(m, c, "norm", "Returns sqrt(sum x^2), with gradient 0 at 0.", Reduce(&norm));
   reduction(m, c, "prod", "Returns the product, accumulated in float64.", Reduce(&prod));
   reduction(m, c, "logsumexp", "Returns log sum e^x.", Reduce(&logsumexp));
-  both_locked(
-      m, c, "var", "Returns the sum of (x - mean)^2 divided by max(n - correction, 0).",
-      [](const Tensor& x, const Axes& axis, bool keepdim, double correction) {
-        return var(x, axes_of("var", axis), keepdim, correction);
-      },
-      "axis"_a = nb::none(), "keepdim"_a = false, "correction"_a = 0.0);
-  both_locked(
-      m, c, "std", "Returns the square root of var().",
-      [](const Tensor& x, const Axes& axis, bool keepdim, double correction) {
-        return stddev(x, axes_of("std", axis), keepdim, correction);
-      },
-      "axis"_a = nb::none(), "keepdim"_a = false, "correction"_a = 0.0);
+  using Spread = Tensor (*)(const Tensor&, const heed::Axes&, bool, double);
+  const auto spread = [&](const char* name, const char* doc, Spread f) {
+    both_locked(
+        m, c, name, doc,
+        [f, name](const Tensor& x, const Axes& axis, bool keepdim, double correction) {
+          return f(x, axes_of(name, axis), keepdim, correction);
+        },
+        "axis"_a = nb::none(), "keepdim"_a = false, "correction"_a = 0.0);
+  };
+  spread("var", "Returns the sum of (x - mean)^2 divided by max(n - correction, 0).", &var);
+  spread("std", "Returns the square root of var().", &stddev);
   both(
       m, c, "cumsum", "Returns the cumulative sums along an axis.",
       [](const Tensor& x, int axis, bool exclusive, bool reversed) {
         return cumsum(x, axis, {exclusive, reversed});
       },
       "axis"_a = -1, "exclusive"_a = false, "reversed"_a = false);
-  both_locked(
-      m, c, "argmax", "Returns the positions of the largest elements, an array of int32.",
-      [](const Tensor& x, int axis, bool keepdim) { return Int32Array{array_of(argmax(x, axis, keepdim))}; },
-      "axis"_a = -1, "keepdim"_a = false);
-  both_locked(
-      m, c, "argmin", "Returns the positions of the smallest elements, an array of int32.",
-      [](const Tensor& x, int axis, bool keepdim) { return Int32Array{array_of(argmin(x, axis, keepdim))}; },
-      "axis"_a = -1, "keepdim"_a = false);
+  const auto position = [&](const char* name, const char* doc, Ids (*f)(const Tensor&, int, bool, bool)) {
+    both_locked(
+        m, c, name, doc,
+        [f](const Tensor& x, int axis, bool keepdim) { return Int32Array{array_of(f(x, axis, keepdim, false))}; },
+        "axis"_a = -1, "keepdim"_a = false);
+  };
+  position("argmax", "Returns the positions of the largest elements, an array of int32.", &argmax);
+  position("argmin", "Returns the positions of the smallest elements, an array of int32.", &argmin);
   both_locked(
       m, c, "topk", "Returns the k largest (or smallest) elements in order, and their positions.",
       [](const Tensor& x, std::int64_t k, int axis, bool largest) { return ordered(topk(x, k, axis, largest)); }, "k"_a,
@@ -159,7 +158,10 @@ void bind_shapes(nb::module_& m, nb::class_<Tensor>& c) {
   both_locked(
       m, c, "broadcast_to", "Returns a view in which axes of size 1 are repeated.",
       [](const Tensor& x, const Sizes& shape) { return broadcast_to(x, shape_of("broadcast_to", shape)); }, "shape"_a);
-  both(m, c, "squeeze", "Removes an axis of size 1.", &squeeze, "axis"_a);
+  both(
+      m, c, "squeeze", "Removes an axis of size 1; without an axis, all of them.",
+      [](const Tensor& x, std::optional<int> axis) { return axis ? squeeze(x, *axis) : squeeze(x); },
+      "axis"_a = nb::none());
   both(m, c, "unsqueeze", "Adds an axis of size 1 at `axis` of the result.", &unsqueeze, "axis"_a);
   both(m, c, "flatten", "Joins the axes from first to last.", &flatten, "first"_a = 0, "last"_a = -1);
   both_locked(
@@ -188,25 +190,21 @@ void bind_selections(nb::module_& m, nb::class_<Tensor>& c) {
       m, c, "gather", "Returns y[i, j] = x[i, indices[i, j]] for axis 1.",
       [](const Tensor& x, const IntegerArray& indices, int axis) { return gather(x, ids_of("gather", indices), axis); },
       "indices"_a, "axis"_a);
-  both_locked(
-      m, c, "scatter_add", "Returns x with y[i, indices[i, j]] += values[i, j] for axis 1.",
-      [](const Tensor& x, const IntegerArray& indices, const Tensor& values, int axis) {
-        return scatter_add(x, ids_of("scatter_add", indices), values, axis);
-      },
-      "indices"_a, "values"_a, "axis"_a);
-  both_locked(
-      m, c, "scatter",
-      "Returns x with y[i, indices[i, j]] = values[i, j] for axis 1; of equal indices the last counts.",
-      [](const Tensor& x, const IntegerArray& indices, const Tensor& values, int axis) {
-        return scatter(x, ids_of("scatter", indices), values, axis);
-      },
-      "indices"_a, "values"_a, "axis"_a);
-  both_locked(
-      m, c, "index_add", "Returns x with values added at the rows (or other slices) with these numbers (n).",
-      [](const Tensor& x, const IntegerArray& indices, const Tensor& values, int axis) {
-        return index_add(x, ids_of("index_add", indices), values, axis);
-      },
-      "indices"_a, "values"_a, "axis"_a = 0);
+  using Scatter = Tensor (*)(const Tensor&, const Ids&, const Tensor&, int);
+  const auto scattering = [&](const char* name, const char* doc, Scatter f, const auto& axis) {
+    both_locked(
+        m, c, name, doc,
+        [f, name](const Tensor& x, const IntegerArray& indices, const Tensor& values, int along) {
+          return f(x, ids_of(name, indices), values, along);
+        },
+        "indices"_a, "values"_a, axis);
+  };
+  scattering("scatter_add", "Returns x with y[i, indices[i, j]] += values[i, j] for axis 1.", &scatter_add, "axis"_a);
+  scattering("scatter",
+             "Returns x with y[i, indices[i, j]] = values[i, j] for axis 1; of equal indices the last counts.",
+             &scatter, "axis"_a);
+  scattering("index_add", "Returns x with values added at the rows (or other slices) with these numbers (n).",
+             &index_add, "axis"_a = 0);
   both_locked(
       m, c, "index_select", "Selects rows (or other slices) by their numbers (n): a mini-batch.",
       [](const Tensor& x, const IntegerArray& indices, int axis) {

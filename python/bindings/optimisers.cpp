@@ -11,12 +11,6 @@
 namespace heed::python {
 namespace {
 
-template <class E>
-E value_of(const char* where, const std::string& name) {
-  if (const auto value = value_named<E>(name)) return *value;
-  fail("{}: expected one of {}, got '{}'", where, fmt::join(names_of<E>(), ", "), name);
-}
-
 using Missing = OptimizerOptions::MissingGradient;
 
 // A setting of some methods, as an argument by name.
@@ -92,19 +86,6 @@ OptimizerOptions options_of(const std::string& method, const nb::kwargs& given) 
   return options;
 }
 
-nb::dict dict_of(const NamedTensors& tensors) {
-  nb::dict all;
-  for (const auto& [name, value] : tensors) all[nb::str(name.c_str())] = nb::cast(value.clone());
-  return all;
-}
-
-NamedTensors named_of(const nb::dict& given) {
-  NamedTensors all;
-  for (const auto [name, value] : given)
-    all.emplace_back(nb::cast<std::string>(nb::str(name)), nb::cast<Tensor>(value));
-  return all;
-}
-
 }  // namespace
 
 void bind_optimisers(nb::module_& m) {
@@ -139,12 +120,17 @@ void bind_optimisers(nb::module_& m) {
       .def_prop_ro(
           "steps", [](const RatedOptimizer& o) { return o.optimizer.steps(); }, "The number of updates so far.")
       .def(
-          "state", [](const RatedOptimizer& o) { return dict_of(o.optimizer.state()); },
+          "state",
+          [](const RatedOptimizer& o) {
+            NamedTensors state = o.optimizer.state();
+            for (auto& [name, value] : state) value = value.clone();
+            return dict_of(state);
+          },
           nb::sig("def state(self) -> dict[str, Tensor]"), "Returns a copy of the moments and of the number of steps.")
       .def(
           "load_state",
           [](RatedOptimizer& o, const nb::dict& state, const std::string& source) {
-            o.optimizer.load_state(named_of(state), source);
+            o.optimizer.load_state(named_tensors("load_state", state), source);
           },
           "state"_a, "source"_a = "the dict",
           nb::sig("def load_state(self, state: dict[str, Tensor], source: str = 'the dict') -> None"),
@@ -181,19 +167,13 @@ void bind_optimisers(nb::module_& m) {
     nb::object average;  // kept alive
     std::unique_ptr<WeightAverage::Shown> open;
   };
-  nb::class_<Shown>(m, "ShownAverage", "Shows a WeightAverage while it is open.")
-      .def(
-          "__enter__",
-          [](nb::handle self) {
-            Shown& shown = nb::cast<Shown&>(self);
-            if (shown.open) fail("this object is open already");
-            shown.open = std::make_unique<WeightAverage::Shown>(nb::cast<WeightAverage&>(shown.average));
-            return nb::borrow(self);
-          },
-          nb::sig("def __enter__(self) -> ShownAverage"))
-      .def(
-          "__exit__", [](Shown& self, nb::args) { self.open.reset(); },
-          nb::sig("def __exit__(self, *error: object) -> None"));
+  bind_context<Shown>(
+      m, "ShownAverage", "Shows a WeightAverage while it is open.",
+      [](Shown& shown) {
+        if (shown.open) fail("this object is open already");
+        shown.open = std::make_unique<WeightAverage::Shown>(nb::cast<WeightAverage&>(shown.average));
+      },
+      [](Shown& shown) { shown.open.reset(); });
   nb::class_<WeightAverage>(m, "WeightAverage",
                             "The mean of a model's weights over steps (Izmailov et al. 2018).\n\n    average = "
                             "heedml.WeightAverage(parameters)\n    average.add()             # after each step\n    "

@@ -165,7 +165,7 @@ void bind_programs(nb::module_& m) {
           Unlocked())
       .def("_optimizer",
            [](const Experiment& e) {
-             const OptimizerOptions& options = e.config.optim.optimizer;
+             const OptimizerOptions options = optimizer_options(e);
              return RatedOptimizer{Optimizer(e.model.parameters, options), name_of(options.method),
                                    e.config.optim.schedule.lr};
            })

@@ -42,18 +42,9 @@ class Managed {
 template <class Guard>
 nb::class_<Managed<Guard>> bind_guard(nb::module_& m, const char* name, const char* doc) {
   using Object = Managed<Guard>;
-  return nb::class_<Object>(m, name, doc)
+  return bind_context<Object>(
+             m, name, doc, [](Object& self) { self.enter(); }, [](Object& self) { self.exit(); })
       .def(nb::init<>())
-      .def(
-          "__enter__",
-          [](nb::handle self) {
-            nb::cast<Object&>(self).enter();
-            return nb::borrow(self);
-          },
-          nb::sig(fmt::format("def __enter__(self) -> {}", name).c_str()))
-      .def(
-          "__exit__", [](Object& self, nb::args) { self.exit(); },
-          nb::sig("def __exit__(self, *error: object) -> None"))
       .def("__repr__", [name](const Object&) { return fmt::format("heedml.{}()", name); });
 }
 
@@ -70,8 +61,7 @@ struct PythonHook {
 void show(const nb::object& function, const std::string& name, Tensor& value) {
   const nb::gil_scoped_acquire lock;
   const nb::object replacement = function(name, value);
-  if (!replacement.is_none())
-    value = nb::isinstance<Tensor>(replacement) ? nb::cast<Tensor>(replacement) : tensor_of(name.c_str(), replacement);
+  if (!replacement.is_none()) value = given_tensor(name.c_str(), replacement);
 }
 
 // Returns the operation of this name. Operations live as long as the process.
@@ -128,7 +118,7 @@ Tensor apply(const std::string& name, const nb::object& forward, const nb::objec
   std::vector<Tensor> inputs;
   nb::list values;
   for (nb::handle one : given) {
-    inputs.push_back(nb::isinstance<Tensor>(one) ? nb::cast<Tensor>(one) : tensor_of(name.c_str(), one));
+    inputs.push_back(given_tensor(name.c_str(), one));
     values.append(inputs.back().detach());
   }
   const std::vector<Tensor> outputs = tensors_of(name.c_str(), forward(*values));
@@ -225,53 +215,32 @@ void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
   bind_guard<NoRecording>(m, "NoRecording", "While one is open, this thread records nothing.");
   bind_guard<FiniteCheck>(
       m, "FiniteCheck", "While one is open, the first infinite or NaN value of a recorded operation raises NotFinite.");
-  nb::class_<Cast>(
+  bind_context<Cast>(
       m, "Autocast",
       "While one is open, matrix products of this thread read float32 numbers rounded to bfloat16. They take less "
       "time\non a processor with AMX; backward() rounds the products that were recorded so. \"int8\" multiplies by "
-      "quantized\nweights of a GGUF file, opened with mapped=True, as they are stored; \"float32\" rounds nothing.")
+      "quantized\nweights of a GGUF file, opened with mapped=True, as they are stored; \"float32\" rounds nothing.",
+      [](Cast& cast) { cast.open.enter(cast.precision); }, [](Cast& cast) { cast.open.exit(); })
       .def(
           "__init__",
-          [](Cast* self, const std::string& precision) {
-            const auto named = value_named<Precision>(precision);
-            if (!named) {
-              fail("Autocast: expected one of {}, got '{}'", fmt::join(names_of<Precision>(), ", "), precision);
-            }
-            new (self) Cast{*named};
-          },
-          "precision"_a = "bfloat16", nb::sig("def __init__(self, precision: str = 'bfloat16') -> None"))
-      .def(
-          "__enter__",
-          [](nb::handle self) {
-            nb::cast<Cast&>(self).open.enter(nb::cast<Cast&>(self).precision);
-            return nb::borrow(self);
-          },
-          nb::sig("def __enter__(self) -> Autocast"))
-      .def(
-          "__exit__", [](Cast& self, nb::args) { self.open.exit(); },
-          nb::sig("def __exit__(self, *error: object) -> None"));
-  nb::class_<PythonHook>(m, "Hook",
-                         "Shows values of the layers by name while it is open. The function may return a "
-                         "replacement.\n\n    with heedml.Hook(lambda name, value: value * 0 if name == "
-                         "'encoder.1.attention.heads' else None):\n        model.logits(batch)")
+          [](Cast* self, const std::string& precision) { new (self) Cast{value_of<Precision>("Autocast", precision)}; },
+          "precision"_a = "bfloat16", nb::sig("def __init__(self, precision: str = 'bfloat16') -> None"));
+  bind_context<PythonHook>(
+      m, "Hook",
+      "Shows values of the layers by name while it is open. The function may return a replacement.\n\n    with "
+      "heedml.Hook(lambda name, value: value * 0 if name == 'encoder.1.attention.heads' else None):\n        "
+      "model.logits(batch)",
+      [](PythonHook& hook) {
+        hook.open.enter([f = hook.function](const std::string& name, Tensor& value) { show(f, name, value); });
+      },
+      [](PythonHook& hook) { hook.open.exit(); })
       .def(
           "__init__",
           [](PythonHook* self, nb::object function) {
             new (self) PythonHook{std::move(function), {}};
           },
           "function"_a,
-          nb::sig("def __init__(self, function: collections.abc.Callable[[str, Tensor], Tensor | None]) -> None"))
-      .def(
-          "__enter__",
-          [](nb::handle self) {
-            PythonHook& hook = nb::cast<PythonHook&>(self);
-            hook.open.enter([f = hook.function](const std::string& name, Tensor& value) { show(f, name, value); });
-            return nb::borrow(self);
-          },
-          nb::sig("def __enter__(self) -> Hook"))
-      .def(
-          "__exit__", [](PythonHook& self, nb::args) { self.open.exit(); },
-          nb::sig("def __exit__(self, *error: object) -> None"));
+          nb::sig("def __init__(self, function: collections.abc.Callable[[str, Tensor], Tensor | None]) -> None"));
   bind_gradients(m);
   bind_derivatives(m);
   const auto of = [](const Tensor& loss, const std::optional<Tensor>& cotangent, bool record) {

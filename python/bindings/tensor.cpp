@@ -141,10 +141,7 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
   c.def("detach", &Tensor::detach, "Returns a constant that shares the memory.");
   c.def("clone", &Tensor::clone, "Returns a contiguous copy.");
   c.def(
-      "copy_from",
-      [](const Tensor& x, nb::handle source) {
-        x.copy_from(nb::isinstance<Tensor>(source) ? nb::cast<Tensor>(source) : tensor_of("copy_from", source));
-      },
+      "copy_from", [](const Tensor& x, nb::handle source) { x.copy_from(given_tensor("copy_from", source)); },
       "source"_a, nb::sig("def copy_from(self, source: Tensor | ArrayLike) -> None"),
       "Writes the numbers of `source`, of the same shape, into this memory.");
   c.def(
@@ -219,11 +216,8 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
   m.def("from_numpy", &shared_tensor, "array"_a, nb::sig("def from_numpy(array: NDArray[typing.Any]) -> Tensor"),
         "Returns a tensor in the memory of a writable float32 or float64 array.");
   m.def(
-      "variable",
-      [](nb::handle value) {
-        return variable(nb::isinstance<Tensor>(value) ? nb::cast<Tensor>(value) : tensor_of("variable", value));
-      },
-      "value"_a, nb::sig("def variable(value: Tensor | ArrayLike) -> Tensor"),
+      "variable", [](nb::handle value) { return variable(given_tensor("variable", value)); }, "value"_a,
+      nb::sig("def variable(value: Tensor | ArrayLike) -> Tensor"),
       "Returns a leaf to differentiate with respect to. It shares the memory of a tensor.");
   return c;
 }

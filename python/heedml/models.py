@@ -97,8 +97,8 @@ class Model(_core._Model):
         self._written: tempfile.TemporaryDirectory[str] | None = None
         self._versions = self._count_writes()
 
-    def _count_writes(self) -> int:
-        return sum(parameter.version for parameter in self.parameters.values())
+    def _count_writes(self) -> tuple[int, int]:
+        return len(self.parameters), sum(parameter.version for parameter in self.parameters.values())
 
     def _place(self) -> str:
         """Returns the path of this model's numbers: what was opened, or a file of what they are now."""
@@ -116,6 +116,18 @@ class Model(_core._Model):
             raise Error(f"{command}: needs the sentences of a run; this model was not loaded from one, so give it a text")
         return inspect(*([command] if command else []), self.path if run and self.path else self._place(), *words,
                        progress=progress)
+
+    def adapt(self, layers: Sequence[str], *, rank: int = 8, alpha: float = 8, seed: int = 1, base: Path | None = None) -> None:
+        """Adds adapters (LoRA, Hu et al. 2021) to the layers with these names, such as W_Q, and freezes the rest.
+
+            model.adapt(["W_Q", "W_V"], rank=8)
+            adam = heedml.Adam(model.parameters)   # trains the adapters alone
+            ...
+            model.export_adapter("my-adapter")     # PEFT's files; or model.merge()
+
+        `base` names the model for PEFT: by default the path that load() opened.
+        """
+        self._adapt(list(layers), rank, alpha, seed, os.fspath(base or self.path or ""))
 
     def attention(self, sentence: str | None = None, query: str | None = None, *, words: bool = False,
                   step: int | None = None) -> studies.Attention:
@@ -138,6 +150,35 @@ class Model(_core._Model):
         """Splits the score of the pointing head's edge into the parts of the model that wrote it."""
         options = _options(sentence=sentence, query=query, step=step)
         return studies.Why(self._ask("why", *options, "--json", run=sentence is None))
+
+    def why_answer(self, sentence: str | None = None, query: str | None = None, *, step: int | None = None) -> studies.WhyAnswer:
+        """Returns the answers after each layer, and what each head and MLP adds to the logit of the answer."""
+        options = _options(sentence=sentence, query=query, step=step)
+        return studies.WhyAnswer(self._ask("why", "--answer", *options, "--json", run=sentence is None))
+
+    def pairs(self, task: str, *, language: str = "en", count: int = 100, seed: int = 1) -> studies.Pairs:
+        """Generates pairs of texts from the model's words: ioi, greater_than, agreement, gender or induction."""
+        return studies.Pairs(self._ask("pairs", *_options(task=task, language=language, count=count, seed=seed)))
+
+    def restored(self, pairs: Path | studies.Pairs, *, limit: int | None = None,
+                 progress: Progress | None = None) -> studies.Restored:
+        """Measures how much of the answer each activation restores, for pairs of texts: those of pairs(), or a file."""
+        with studies.file_of(pairs) as file:
+            return studies.Restored(self._ask("causes", file, *_options(limit=limit), "--json", progress=progress))
+
+    def circuit(self, pairs: Path | studies.Pairs | None = None, *, method: str = "eap_ig", choice: str = "greedy",
+                faithfulness: float = 0.8, limit: int | None = None, seed: int = 1, step: int | None = None,
+                svg: Path | None = None, progress: Progress | None = None) -> studies.Circuit:
+        """Finds the edges between heads and MLPs that carry an answer, for pairs of texts or the run's held-out sentences.
+
+        `method` is eap, eap_ig, deeplift or exact, `choice` greedy or threshold. `svg` is a file to draw the circuit in.
+        """
+        options = _options(method=method, choice=choice, faithfulness=faithfulness, limit=limit, seed=seed, step=step,
+                           svg=None if svg is None else os.fspath(svg))
+        if pairs is None:
+            return studies.Circuit(self._ask("circuit", *options, "--json", progress=progress, run=True))
+        with studies.file_of(pairs) as file:
+            return studies.Circuit(self._ask("circuit", file, *options, "--json", progress=progress))
 
     def head_choices(self, *files: Path, progress: Progress | None = None) -> studies.Heads:
         """Counts how often each head points at the right candidate, in the held-out sentences or in files."""
@@ -301,17 +342,17 @@ class Experiment(_core._Experiment):
 
 def gpt2(layers: int, heads: int, d_model: int, **fields: Any) -> dict[str, Any]:
     """Returns the architecture of GPT-2 in this size, with other values of `fields`, such as max_length=1024."""
-    return {**_core._gpt2(layers, heads, d_model), **fields}
+    return {**_core._preset("gpt2", [layers, heads, d_model]), **fields}
 
 
 def bert(layers: int, heads: int, d_model: int, **fields: Any) -> dict[str, Any]:
     """Returns the architecture of BERT in this size."""
-    return {**_core._bert(layers, heads, d_model), **fields}
+    return {**_core._preset("bert", [layers, heads, d_model]), **fields}
 
 
 def llama(layers: int, heads: int, kv_heads: int, d_model: int, mlp_width: int, **fields: Any) -> dict[str, Any]:
     """Returns the architecture of LLaMA in this size."""
-    return {**_core._llama(layers, heads, kv_heads, d_model, mlp_width), **fields}
+    return {**_core._preset("llama", [layers, heads, kv_heads, d_model, mlp_width]), **fields}
 
 
 def _model_config(kind: str, transformer: Mapping[str, Any], fields: dict[str, Any]) -> dict[str, Any]:

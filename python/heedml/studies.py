@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
+import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +31,11 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3f}"
     return "" if value is None else html.escape(str(value))
+
+
+def _number(value: float | None) -> float:
+    """Returns NaN for the null that stands for it in JSON."""
+    return float("nan") if value is None else value
 
 
 def _share(value: Any) -> Any:
@@ -86,7 +94,7 @@ class Result:
         head = "".join(f"<th>{html.escape(key)}</th>" for key in keys)
         body = "".join("<tr>" + "".join(f"<td>{_text(row.get(key))}</td>" for key in keys) + "</tr>" for row in rows[:40])
         more = f"<p>... and {len(rows) - 40} more rows</p>" if len(rows) > 40 else ""
-        lines = "".join(f"<p>{html.escape(line)}</p>" for line in verdict if isinstance(line, str))
+        lines = "".join(f"<p>{html.escape(line)}</p>" for line in ([verdict] if isinstance(verdict, str) else verdict))
         return f"{lines}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
     def __repr__(self) -> str:
@@ -152,6 +160,98 @@ class Why(Result):
         rows = sorted((row for row in self.rows() if row["sentence"] == sentence), key=lambda row: -abs(row["ahead"]))[:10]
         names = [" ".join(str(row[key]) for key in ("side", "what", "layer", "head", "token") if key in row) for row in rows]
         return self._bars(axes, names, [row["ahead"] for row in rows], "score ahead of the reference")
+
+
+class WhyAnswer(Result):
+    """The answers after each layer, and the parts of the logit of the answer, per sentence."""
+
+    def rows(self) -> list[Row]:
+        """Returns a row per part of the logit: a head, an MLP, the embedding."""
+        return [{"sentence": i, **part} for i, one in enumerate(self.data) for part in one["parts"]]
+
+    def layers(self) -> list[Row]:
+        """Returns a row per layer: the most probable answer there, and probability and rank of the final one."""
+        return [{"sentence": i, "layer": layer["layer"], "best": layer["answers"][0]["answer"],
+                 "probability": layer["probability"], "rank": layer["rank"]}
+                for i, one in enumerate(self.data) for layer in one["layers"]]
+
+    def plot(self, axes: Any = None, sentence: int = 0) -> Any:
+        """Draws the ten parts that change the logit most."""
+        rows = sorted((row for row in self.rows() if row["sentence"] == sentence), key=lambda row: -abs(row["logit"]))[:10]
+        names = [" ".join(str(row[key]) for key in ("what", "layer", "head") if row.get(key) is not None) for row in rows]
+        return self._bars(axes, names, [row["logit"] for row in rows], f"logit of {self.data[sentence]['answer']}")
+
+
+class Restored(Result):
+    """How much of an answer each activation restores, over pairs of texts: 1 is all of it."""
+
+    def rows(self) -> list[Row]:
+        """Returns a row per kind of activation, layer, and token or head."""
+        return [{"what": what, "layer": layer, "row": i, **cell} for what, table in self.data["restored"].items()
+                for i, row in enumerate(table) for layer, cell in enumerate(row)]
+
+    def plot(self, axes: Any = None, what: str | None = None) -> Any:
+        """Draws one kind of activation: rows are tokens or heads, columns layers."""
+        axes = _axes(axes)
+        chosen = what if what is not None else next(iter(self.data["restored"]))
+        table = self.data["restored"][chosen]
+        axes.imshow([[_number(cell["mean"]) for cell in row] for row in table], vmin=-1, vmax=1, cmap="RdBu")
+        axes.set_title(chosen)
+        return axes
+
+
+class Circuit(Result):
+    """Edges between heads and MLPs that carry an answer, and whether they are a circuit."""
+
+    def rows(self) -> list[Row]:
+        """Returns a row per edge: from, to, effect, and whether it is in the circuit and survives."""
+        def name(node: Row) -> str:
+            numbers = [str(node[key]) for key in ("layer", "head") if node.get(key) is not None]
+            return " ".join([node["kind"], ".".join(numbers)]).strip()
+
+        return [{"from": name(edge["from"]), "to": name(edge["to"]), "effect": _number((edge["exact"] or edge["effect"] or {}).get("mean")),
+                 "in_circuit": edge["in_circuit"], "survives": edge["survives"]} for edge in self.data["edges"]]
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draws the effects of the ten strongest edges of the circuit."""
+        rows = sorted((row for row in self.rows() if row["in_circuit"]), key=lambda row: -abs(row["effect"]))[:10]
+        return self._bars(axes, [f"{row['from']} -> {row['to']}" for row in rows], [row["effect"] for row in rows],
+                          f"effect; {self.data['verdict']}")
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of texts that differ in the answer, as the lines of a file: {"clean", "corrupted", "right", "wrong", ...}."""
+
+    jsonl: str = field(repr=False)
+
+    def rows(self) -> list[Row]:
+        """Returns a row per pair."""
+        return [json.loads(line) for line in self.jsonl.splitlines()]
+
+    def to_pandas(self) -> Any:
+        """Returns the rows as a pandas.DataFrame."""
+        return _library("pandas").DataFrame(self.rows())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the file that `inspect circuit` and `inspect causes` read."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.jsonl)
+
+    def __len__(self) -> int:
+        return len(self.jsonl.splitlines())
+
+
+@contextlib.contextmanager
+def file_of(pairs: str | os.PathLike[str] | Pairs) -> Iterator[str]:
+    """Yields the path of a file of pairs, which is removed afterwards if it was written for this."""
+    if not isinstance(pairs, Pairs):
+        yield os.fspath(pairs)
+        return
+    with tempfile.TemporaryDirectory(prefix="heedml-") as directory:
+        path = os.path.join(directory, "pairs.jsonl")
+        pairs.save(path)
+        yield path
 
 
 class Heads(Result):

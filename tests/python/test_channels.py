@@ -37,7 +37,17 @@ def test_layers_of_images_and_sequences():
     assert len(h) == len(c) == 2 and not lstm(steps, lengths=[6, 2])[0].numpy()[1, 2:].any()
     assert gru(steps)[0].shape == (2, 6, 5)
 
-    with pytest.raises(heedml.Error, match="Conv2d: unknown argument 'strid'"):
+    both = heedml.GRU(scope / "both", 3, 5, layers=2, bidirectional=True)
+    output, last = both(steps, lengths=[6, 2])
+    assert output.shape == (2, 6, 10) and len(last) == 4 and not output.numpy()[1, 2:].any()
+    numpy.testing.assert_allclose(both(steps[1:, :2])[0].numpy()[0], output.numpy()[1, :2], rtol=1e-5, atol=1e-6)
+    assert repr(both) == "heedml.GRU(3, 5, layers=2, bidirectional=True)" and repr(lstm) == "heedml.LSTM(3, 5, layers=2)"
+    cell, gated = heedml.LSTMCell(scope / "cell", 3, 5), heedml.GRUCell(scope / "gated", 3, 5)
+    state, h = cell(steps[:, 0]), gated(steps[:, 0])
+    assert cell(steps[:, 1], state)[1].shape == gated(steps[:, 1], h).shape == (2, 5)
+    assert repr(cell) == "heedml.LSTMCell(3, 5)" and "both.1_reverse.hidden.weight" in scope.parameters
+
+    with pytest.raises(TypeError):
         heedml.Conv2d(scope / "a", 1, 1, 3, strid=2)
     with pytest.raises(heedml.Error, match="phase: expected 'train' or 'evaluate', got 'test'"):
         norm(heedml.zeros((2, 4)), "test")

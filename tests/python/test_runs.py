@@ -51,6 +51,8 @@ def printed(*words):
     ("causes", ["--limit", "40"], lambda m: m.causes(limit=40)),
     ("causes", ["--sentence", SENTENCE], lambda m: m.causes(SENTENCE)),
     ("why", ["--sentence", SENTENCE], lambda m: m.why(SENTENCE)),
+    ("why", ["--answer", "--sentence", SENTENCE], lambda m: m.why_answer(SENTENCE)),
+    ("circuit", ["--limit", "8", "--method", "eap", "--seed", "2"], lambda m: m.circuit(limit=8, method="eap", seed=2)),
     ("history", ["--limit", "40"], lambda m: m.history(limit=40)),
     ("steps", ["--sentence", SENTENCE, "--layer", "2", "--head", "1"], lambda m: m.steps(SENTENCE, layer=1, head=0)),
     ("weights", [], lambda m: m.weights()),
@@ -60,6 +62,46 @@ def test_results_are_those_of_inspect_byte_for_byte(run, model, command, words, 
     result = ask(model)
     assert result.json == printed(*([command] if command else []), run, *words, "--json")
     assert result.rows() and "<table>" in result._repr_html_() and repr(result).startswith("heedml.")
+
+
+def test_pairs_of_texts(model, tmp_path):
+    words = "the cat dog tree house garden and book ring letter ball key phone ticket gift basket".split()
+    writer = heedml.Model(heedml.language_model(heedml.gpt2(2, 2, 16, max_length=32)), words)
+    file = tmp_path / "writer.safetensors"
+    writer.save(str(file))
+    pairs = writer.pairs("induction", count=9, seed=3)
+    assert pairs.jsonl == printed("pairs", file, "--task", "induction", "--count", "9", "--seed", "3")
+    assert len(pairs) == 9 == len(pairs.rows()) and "clean" in pairs.rows()[0]
+    pairs.save(tmp_path / "pairs.jsonl")
+    for ask, command in ((writer.restored, "causes"), (writer.circuit, "circuit")):
+        result = ask(pairs, limit=6)
+        assert result.json == ask(tmp_path / "pairs.jsonl", limit=6).json
+        assert result.json == printed(command, file, tmp_path / "pairs.jsonl", "--limit", "6", "--json")
+    assert len(writer.restored(pairs, limit=6).rows()) > 8
+    with pytest.raises(heedml.Error, match="expected one of ioi"):
+        model.pairs("idioms")
+
+
+def test_adapters_are_trained_exported_and_merged(run, tmp_path):
+    model = heedml.load(run)
+    before = model.attention(SENTENCE)
+    model.adapt(["W_Q", "W_V"], rank=2)
+    assert model.attention(SENTENCE).json == before.json     # B begins with 0
+    names = [name for name, value in model.parameters.items() if not value.is_frozen]
+    assert names and all(name.endswith((".lora_A", ".lora_B")) for name in names)
+    for name in names:
+        model.parameters[name].copy_from(numpy.full(model.parameters[name].shape, 0.3, "float32"))
+    adapted = model.attention(SENTENCE).weights()
+    assert not numpy.allclose(adapted, before.weights(), atol=1e-3)
+    with pytest.raises(heedml.Error, match="has adapters"):
+        model.adapt(["W_Q"])
+    model.merge()
+    assert not any(name.endswith(".lora_A") for name in model.parameters)
+    numpy.testing.assert_allclose(model.attention(SENTENCE).weights(), adapted, atol=1e-5)
+    with pytest.raises(heedml.Error, match="adapter"):
+        model.export_adapter(str(tmp_path / "adapter"))
+    with pytest.raises(heedml.Error, match="no Linear has the name 'q_proj'"):
+        model.adapt(["q_proj"])
 
 
 def test_match_and_files(run, model, tmp_path):
@@ -90,7 +132,8 @@ def test_tables_and_pictures(model):
     pandas = pytest.importorskip("pandas")
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
-    for result in (model.attention(SENTENCE), model.causes(limit=40), model.causes(SENTENCE), model.why(SENTENCE), model.history(limit=40)):
+    for result in (model.attention(SENTENCE), model.causes(limit=40), model.causes(SENTENCE), model.why(SENTENCE), model.why_answer(SENTENCE),
+                   model.circuit(limit=8, method="eap"), model.history(limit=40)):
         frame = result.to_pandas()
         assert isinstance(frame, pandas.DataFrame) and len(frame) == len(result.rows())
         assert result.plot().figure is not None
