@@ -113,7 +113,8 @@ void take_words(Request& request, const Command& command, const std::vector<std:
   request.runs.assign(words.begin(), words.begin() + runs);
   request.files.assign(words.begin() + runs, words.end());
   if (!request.files.empty() && &command != &report_command && &command != &heads_command &&
-      &command != &evaluate_command && &command != &circuit_command && &command != &causes_command) {
+      &command != &evaluate_command && &command != &circuit_command && &command != &causes_command &&
+      &command != &why_command) {
     const std::string hint = command_named(words[0])
                                  ? fmt::format("; the command comes first: inspect {} RUN", words[0])
                              : &command == &attention_command ? "; inspect compare RUN RUN compares two"

@@ -103,6 +103,29 @@ Causes causes(const Model& model, const fs::path& run, const StudyOptions& optio
   return result;
 }
 
+std::vector<TextPair> held_out_pairs(const Model& model, const fs::path& run, const char* command) {
+  if (is_pretrained(run)) {
+    fail("{}: is a pretrained model, without sentences of its own; give it pairs: inspect {} MODEL FILE.jsonl",
+         run.string(), command);
+  }
+  std::vector<TextPair> pairs = minimal_pairs(model, read_held_out(run));
+  if (!pairs.empty()) return pairs;
+  fail(
+      "{}: its held-out sentences have no minimal pairs, which differ in one word and in the answer; give it pairs: "
+      "inspect {} RUN FILE.jsonl",
+      run.string(), command);
+}
+
+void keep_first(std::vector<TextPair>& pairs, int most, const Model& model) {
+  std::vector<Example> texts;
+  for (const TextPair& pair : pairs) texts.push_back(pair.clean);
+  const double T = static_cast<double>(longest(texts));
+  const double passes =
+      model.layers() * (3 * T + model.heads()) / 2 + 2;  // from the changed layer on, the half of them
+  const std::size_t count = sentences_to_use(most, model.transformer().config, texts, passes);
+  if (pairs.size() > count) pairs.resize(count);
+}
+
 CauseHistory cause_history(const fs::path& run, const StudyOptions& options) {
   std::vector<Example> held_out = read_held_out(run);
   if (std::ranges::none_of(held_out, [](const Example& e) { return e.antecedent >= 0; })) {

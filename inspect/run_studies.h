@@ -24,6 +24,13 @@ std::vector<TextPair> run_pairs(const Model& model, const std::filesystem::path&
 Causes causes(const Model& model, const std::filesystem::path& run, const StudyOptions& options = {},
               Heads among = {-1, -1});
 
+/// Returns the minimal pairs among the sentences that the run of `model` held out, each in both directions. Throws Error if it has none;
+/// the message says how `command` takes pairs of a file.
+std::vector<TextPair> held_out_pairs(const Model& model, const std::filesystem::path& run, const char* command);
+
+/// Keeps the first pairs: `most`, or when that is 0, as many as restored() measures in about a minute on one core, and at least 100.
+void keep_first(std::vector<TextPair>& pairs, int most, const Model& model);
+
 /// Measures the history of a run that keeps its models (dump.weights). Throws Error if the run kept none.
 CauseHistory cause_history(const std::filesystem::path& run, const StudyOptions& options = {});
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
+#include <utility>
 
 namespace heed {
 namespace {
@@ -167,6 +169,19 @@ Restored restored(const Model& model, std::span<const TextPair> pairs, const OnP
   RestoredStudy study(model, pairs);
   study.measure(progress);
   return study.result();
+}
+
+std::vector<std::vector<TextPair>> kinds_of(std::span<const TextPair> pairs) {
+  std::map<std::pair<std::size_t, int>, std::vector<TextPair>> by_kind;
+  for (const TextPair& pair : pairs) by_kind[{pair.clean.tokens.size(), pair.clean.query}].push_back(pair);
+  std::vector<std::vector<TextPair>> kinds;
+  for (auto& [kind, of_kind] : by_kind) {
+    std::set<std::string> groups;
+    for (const TextPair& pair : of_kind) groups.insert(pair.group);
+    if (std::ssize(groups) >= least_groups) kinds.push_back(std::move(of_kind));
+  }
+  std::ranges::stable_sort(kinds, std::ranges::greater(), [](const auto& kind) { return kind.size(); });
+  return kinds;
 }
 
 }  // namespace heed

@@ -4,8 +4,14 @@
 #include "views/restored_view.h"
 #include "views/written_tokens.h"
 
+#include <heed/explain/circuits/pair_halves.h>
 #include <heed/explain/studies/restored.h>
 #include <heed/explain/studies/sentence_causes.h>
+
+#include <fmt/ranges.h>
+
+#include <set>
+#include <utility>
 
 namespace heed {
 namespace {
@@ -81,10 +87,83 @@ std::string of_sentence(const Request& request) {
   return sentence_causes_view(found, request.view);
 }
 
+// Returns the first clean text of each kind of pairs, with the number of pairs.
+std::string kinds_text(const std::vector<std::vector<TextPair>>& kinds, const Model& model, const View& view) {
+  std::string text =
+      "\n" + paragraph(fmt::format("The pairs are of {} kinds, which differ in their number of tokens or in the "
+                                   "token asked about. --tokens --sentence TEXT shows the tables of one "
+                                   "kind, token by token:",
+                                   kinds.size()),
+                       view.terminal);
+  for (const std::vector<TextPair>& kind : kinds) {
+    const std::vector<std::string> tokens = shown_tokens(model.tokenizer, kind[0].clean.tokens);
+    text += paragraph(fmt::format("{:5}  {}", kind.size(), fmt::join(tokens, holds_spaces(model) ? "" : " ")),
+                      view.terminal);
+  }
+  return text;
+}
+
+// Returns the pairs of the kind of a sentence.
+std::vector<TextPair> pairs_like(const Example& example, const std::filesystem::path& run,
+                                 const std::vector<TextPair>& pairs) {
+  for (std::vector<TextPair>& kind : kinds_of(pairs)) {
+    const Example& other = kind[0].clean;
+    if (other.tokens.size() == example.tokens.size() && other.query == example.query) return std::move(kind);
+  }
+  fail(
+      "{}: has fewer than {} minimal pairs of held-out sentences of {} tokens that ask about token {}, as this one "
+      "does",
+      run.string(), least_groups, example.tokens.size(), example.query + 1);
+}
+
+// Throws Error for so few minimal pairs that the two directions of each would count as independent.
+void check_number(const std::vector<TextPair>& pairs) {
+  std::set<std::string> groups;
+  for (const TextPair& pair : pairs) groups.insert(pair.group);
+  if (std::ssize(groups) < least_groups) {
+    fail("--tokens: expected at least {} minimal pairs, in two directions each, got {}", least_groups, groups.size());
+  }
+}
+
+std::string of_tokens(const Request& request) {
+  if (request.processes.size() > 1) misused("expected one process for --tokens, got {}", request.processes.size());
+  for (const char* option : {"pair", "by", "layer", "head"}) {
+    if (request.has(option)) misused("--{} cannot be used with --tokens", option);
+  }
+  if (request.has("query") && !request.has("sentence")) misused("--query needs --sentence");
+  const std::filesystem::path& run = request.runs[0];
+  const Model model = model_of(run, step_of(request), request.progress);
+  check_has_head(model);
+  std::vector<TextPair> pairs = held_out_pairs(model, run, "causes");
+  std::optional<Example> example;
+  if (request.has("sentence")) pairs = pairs_like(example.emplace(example_of(request, model)), run, pairs);
+  keep_first(pairs, limit_of(request), model);
+  check_number(pairs);
+  const OnProgress progress = of_run(run, request.progress);
+  Restored found = restored(model, pairs, progress);
+  if (found.by_position) found.tokens = shown_tokens(model.tokenizer, found.tokens);
+  const std::vector<std::vector<TextPair>> kinds = kinds_of(pairs);
+  if (!request.has("json")) {
+    if (example) found.tokens = shown_tokens(model.tokenizer, example->tokens);
+    return restored_view(found, request.view) + (kinds.size() > 1 ? kinds_text(kinds, model, request.view) : "");
+  }
+  Json json = restored_json(found);
+  json["kinds"] = Json::array();
+  for (const std::vector<TextPair>& kind : kinds) {
+    Restored of_kind = kind.size() < pairs.size() ? restored(model, kind, progress) : found;
+    of_kind.tokens = shown_tokens(model.tokenizer, of_kind.tokens);
+    Json one = restored_json(of_kind);
+    one["query"] = kind[0].clean.query;
+    one["example"] = shown_tokens(model.tokenizer, kind[0].clean.tokens);
+    json["kinds"].push_back(std::move(one));
+  }
+  return json_line(utf8_json(json));
+}
+
 std::string of_pairs(const Request& request) {
   if (request.files.size() > 1) misused("expected one file of pairs, got '{}' too", request.files[1]);
   if (request.processes.size() > 1) misused("expected one process for pairs, got {}", request.processes.size());
-  for (const char* option : {"sentence", "query", "pair", "by", "layer", "head"}) {
+  for (const char* option : {"sentence", "query", "pair", "by", "layer", "head", "tokens"}) {
     if (request.has(option)) misused("--{} cannot be used with a file of pairs", option);
   }
   const std::filesystem::path& run = request.runs[0];
@@ -112,13 +191,17 @@ const Command causes_command{
               ("by",
                "A verdict for each value of this field of the held-out sentences (default: relation, if they have "
                "several)",
-               cxxopts::value<std::string>(), "FIELD");
+               cxxopts::value<std::string>(), "FIELD")  //
+              ("tokens",
+               "Show at which layers and tokens minimal pairs of held-out sentences carry the answer; with --sentence, "
+               "pairs of its kind");
         },
     .of_runs = true,
     .is_shared = true,
     .answer =
         [](const Request& request) {
           if (!request.files.empty()) return of_pairs(request);
+          if (request.has("tokens")) return of_tokens(request);
           if (request.has("sentence")) return of_sentence(request);
           for (const char* option : {"query", "pair"}) {
             if (request.has(option)) misused("--{} needs --sentence", option);

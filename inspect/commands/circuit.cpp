@@ -42,19 +42,9 @@ bool is_file_of_pairs(const fs::path& path) { return path.extension() == ".jsonl
 // Returns the pairs of FILE, or the minimal pairs among the sentences that a run held out.
 std::vector<TextPair> pairs_of(const Request& request, const Model& model, const fs::path& run) {
   const bool has_file = !request.files.empty() && is_file_of_pairs(request.files[0]);
-  if (!has_file && is_pretrained(run)) {
-    fail("{}: is a pretrained model, without sentences of its own; give it pairs: inspect circuit MODEL FILE.jsonl",
-         run.string());
-  }
-  const auto limit = static_cast<std::size_t>(limit_of(request));
-  std::vector<TextPair> pairs =
-      has_file ? read_pairs(model, request.files[0]) : run_pairs(model, run, limit > 0 ? limit : max_run_pairs);
-  if (pairs.empty()) {
-    fail(
-        "{}: its held-out sentences have no minimal pairs, which differ in one word and in the answer; give it pairs: "
-        "inspect circuit RUN FILE.jsonl",
-        run.string());
-  }
+  std::vector<TextPair> pairs = has_file ? read_pairs(model, request.files[0]) : held_out_pairs(model, run, "circuit");
+  const auto given = static_cast<std::size_t>(limit_of(request));
+  const std::size_t limit = given > 0 ? given : has_file ? 0 : max_run_pairs;
   if (limit > 0 && pairs.size() > limit) pairs.resize(limit);
   return pairs;
 }

@@ -1,5 +1,6 @@
 #include "inspect/commands/shared.h"
 #include "views/answer_lens_view.h"
+#include "views/pair_lens_view.h"
 #include "views/written_tokens.h"
 
 #include <heed/explain/score_parts.h>
@@ -29,10 +30,24 @@ std::string why_answers(const Model& model, const std::vector<Example>& examples
   return request.has("json") ? json_line(utf8_json(all)) : text;
 }
 
+// Returns the answers after each layer, over a file of pairs.
+std::string lens_of_pairs(const Request& request) {
+  if (!request.has("answer")) misused("a file of pairs is for --answer; give it or leave {} out", request.files[0]);
+  if (request.files.size() > 1) misused("expected one file of pairs, got '{}' too", request.files[1]);
+  for (const char* option : {"sentence", "query", "probe", "layer", "head"}) {
+    if (request.has(option)) misused("--{} cannot be used with a file of pairs", option);
+  }
+  const std::filesystem::path& run = request.runs[0];
+  const Model model = model_of(run, step_of(request), request.progress);
+  const PairLens lens = pair_lens(model, read_pairs(model, request.files[0]), of_run(run, request.progress));
+  return request.has("json") ? json_line(pair_lens_json(lens)) : pair_lens_view(lens, request.view);
+}
+
 }  // namespace
 
 const Command why_command{
     .name = "why",
+    .words = "RUN | MODEL FILE",
     .summary = "Splits the score of a head's attention into parts that sum to it",
     .example = "inspect why runs/toy --probe 1",
     .shared = "sentence query probe step layer head json",
@@ -40,10 +55,12 @@ const Command why_command{
         [](cxxopts::OptionAdder& options) {
           options("answer",
                   "Instead, show the answers after each layer, and split the logit of the answer into "
-                  "what each head and MLP adds to it");
+                  "what each head and MLP adds to it; with a FILE of pairs of texts, the mean over them after each "
+                  "layer");
         },
     .answer =
         [](const Request& request) {
+          if (!request.files.empty()) return lens_of_pairs(request);
           const std::filesystem::path& run = request.runs[0];
           if (request.has("answer") && (request.has("layer") || request.has("head"))) {
             misused("--answer is about all layers and heads; leave --layer and --head out");

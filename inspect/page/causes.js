@@ -11,24 +11,25 @@ const causesView = {
         () => [...aboutCauses(), shortened(runNow().sentences[state.sentence].tokens)]);
     const below = new TableBelow(t`All of them as a table`), element = el('section');
     explore(parts, (row, column, map) => map.ramp ? null : [signed(map.values[row * map.columns + column])]);
-    const why = new WhyAttends(), when = new WhenPart(), fold = (title, ...parts) => el('details', {class: 'more'}, el('summary', {}, title), ...parts);
+    const why = new WhyAttends(), when = new WhenPart(), where = new RestoredPart(), fold = (title, ...parts) => el('details', {class: 'more'}, el('summary', {}, title), ...parts);
     const scores = fold(t`Why does it attend there?`, why.element), history = fold(t`When did it become the cause?`, when.element), logits = fold(t`Which heads produced the answer?`, el('div'));
     history.ontoggle = scores.ontoggle = () => update({});
     let drawn = '', details = [];
     return {
-      figures: [effects, parts, when.figure], element, followsTraining: () => hasModels(state.run),
+      figures: [effects, parts, when.figure, where.figure], element, followsTraining: () => hasModels(state.run),
       draw() {
-        const {causes, causes_missing, history: measured} = runNow(), engine = engineOf(state.run);
+        const {causes, causes_missing, restored, history: measured} = runNow(), engine = engineOf(state.run);
         if (engine && (scores.open || !causes)) why.draw(engine, subject());
         if (causes && history.open) when.draw(measured);
         // Only these two parts change with the slider.
         const other = causes && otherStep(causes, subject());
-        const name = [state.run, state.sentence, engine && subject().tokens.join(' '), other, isDark(), roomFor()].join();
+        const name = [state.run, state.sentence, engine && subject().tokens.join(' '), where.chosen, other, isDark(), roomFor()].join();
         if (drawn === name && element.firstChild) return;
         drawn = name;
         const reason = causes_missing ? [el('p', {class: 'notice'}, said(causes_missing))] : [];
         if (!causes) return element.replaceChildren(...reason, ...(engine ? [el('h2', {}, t`Why does it attend there?`), why.element] : []));
         drawEffects(effects, causes);
+        if (restored) where.draw();
         below.draw(() => {
           const [head, ...rows] = causeRows(causes);
           return table(head.map(said), rows.map((row) => row.map(said)), {'aria-label': t`Causes`});
@@ -39,7 +40,8 @@ const causesView = {
         if (details.causes !== causes) details = Object.assign([fold(t`How it was measured`, ...method(causes)), fold(t`Each intervention`, ...groupTables(causes), below.element)], {causes});
         element.replaceChildren(
             ...(other ? [el('p', {class: 'note muted'}, t`Measured at step ${other}; the parts that can be opened say which other steps they show.`)] : []),
-            ...headline(causes), el('h2', {}, t`What changes the answers most`), effects.element, ...(card.length ? [fold(t`Right and wrong answers apart`, ...card)] : []),
+            ...headline(causes), el('h2', {}, t`What changes the answers most`), effects.element,
+            ...(restored ? [el('h2', {}, t`At which layer and word is what the answer needs?`), where.element] : []), ...(card.length ? [fold(t`Right and wrong answers apart`, ...card)] : []),
             ...(engine ? [scores] : []), history, ...(answer.length ? [logits] : []), ...details);
       },
     };

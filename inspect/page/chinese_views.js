@@ -61,6 +61,23 @@ const chineseViews = {
   ', {} {}': '，{0} {1}',
   '{} from {} {}': '{0}从 {1}：{2}',
 
+  // What each activation restores
+  'At which layer and word is what the answer needs?': '答案需要的信息在哪一层、哪个词？',
+  'share restored': '恢复的比例',
+  'residual stream': '残差流',
+  'attention output': '注意力输出',
+  'MLP output': 'MLP 输出',
+  'before layer {}': '第 {0} 层之前',
+  'attention of layer {}': '第 {0} 层的注意力',
+  'MLP of layer {}': '第 {0} 层的 MLP',
+  'what each activation restores': '每个激活恢复多少',
+  'Activation': '激活',
+  '{}, {}: restores {} ({} to {})': '{0}，{1}：恢复 {2}（{3} 到 {4}）',
+  '; not shown to differ from 0': '；未证明与 0 不同',
+  'The held-out sentences have too few minimal pairs of this sentence’s kind: of {} tokens that ask about token {}.': '留出句子里，与这个句子同类的最小对立句对太少：同类指有 {0} 个词元，并且问第 {1} 个词元。',
+  'In {} minimal pairs of this sentence’s kind the model is not shown to tell both sentences apart, so there is nothing to restore.': '在与这个句子同类的 {0} 个最小对立句对上，未证明模型能区分两句，因此没有可以恢复的差别。',
+  'In {} pairs of sentences that differ in one word and in the answer, one activation of a sentence is put into its counterpart. A square shows how much of the change of the answer that brings: 1 all of it, 0 nothing, or not shown to differ from 0. Layers go up; the words are those of this sentence, and other pairs have others in their places.': '在 {0} 个只差一个词、答案也不同的句对上，把一句的一个激活放进它的对立句。方格表示这带来答案变化的多少：1 是全部，0 是没有，或者未证明与 0 不同。层从下往上；词是这个句子的，其他句对在同样的位置上是别的词。',
+
   // When it became the cause
   'when it became the cause': '从什么时候起成为原因',
   'Use the slider to see when the weight grew. Whether the answers depended on it by then needs the models of earlier steps, which this run did not keep: train it again with --set dump.weights=true.': '拖动滑块，看权重从什么时候开始增长。答案当时是否取决于它，要用早期训练步的模型来检验，而这次运行没有保存：请加上 --set dump.weights=true 重新训练。',

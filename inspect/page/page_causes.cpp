@@ -7,11 +7,13 @@
 
 #include <heed/autograd/machine.h>
 #include <heed/explain/studies/report.h>
+#include <heed/explain/studies/restored.h>
 #include <heed/files/file.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace heed {
 namespace fs = std::filesystem;
@@ -41,6 +43,50 @@ std::string refused(const std::function<void()>& measure) {
   return "";
 }
 
+namespace {
+
+// Returns a number in units of 1 / 10,000, or null.
+Json ten_thousandths(double value) { return std::isfinite(value) ? Json(std::lround(10000 * value)) : Json(); }
+
+// Returns the figures of one kind of pairs, as restored.js reads them. Per cell, by layer and token: the share, both ends of its
+// interval, and 1 if it is shown to differ from 0.
+Json restored_map(const Restored& found, const TextPair& pair) {
+  Json map = {{"tokens", found.tokens.size()},
+              {"query", pair.clean.query},
+              {"pairs", found.pairs},
+              {"is_shown", found.behaviour.low > 0}};
+  for (const Restored::Table& table : found.tables) {
+    if (table.what == Restored::What::head || !map["is_shown"]) continue;
+    Json& cells = map[name_of(table.what)] = Json::array();
+    for (std::size_t layer = 0; layer < table.cells[0].size(); ++layer) {
+      for (const auto& of_token : table.cells) {
+        const Restored::Cell& cell = of_token[layer];
+        for (const double value : {cell.restored.share, cell.restored.low, cell.restored.high}) {
+          cells.push_back(ten_thousandths(value));
+        }
+        cells.push_back(cell.is_shown ? 1 : 0);
+      }
+    }
+  }
+  return map;
+}
+
+// Adds how much each activation of minimal pairs restores, by kind of pair, if the run has such pairs.
+void add_restored(Json& description, const Model& model, const fs::path& run, int limit, const OnProgress& progress) {
+  if (reads_pieces(model)) return;  // the page shows whole words
+  refused([&] {
+    std::vector<TextPair> pairs = held_out_pairs(model, run, "causes");
+    keep_first(pairs, limit, model);
+    Json maps = Json::array();
+    for (const std::vector<TextPair>& kind : kinds_of(pairs)) {
+      maps.push_back(restored_map(restored(model, kind, progress), kind[0]));
+    }
+    if (!maps.empty()) description["restored"] = std::move(maps);
+  });
+}
+
+}  // namespace
+
 void add_causes(Json& description, const Model& model, const fs::path& run, int limit, const OnProgress& progress) {
   if (limit == 0 && is_language_model(description, model)) {
     description["causes_missing"] =
@@ -51,7 +97,9 @@ void add_causes(Json& description, const Model& model, const fs::path& run, int 
   blas_description();  // throws if OpenBLAS cannot be loaded: an error of the page, not of the causes
   const std::string missing = refused([&] { description["causes"] = causes_json(causes(model, run, options)); });
   if (!missing.empty()) description["causes_missing"] = fmt::format("Causes were not looked for: {}", missing);
-  if (!description.contains("causes") || dumped_model_steps(run).empty()) return;
+  if (!description.contains("causes")) return;
+  add_restored(description, model, run, limit, progress);
+  if (dumped_model_steps(run).empty()) return;
   // Refused if no sentence has an antecedent; the causes already state this reason.
   refused([&] { description["history"] = history_json(cause_history(run, options)); });
 }

@@ -15,8 +15,8 @@ namespace heed {
 std::string refused(const std::function<void()>& measure);
 
 /// Adds the effects of interventions on the model's answers to a run's description: "causes" and, if models of several steps
-/// were kept, "history". Adds the reason as "causes_missing" if they cannot be measured, and for a language model if no
-/// `limit` of held-out sentences is given.
+/// were kept, "history"; if there are enough minimal pairs, "restored", how much each of their activations restores, by kind of pair. Adds
+/// the reason as "causes_missing" if they cannot be measured, and for a language model if no `limit` of held-out sentences is given.
 void add_causes(Json& description, const Model& model, const std::filesystem::path& run, int limit,
                 const OnProgress& progress);
 

@@ -123,3 +123,14 @@ TEST_CASE("inspect circuit studies pretrained models of every family") {
   }
   CHECK(studied >= 20);
 }
+
+TEST_CASE("inspect why --answer reads a file of pairs") {
+  const InspectedRun run;
+  write_pairs(run.path / "pairs.jsonl", 12);
+  const Json json = parse_json(run.inspect({"why", "RUN", "RUN/pairs.jsonl", "--answer", "--json"}));
+  CHECK((json["pairs"] == 12 && json["layers"].size() == 3 && json["layers"][2]["clean"].contains("low")));
+  CHECK(run.inspect({"why", "RUN", "RUN/pairs.jsonl", "--answer"}).find("\nlayer 2 ") != std::string::npos);
+  CHECK(run.error({"why", "RUN", "RUN/pairs.jsonl"}).starts_with("a file of pairs is for --answer; give it or leave "));
+  CHECK(run.is_usage_error({"why", "RUN", "RUN/pairs.jsonl", "--answer", "--probe", "1"},
+                           "--probe cannot be used with a file of pairs (see inspect why --help)"));
+}
