@@ -36,4 +36,15 @@ std::string picture(const Tape& tape, Value y, const std::vector<std::string>& n
   return picture(entries, names, in_chinese);
 }
 
+/// A matrix of a picture: its formula, its numbers row by row, and names of its rows and columns, if any.
+struct DrawnMatrix {
+  std::string formula;
+  std::vector<std::string> rows, columns;
+  std::vector<double> values;
+  std::vector<std::string> says{};  ///< how each number is computed, shown at the pointer
+};
+
+/// Returns an SVG file of matrices in lines, with a note below: blue for positive numbers, orange for negative ones.
+std::string picture(const std::vector<std::vector<DrawnMatrix>>& lines, const std::string& note);
+
 }  // namespace learn

@@ -1,6 +1,10 @@
 #include "06_attention.h"
 
+#include "given/picture.h"
+
 #include <heed/autograd/record.h>
+
+#include <fmt/format.h>
 
 #include <cmath>
 #include <limits>
@@ -252,6 +256,38 @@ Step step_06(const AttentionSolution& yours) {
            (zh ? "\n你的自注意力，“苹果 很 甜”的权重：\n"
                : "\nYour self-attention of 苹果 很 甜, \"an apple is very sweet\": the weights\n") +
            table(attended.second, apple, apple);
+  };
+  step.svg = [=](Language language) {
+    const bool zh = language == Language::zh;
+    const Tensor queries = matmul(words, W_Q), keys = matmul(words, W_K), values = matmul(words, W_V),
+                 scores = matmul(queries, transpose(keys)) / 2.0;
+    const auto [output, weights] = yours.self(words, W_Q, W_K, W_V, all);
+    // "0.02 × 1.00 + ...": the sum whose result stands at (i, j).
+    const auto sums = [](const Tensor& a, const Tensor& b, const std::string& after) {
+      std::vector<std::string> says;
+      for (std::int64_t i = 0; i < a.size(0); ++i) {
+        for (std::int64_t j = 0; j < b.size(1); ++j) {
+          std::string sum;
+          for (std::int64_t k = 0; k < a.size(1); ++k)
+            sum += fmt::format("{}{:.2f} × {:.2f}", k > 0 ? " + " : "", a.at({i, k}), b.at({k, j}));
+          says.push_back(after.empty() ? sum : "(" + sum + ")" + after);
+        }
+      }
+      return says;
+    };
+    return picture({{{"Q = X W_Q", apple, {}, queries.to_vector(), sums(words, W_Q, "")},
+                     {"K = X W_K", apple, {}, keys.to_vector(), sums(words, W_K, "")},
+                     {"V = X W_V", apple, {}, values.to_vector(), sums(words, W_V, "")}},
+                    {{"Q Kᵀ / √d_k", apple, apple, scores.to_vector(), sums(queries, transpose(keys), " / 2")},
+                     {zh ? "你的权重" : "your weights", apple, apple, weights.to_vector()},
+                     {zh ? "你的输出 = 权重 V" : "your output = weights V",
+                      apple,
+                      {},
+                      output.to_vector(),
+                      sums(weights, values, "")}}},
+                   zh ? "“苹果 很 甜”的自注意力，d_k = 4。指向一个数，就看到它怎样算出；权重的每一行加起来是 1。"
+                      : "Self-attention of 苹果 很 甜, \"an apple is very sweet\", d_k = 4. Point at a number to see "
+                        "its sum; each row of the weights adds up to 1.");
   };
   return step;
 }

@@ -260,7 +260,8 @@ int run(const Step& step, int argc, char** argv) {
   if (!verdict.right || file.empty()) return verdict.right ? 0 : 1;
   const bool zh = language == Language::zh;
   if (!step.svg) {
-    fmt::print(stderr, "{}", zh ? "这一步没有图；第 1 步有。\n" : "This step has no picture; step 1 has one.\n");
+    fmt::print(stderr, "{}",
+               zh ? "这一步没有图；第 1 步和第 6 步有。\n" : "This step has no picture; steps 1 and 6 have one.\n");
     return 2;
   }
   std::ofstream out(file);
@@ -269,8 +270,7 @@ int run(const Step& step, int argc, char** argv) {
     fmt::print(stderr, "{}", zh ? fmt::format("无法写入 {}。\n", file) : fmt::format("cannot write {}\n", file));
     return 2;
   }
-  fmt::print("{}", zh ? fmt::format("{}：在浏览器里打开，按方向键一步步倒着走。\n", file)
-                      : fmt::format("{}: open it in a browser; the arrow keys go backward step by step.\n", file));
+  fmt::print("{}", zh ? fmt::format("{}：在浏览器里打开。\n", file) : fmt::format("{}: open it in a browser.\n", file));
   return 0;
 }
 

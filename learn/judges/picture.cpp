@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace learn {
 namespace {
@@ -148,6 +149,53 @@ draw();
       say("number of the entry: operation; value; gradient dy/dv", "项的编号：运算；值；梯度 dy/dv"), steps,
       say("'The values, computed from left to right.'", "'从左到右算出的值。'"), bottom + 20,
       say("'press, or use the arrow keys: the walk goes backward'", "'点击或按方向键：倒着走一步'"));
+}
+
+std::string picture(const std::vector<std::vector<DrawnMatrix>>& lines, const std::string& note) {
+  constexpr int cell = 54, height = 30, left = 20, names = 46, gap = 44;
+  std::string drawn;
+  int y = 30, widest = 460;
+  for (const std::vector<DrawnMatrix>& line : lines) {
+    int x = left;
+    std::size_t rows = 0;
+    for (const DrawnMatrix& matrix : line) {
+      const std::size_t count = matrix.values.size() / matrix.rows.size();
+      const int columns = static_cast<int>(count), from = x + names;
+      double most = 1e-9;
+      for (const double value : matrix.values) most = std::max(most, std::abs(value));
+      drawn += fmt::format("<text class=\"name\" x=\"{}\" y=\"{}\">{}</text>\n", from, y, escaped(matrix.formula));
+      for (std::size_t j = 0; j < matrix.columns.size(); ++j)
+        drawn += fmt::format("<text class=\"note middle\" x=\"{}\" y=\"{}\">{}</text>\n",
+                             from + cell * static_cast<int>(j) + cell / 2, y + 22, escaped(matrix.columns[j]));
+      for (std::size_t n = 0; n < matrix.values.size(); ++n) {
+        const int row = static_cast<int>(n / count), column = static_cast<int>(n % count);
+        const double value = matrix.values[n], share = std::abs(value) / most;
+        const int at_x = from + cell * column, at_y = y + 30 + height * row;
+        if (column == 0)
+          drawn += fmt::format("<text class=\"end\" x=\"{}\" y=\"{}\">{}</text>\n", from - 6, at_y + 20,
+                               escaped(matrix.rows[n / count]));
+        drawn += fmt::format(
+            "<g><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" fill-opacity=\"{:.2f}\"/><text "
+            "class=\"middle\" x=\"{}\" "
+            "y=\"{}\">{}</text>{}</g>\n",
+            at_x, at_y, cell - 2, height - 2, value < 0 ? "#e08a3c" : "#1f6fd0", 0.06 + 0.5 * share,
+            at_x + cell / 2 - 1, at_y + 19, fmt::format("{}{:.2f}", value < -0.005 ? "−" : "", std::abs(value)),
+            n < matrix.says.size() ? fmt::format("<title>{}</title>", escaped(matrix.says[n])) : "");
+      }
+      rows = std::max(rows, matrix.rows.size());
+      x = from + cell * columns + gap;
+    }
+    widest = std::max(widest, x);
+    y += 30 + height * static_cast<int>(rows) + 50;
+  }
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"system-ui, 'Noto Sans CJK SC', "
+      "sans-serif\" "
+      "font-size=\"14\">\n<style>svg {{ background: #fff; }} text {{ fill: #16191f; }} .name {{ font-weight: 700; }} "
+      ".middle {{ text-anchor: middle; }} "
+      ".end {{ text-anchor: end; }} .note {{ fill: #5a6372; font-size: 13px; }}</style>\n{}<text class=\"note\" "
+      "x=\"{}\" y=\"{}\">{}</text>\n</svg>\n",
+      widest, y + 10, drawn, left, y - 8, escaped(note));
 }
 
 }  // namespace learn

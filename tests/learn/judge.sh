@@ -47,7 +47,7 @@ expect 1 "softmax() 还没有写：$file 第 $line 行。" 4 --language zh
 LC_ALL= LANG=zh_CN.UTF-8 expect 1 "还没有写" 4
 cp learn/solutions/04_softmax.h learn/steps/
 expect 0 "All 4 checks pass." 04
-expect 2 "This step has no picture; step 1 has one." 4 --picture tape.svg
+expect 2 "This step has no picture; steps 1 and 6 have one." 4 --picture tape.svg
 sed -i 's/(dy(i, j) - sum)/dy(i, j)/' $file
 expect 1 "The sum is missing: raising one score also lowers the shares of the others." 4
 sed -i 's/double sum = 0;$/double sum = 0; int* nowhere = nullptr; *nowhere = 1;/' $file

@@ -125,16 +125,21 @@ TEST_CASE("Each output of the judge that a page quotes is what it prints", "[lea
   CHECK(quoted >= 30);
 }
 
-TEST_CASE("The pictures in the pages of step 1 are those that --picture writes", "[learn]") {
-  const Variant right = variants([](const Variant& v) { return v.step == "01_tape" && v.name == "right"; }).at(0);
-  const Step step = right.judged();
-  for (const auto& [file, language] :
-       {std::pair("learn/tape.svg", Language::en), std::pair("learn/tape.zh-CN.svg", Language::zh)}) {
-    std::ifstream in(file);
-    const bool is_same = step.svg(language) == std::string{std::istreambuf_iterator<char>(in), {}};
-    INFO(file);
-    CHECK(is_same);
+TEST_CASE("The pictures in the pages of steps 1 and 6 are those that --picture writes", "[learn]") {
+  int compared = 0;
+  for (const Variant& right : variants([](const Variant& v) { return v.name == "right"; })) {
+    const Step step = right.judged();
+    if (!step.svg) continue;
+    const std::string file = step.number == 1 ? "learn/tape" : "learn/attention";
+    for (const auto& [ending, language] : {std::pair(".svg", Language::en), std::pair(".zh-CN.svg", Language::zh)}) {
+      std::ifstream in(file + ending);
+      const bool is_same = step.svg(language) == std::string{std::istreambuf_iterator<char>(in), {}};
+      INFO(file << ending);
+      CHECK(is_same);
+      ++compared;
+    }
   }
+  CHECK(compared == 4);
   Tape tape;
   const Value x = tape.leaf(0.5), unread = exp(x), y = tanh(x * x) - x;
   const std::string drawn = picture(tape, y, {"<x>"});
