@@ -19,6 +19,5 @@ Precision Autocast::precision(DType dtype) { return dtype == DType::float32 ? cu
 
 bool has_bfloat16_products() { return cpu::bfloat16_unit() != cpu::BFloat16Unit::none; }
 bool has_int8_products() { return cpu::has_int8_unit(); }
-bool supports_int8(DType weights) { return cpu::is_int8_type(weights); }
 
 }  // namespace heed

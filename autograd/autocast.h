@@ -10,9 +10,10 @@ namespace heed {
 enum class Precision : std::uint8_t {
   float32,   ///< as they are; weights of fewer bits are widened, which is exact
   bfloat16,  ///< rounded to bfloat16 (8 bits of significand), to the nearest and ties to even
-  /// With weights in blocks (Q8_0, Q4_0, Q4_1, Q4_K, Q5_K, Q6_K; see load_model() with `mapped`): integers of 8 bits, as llama.cpp does.
-  /// linear() and matmul() round each 32 numbers of a row of the left operand to multiples of 1/127 of the largest, and multiply them by
-  /// the blocks as they are stored. All other products are those of float32. A row has the same bits, however many rows there are.
+  /// With weights in blocks (is_in_blocks(); see load_model() with `mapped`): integers of 8 bits, as llama.cpp does. linear() and matmul()
+  /// round each 32 numbers of a row of the left operand to multiples of 1/127 of the largest, and multiply them by the blocks as they
+  /// are stored, if these lie along the rows of the product's sums. All other products are those of float32. A row has the same bits,
+  /// however many rows there are.
   int8
 };
 template <>
@@ -55,7 +56,5 @@ bool has_bfloat16_products();
 
 /// Returns whether this processor has instructions for products of 8-bit integers that heed uses: AVX512_VNNI or AVX2.
 bool has_int8_products();
-/// Returns whether products with weights of this dtype differ with Precision::int8.
-bool supports_int8(DType weights);
 
 }  // namespace heed

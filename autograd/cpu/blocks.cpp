@@ -119,18 +119,16 @@ void write_q3_k(const Byte* block, float* to) {
   const Byte *high = block, *low = block + 32, *packed = block + 96;
   const float d = half(block + 108);
   for (int part = 0; part < 16; ++part) {  // of 16 numbers with one scale of 6 bits
-    const int low_scale = packed[part % 8] >> (part / 8 * 4) & 15,
-              high_scale = packed[8 + part % 4] >> (part / 4 * 2) & 3;
     const Bytes low_bits = load(low + part / 8 * 32 + part % 2 * 16) >> (part % 8 / 2 * 2) & 3;
     const Bytes high_bit = load(high + part % 2 * 16) >> (part / 2) & 1;
-    write((low_bits | high_bit << 2) - 4, d * static_cast<float>((low_scale | high_scale << 4) - 32), 0,
-          to + part * 16);
+    write((low_bits | high_bit << 2) - 4, d * static_cast<float>(packed_q3_scale(packed, part)), 0, to + part * 16);
   }
 }
 
 // Returns for each number of 4 bits the one that it stands for in IQ4_NL and IQ4_XS.
 Bytes from_table(Bytes bits) {
-  constexpr Numbers table = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+  Numbers table;
+  std::memcpy(&table, iq4_numbers, sizeof table);
 #if defined(__AVX2__)
   return reinterpret_cast<Bytes>(_mm_shuffle_epi8(reinterpret_cast<__m128i>(table), reinterpret_cast<__m128i>(bits)));
 #else
@@ -148,12 +146,10 @@ void write_iq4(const Byte* numbers, float scale, float* to) {
 }
 
 void write_iq4_xs(const Byte* block, float* to) {
-  const Byte *packed = block + 4, *numbers = block + 8;
-  const int high_scales = two_bytes(block + 2);
+  const Byte* const numbers = block + 8;
   const float d = half(block);
   for (int part = 0; part < 8; ++part) {  // of 32 numbers with one scale of 6 bits
-    const int scale = (packed[part / 2] >> (part % 2 * 4) & 15) | (high_scales >> (2 * part) & 3) << 4;
-    write_iq4(numbers + part * 16, d * static_cast<float>(scale - 32), to + part * small);
+    write_iq4(numbers + part * 16, d * static_cast<float>(packed_iq4_scale(block, part)), to + part * small);
   }
 }
 

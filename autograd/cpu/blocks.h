@@ -84,6 +84,19 @@ inline PackedScale packed_scale(const unsigned char* packed, int part) {
   return {(packed[part + 4] & 15) | (packed[part - 4] >> 6) << 4, (packed[part + 4] >> 4) | (packed[part] >> 6) << 4};
 }
 
+// The scale of part `part` of 16 in Q3_K, and of 8 in a block of IQ4_XS.
+inline int packed_q3_scale(const unsigned char* packed, int part) {
+  const int low = packed[part % 8] >> (part / 8 * 4) & 15, high = packed[8 + part % 4] >> (part / 4 * 2) & 3;
+  return (low | high << 4) - 32;
+}
+inline int packed_iq4_scale(const unsigned char* block, int part) {
+  const int low = block[4 + part / 2] >> (part % 2 * 4) & 15, high = (block[2] | block[3] << 8) >> (2 * part) & 3;
+  return (low | high << 4) - 32;
+}
+
+// The numbers of IQ4_NL and IQ4_XS.
+constexpr signed char iq4_numbers[] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+
 // Writes n numbers, each of which is the same wherever the range begins.
 void widen(Blocks from, float* to, std::int64_t n);
 void widen(Blocks from, double* to, std::int64_t n);

@@ -2,6 +2,7 @@
 //   Bytes, Ints, Floats   vectors; a vector of Ints or Floats has a number for each of several columns, and Bytes has four
 //   gather(from, stride)  Bytes from several places, 16 from each
 //   repeat(from)          Bytes that are the same 16
+//   lookup(table, index)  the bytes of a table of 16, which lies in each 16
 //   dot<zero>(sum, w, x)  adds the products of each four bytes of w, unsigned, with those of x, signed; if `subtracts`, w counts as
 //                         w - zero
 //   multiply_add(a, b, c), halves(from)
@@ -32,27 +33,49 @@ struct Halves {
   Bytes lower, upper;
 };
 
+// Returns 16 where a bit is set, for 16 bits of each of the first two bytes of `places`.
+[[gnu::always_inline]] inline Bytes fifth_bits(Bytes high, const signed char* places) {
+  const Bytes bits = lookup(high, repeat(places)) & repeat(each_bit);
+  return reinterpret_cast<Bytes>(bits != 0) & 16;
+}
+
 // Reads part `part` of a large block, or a small block. Those of the columns lie `stride` bytes apart.
 template <DType type>
 [[gnu::always_inline]] inline Halves unpack(const Byte* block, int part, std::int64_t stride) {
+  constexpr bool is_large = block_layout(type).numbers > 32;
+  // Bits `shift` and above of the bytes from a place on.
+  const auto bits = [=](const Byte* from, int shift) __attribute__((always_inline)) {
+    return shift_right(gather(from, stride), shift);
+  };
   if constexpr (type == DType::q8_0) {
     return {gather(block + 2, stride) ^ 128, gather(block + 18, stride) ^ 128};
-  } else if constexpr (type == DType::q4_0 || type == DType::q4_1) {
-    const Bytes bytes = gather(block + (type == DType::q4_0 ? 2 : 4), stride);
-    return {bytes & 15, shift_right(bytes, 4) & 15};
-  } else if constexpr (type == DType::q6_k) {
-    const Byte *low = block + part / 4 * 64 + part % 2 * 32, *high = block + 128 + part / 4 * 32;
-    const auto half = [&](std::int64_t begin) __attribute__((always_inline)) {
-      const Bytes bits = shift_right(gather(high + begin, stride), 2 * (part % 4)) & 3;
-      return (shift_right(gather(low + begin, stride), part % 4 / 2 * 4) & 15) | bits << 4;
-    };
-    return {half(0), half(16)};
-  } else {  // q4_k and q5_k
-    const Byte* const low = block + (type == DType::q4_k ? 16 : 48) + part / 2 * 32;
-    const auto half = [&](std::int64_t begin) __attribute__((always_inline)) {
-      Bytes bytes = shift_right(gather(low + begin, stride), part % 2 * 4) & 15;
-      if (type == DType::q5_k) bytes |= (shift_right(gather(block + 16 + begin, stride), part) & 1) << 4;
-      return bytes;
+  } else if constexpr (type == DType::iq4_nl || type == DType::iq4_xs) {
+    const Bytes bytes = gather(block + (is_large ? 8 + part * 16 : 2), stride), table = repeat(iq4_numbers);
+    return {lookup(table, bytes & 15) ^ 128, lookup(table, shift_right(bytes, 4) & 15) ^ 128};
+  } else if constexpr (!is_large) {
+    constexpr std::int64_t bytes_before = block_layout(type).bytes - 16;
+    const Bytes bytes = gather(block + bytes_before, stride);
+    Halves numbers{bytes & 15, shift_right(bytes, 4) & 15};
+    if constexpr (type == DType::q5_0 || type == DType::q5_1) {
+      const Bytes high = gather(block + bytes_before - 4, stride);
+      numbers.lower |= fifth_bits(high, first_two);
+      numbers.upper |= fifth_bits(high, last_two);
+    }
+    return numbers;
+  } else {
+    const auto half = [=](std::int64_t begin) __attribute__((always_inline)) {
+      if constexpr (type == DType::q2_k) {
+        return bits(block + 16 + part / 4 * 32 + begin, part % 4 * 2) & 3;
+      } else if constexpr (type == DType::q3_k) {
+        return (bits(block + 32 + part / 4 * 32 + begin, part % 4 * 2) & 3) | (bits(block + begin, part) & 1) << 2;
+      } else if constexpr (type == DType::q6_k) {
+        return (bits(block + part / 4 * 64 + part % 2 * 32 + begin, part % 4 / 2 * 4) & 15) |
+               (bits(block + 128 + part / 4 * 32 + begin, part % 4 * 2) & 3) << 4;
+      } else {
+        const Byte* const low = block + (type == DType::q4_k ? 16 : 48) + part / 2 * 32 + begin;
+        const Bytes numbers = bits(low, part % 2 * 4) & 15;
+        return type == DType::q4_k ? numbers : numbers | (bits(block + 16 + begin, part) & 1) << 4;
+      }
     };
     return {half(0), half(16)};
   }
@@ -84,16 +107,13 @@ template <DType type>
       for (std::int64_t b = 0; b < count; b += parts, block += layout.bytes) {
         for (std::int64_t i = 0; i < layout.bytes; i += line_bytes) __builtin_prefetch(block + bytes_ahead + i);
         const float scale = half(block + layout.scale);
-        for (int part = 0; part < parts; ++part) {
-          if constexpr (type == DType::q6_k) {
-            for (int i = 2 * part; i < 2 * part + 2; ++i) {
-              to.scale[2 * b + i][lane] = scale * static_cast<float>(static_cast<signed char>(block[192 + i]));
-            }
-          } else {
-            const PackedScale packed = packed_scale(block + 4, part);
-            to.scale[b + part][lane] = scale * static_cast<float>(packed.scale);
-            to.least[b + part][lane] = -half(block + layout.minimum) * static_cast<float>(packed.least);
-          }
+        const float least = layout.minimum < 0 ? 0 : -half(block + layout.minimum);
+        constexpr int scales = has_halves(type) ? 16 : 8;
+        for (int part = 0; part < scales; ++part) {
+          const PackedScale packed = scale_of<type>(block, part);
+          const std::int64_t place = b * scales / parts + part;
+          to.scale[place][lane] = scale * static_cast<float>(packed.scale);
+          if (layout.minimum >= 0) to.least[place][lane] = least * static_cast<float>(packed.least);
         }
       }
     }
@@ -126,7 +146,7 @@ template <int... lane>
   }
 }
 
-// Adds the products of a block of row `row` to its sums: those of the block's halves, whose scales differ in Q6_K. `b` counts the
+// Adds the products of a block of row `row` to its sums: those of the block's halves, if their scales differ. `b` counts the
 // blocks of the tile, `block` those of the row.
 template <DType type>
 [[gnu::always_inline]] inline void add_block(Ints lower, Ints upper, const Scales& scales, std::int64_t b,
@@ -140,6 +160,11 @@ template <DType type>
   if constexpr (has_halves(type)) {
     sum = multiply_add(scales.scale[2 * b] * scale, __builtin_convertvector(lower - first, Floats), sum);
     sum = multiply_add(scales.scale[2 * b + 1] * scale, __builtin_convertvector(upper - second, Floats), sum);
+    if constexpr (block_layout(type).minimum >= 0) {
+      const auto sums = static_cast<float>(x.lower_sums[place]), rest = static_cast<float>(x.upper_sums[place]);
+      sum = multiply_add(scales.least[2 * b], Floats{} + scale * sums, sum);
+      sum = multiply_add(scales.least[2 * b + 1], Floats{} + scale * rest, sum);
+    }
   } else {
     const Ints products = lower + upper - (first + second);
     sum = multiply_add(scales.scale[b] * scale, __builtin_convertvector(products, Floats), sum);
@@ -268,13 +293,25 @@ void multiply(DType type, const Product& product, std::int64_t j) {
       return multiply_columns<DType::q4_0>(product, j);
     case DType::q4_1:
       return multiply_columns<DType::q4_1>(product, j);
+    case DType::q5_0:
+      return multiply_columns<DType::q5_0>(product, j);
+    case DType::q5_1:
+      return multiply_columns<DType::q5_1>(product, j);
     case DType::q8_0:
       return multiply_columns<DType::q8_0>(product, j);
+    case DType::iq4_nl:
+      return multiply_columns<DType::iq4_nl>(product, j);
+    case DType::q2_k:
+      return multiply_columns<DType::q2_k>(product, j);
+    case DType::q3_k:
+      return multiply_columns<DType::q3_k>(product, j);
     case DType::q4_k:
       return multiply_columns<DType::q4_k>(product, j);
     case DType::q5_k:
       return multiply_columns<DType::q5_k>(product, j);
-    default:
+    case DType::q6_k:
       return multiply_columns<DType::q6_k>(product, j);
+    default:
+      return multiply_columns<DType::iq4_xs>(product, j);
   }
 }

@@ -45,11 +45,42 @@ struct Product {
 
 // The integer that stands for zero when a block's numbers are read as unsigned.
 constexpr int zero_of(DType type) {
-  return type == DType::q8_0 ? 128 : type == DType::q4_0 ? 8 : type == DType::q6_k ? 32 : 0;
+  switch (type) {
+    case DType::q8_0:
+    case DType::iq4_nl:
+    case DType::iq4_xs:
+      return 128;
+    case DType::q6_k:
+      return 32;
+    case DType::q5_0:
+      return 16;
+    case DType::q4_0:
+      return 8;
+    case DType::q3_k:
+      return 4;
+    default:
+      return 0;
+  }
 }
-constexpr bool has_halves(DType type) { return type == DType::q6_k; }  // with a scale for each 16 numbers
+// Whether there is a scale for each 16 numbers, not 32.
+constexpr bool has_halves(DType type) { return type == DType::q2_k || type == DType::q3_k || type == DType::q6_k; }
 
 float half(const Byte* from) { return from_f16(static_cast<std::uint16_t>(from[0] | from[1] << 8)); }
+
+// Returns the factors of scale and least number `part` of a block of 256.
+template <DType type>
+PackedScale scale_of(const Byte* block, int part) {
+  if constexpr (type == DType::q2_k) return {block[part] & 15, block[part] >> 4};
+  if constexpr (type == DType::q3_k) return {packed_q3_scale(block + 96, part), 0};
+  if constexpr (type == DType::q6_k) return {static_cast<signed char>(block[192 + part]), 0};
+  if constexpr (type == DType::iq4_xs) return {packed_iq4_scale(block, part), 0};
+  return packed_scale(block + 4, part);
+}
+
+// Constants of Q5_0 and Q5_1: which bytes of their fifth bits belong to 16 numbers, and the bit of each number.
+constexpr signed char first_two[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1};
+constexpr signed char last_two[] = {2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3};
+constexpr signed char each_bit[] = {1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128};
 
 namespace plain {
 
@@ -64,6 +95,10 @@ inline Bytes repeat(const signed char* from) {
   return bytes;
 }
 inline Bytes gather(const Byte* from, std::int64_t) { return repeat(reinterpret_cast<const signed char*>(from)); }
+inline Bytes lookup(Bytes table, Bytes index) {
+  for (int i = 0; i < 16; ++i) index[i] = table[index[i]];
+  return index;
+}
 // Returns the sums of pairs of eight products, which fit into 16 bits.
 template <int first>
 inline Ints pairs(Bytes w, Bytes x) {
@@ -112,6 +147,10 @@ inline Bytes repeat(const signed char* from) {
 inline Bytes gather(const Byte* from, std::int64_t stride) {
   return reinterpret_cast<Bytes>(_mm256_inserti128_si256(_mm256_castsi128_si256(load(from)), load(from + stride), 1));
 }
+inline Bytes lookup(Bytes table, Bytes index) {
+  return reinterpret_cast<Bytes>(
+      _mm256_shuffle_epi8(reinterpret_cast<__m256i>(table), reinterpret_cast<__m256i>(index)));
+}
 template <int zero>
 inline Ints dot(Ints sum, Bytes w, Bytes x) {
   auto left = reinterpret_cast<__m256i>(w - static_cast<Byte>(zero)), right = reinterpret_cast<__m256i>(x);
@@ -147,6 +186,10 @@ inline Bytes gather(const Byte* from, std::int64_t stride) {
   bytes = _mm512_maskz_inserti32x4(0xffff, bytes, load(from + stride), 1);
   bytes = _mm512_maskz_inserti32x4(0xffff, bytes, load(from + 2 * stride), 2);
   return reinterpret_cast<Bytes>(_mm512_maskz_inserti32x4(0xffff, bytes, load(from + 3 * stride), 3));
+}
+inline Bytes lookup(Bytes table, Bytes index) {
+  return reinterpret_cast<Bytes>(
+      _mm512_shuffle_epi8(reinterpret_cast<__m512i>(table), reinterpret_cast<__m512i>(index)));
 }
 template <int zero>
 inline Ints dot(Ints sum, Bytes w, Bytes x) {
@@ -221,24 +264,10 @@ struct Workspace {
 
 bool has_int8_unit() { return has_unit(Unit::avx512_vnni) || has_unit(Unit::avx2); }
 
-bool is_int8_type(DType type) {
-  switch (type) {
-    case DType::q4_0:
-    case DType::q4_1:
-    case DType::q8_0:
-    case DType::q4_k:
-    case DType::q5_k:
-    case DType::q6_k:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool is_int8_product(std::int64_t k, std::int64_t n, const Matrix<Blocks>& W) {
   const std::int64_t numbers = block_layout(W.data.type).numbers;
-  return is_int8_type(W.data.type) && n >= columns_at_a_time && k > 0 && W.row_stride == 1 && k % numbers == 0 &&
-         W.column_stride % numbers == 0 && W.data.number % numbers == 0;
+  return n >= columns_at_a_time && k > 0 && W.row_stride == 1 && k % numbers == 0 && W.column_stride % numbers == 0 &&
+         W.data.number % numbers == 0;
 }
 
 void int8_product(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<float>& x, const Matrix<Blocks>& W,

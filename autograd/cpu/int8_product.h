@@ -11,10 +11,7 @@ namespace heed::cpu {
 // and takes longer than a product with widened weights.
 bool has_int8_unit();
 
-// Returns whether int8_product() reads blocks of this type: Q8_0, Q4_0, Q4_1, Q4_K, Q5_K and Q6_K.
-bool is_int8_type(DType type);
-
-// Returns whether int8_product() reads W (k x n): there are at least 16 columns, each of whole blocks of such a type.
+// Returns whether int8_product() reads W (k x n): there are at least 16 columns, each of whole blocks.
 bool is_int8_product(std::int64_t k, std::int64_t n, const Matrix<Blocks>& W);
 
 // Computes y (m x n) = x W + bias, for x (m x k), W (k x n) and bias (n), which may be null. y is dense. The numbers of x are rounded as

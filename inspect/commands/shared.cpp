@@ -162,12 +162,10 @@ Precision precision_of(const Request& request, const Model& model) {
   const std::string name = request.given<std::string>("precision").value_or(name_of(Precision::float32));
   const auto precision = value_named<Precision>(name);
   if (!precision) misused("--precision must be one of {}, got '{}'", fmt::join(names_of<Precision>(), ", "), name);
-  const auto is_read = [](const auto& parameter) { return supports_int8(parameter.second.dtype()); };
+  const auto is_read = [](const auto& parameter) { return is_in_blocks(parameter.second.dtype()); };
   if (*precision == Precision::int8 && std::ranges::none_of(model.parameters, is_read)) {
-    misused(
-        "--precision int8 is for quantized weights (Q8_0, Q4_0, Q4_1, Q4_K, Q5_K or Q6_K in a GGUF file), which {} "
-        "lacks; leave it out",
-        request.runs[0].string());
+    misused("--precision int8 is for the quantized weights of a GGUF file, which {} lacks; leave it out",
+            request.runs[0].string());
   }
   return *precision;
 }
