@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace heed {
 
@@ -43,6 +44,41 @@ std::string compared_circuits_view(const ComparedCircuits& compared, const View&
                                                   fmt::format("{} of {}", row.circuits, compared.found), row.effect);
   }
   return text;
+}
+
+std::string matched_circuits_view(const MatchedCircuits& matched, int found, const View& view) {
+  std::string text =
+      "\n" +
+      paragraph(fmt::format("Edges between heads that do the same, named by the heads of {}, the run most like the "
+                            "others. Matched heads are {:.2f} alike, by chance {:.2f} (p {:.4f}).",
+                            matched.reference, matched.similarity, matched.random, matched.p),
+                view.terminal);
+  text += "\n" + fit_width("edge", 42) + "survives in circuit by chance   effect\n";
+  for (const MatchedCircuits::Row& row : matched.rows) {
+    text += fit_width(row.name, 42) +
+            fmt::format("{:>8}{:>11}{:>10}{:>+9.2f}\n", fmt::format("{} of {}", row.surviving, found),
+                        fmt::format("{} of {}", row.circuits, found),
+                        std::isnan(row.by_chance) ? "-" : fmt::format("{:.1f}", row.by_chance), row.effect);
+  }
+  return text + "\n" +
+         legend({{"by chance", "circuits expected to have the edge if the heads of each layer were matched at random"}},
+                view.terminal);
+}
+
+Json matched_circuits_json(const MatchedCircuits& matched) {
+  Json rows = Json::array();
+  for (const MatchedCircuits::Row& row : matched.rows) {
+    rows.push_back({{"name", row.name},
+                    {"circuits", row.circuits},
+                    {"surviving", row.surviving},
+                    {"effect", row.effect},
+                    {"by_chance", std::isnan(row.by_chance) ? Json() : Json(row.by_chance)}});
+  }
+  return {{"reference", matched.reference},
+          {"similarity", matched.similarity},
+          {"random", matched.random},
+          {"p", matched.p},
+          {"rows", std::move(rows)}};
 }
 
 Json compared_circuits_json(const ComparedCircuits& compared) {

@@ -8,19 +8,15 @@
 #include <utility>
 
 namespace heed {
-namespace {
 
-// Returns "layer 1 head -> layer 2 head key" for "layer 1 head 2 -> layer 2 head 1 key".
 std::string without_heads(std::string name) {
   constexpr std::string_view head = "head ";
   for (std::size_t at = name.find(head); at != name.npos; at = name.find(head, at + 1)) {
-    const std::size_t number = at + head.size() - 1, end = name.find_first_not_of("0123456789", number + 1);
+    const std::size_t number = at + head.size() - 1, end = name.find_first_not_of("0123456789?", number + 1);
     name.erase(number, (end == name.npos ? name.size() : end) - number);
   }
   return name;
 }
-
-}  // namespace
 
 ComparedCircuits compare_circuits(std::vector<ComparedCircuits::Model> models, ComparedCircuits::SameHeads same) {
   ComparedCircuits result{.models = std::move(models), .found = 0, .rows = {}};

@@ -35,6 +35,9 @@ struct ComparedCircuits {
   std::vector<Row> rows;  ///< by number of models in which they survive
 };
 
+/// Returns a name of an edge or a node without the numbers of heads: "layer 1 head -> layer 2 head key".
+std::string without_heads(std::string name);
+
 /// Compares the circuits of models; those without a circuit to report have no part in the rows.
 ComparedCircuits compare_circuits(std::vector<ComparedCircuits::Model> models, ComparedCircuits::SameHeads same);
 

@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int matching_sentences = 400;  // on which the heads of several runs are compared
+
 // Returns the value of an option among the names of an enumeration, or the default.
 template <class E>
 E choice_of(const Request& request, const char* option, E by_default) {
@@ -108,7 +110,27 @@ std::string compared(const Request& request) {
     }
   }
   const ComparedCircuits all = compare_circuits(std::move(models), has_steps ? by_number : of_layer);
-  return request.has("json") ? json_line(compared_circuits_json(all)) : compared_circuits_view(all, request.view);
+  std::optional<MatchedCircuits> matched;
+  std::string not_matched;
+  if (!has_steps && all.found > 1) {
+    std::vector<fs::path> runs{request.runs[0]};
+    runs.insert(runs.end(), request.files.begin(), request.files.end());
+    try {
+      const StudyOptions options{.most = matching_sentences, .progress = request.progress};
+      matched = matched_circuits(all, match_heads(runs, options));
+    } catch (const Error& error) {
+      not_matched = fmt::format("The heads of these runs were not matched: {}", error.what());
+    }
+  }
+  if (request.has("json")) {
+    Json json = compared_circuits_json(all);
+    if (matched) json["matched"] = matched_circuits_json(*matched);
+    return json_line(json);
+  }
+  std::string text = compared_circuits_view(all, request.view);
+  if (matched) text += matched_circuits_view(*matched, all.found, request.view);
+  if (!not_matched.empty()) text += "\n" + paragraph(not_matched, request.view.terminal);
+  return text;
 }
 
 std::string answer(const Request& request) {
@@ -155,7 +177,8 @@ const Command circuit_command{
     .declare =
         [](cxxopts::OptionAdder& options) {
           const auto text = [] { return cxxopts::value<std::string>(); };
-          options("method", "How edges are scored: eap, eap_ig, deeplift or exact (default: eap_ig)", text(), "NAME")  //
+          options("method", "How edges are scored: eap, eap_ig, deeplift or exact (default: eap_ig)", text(),
+                  "NAME")  //
               ("choice", "How edges join: greedy, from the answer on, or threshold (default: greedy)", text(),
                "NAME")  //
               ("faithfulness", "Share of the difference that the circuit keeps (default: 0.8)",

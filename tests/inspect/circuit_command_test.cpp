@@ -57,8 +57,9 @@ TEST_CASE("inspect circuit studies the pairs of a file, with the options that it
 TEST_CASE("inspect circuit says what it lacks") {
   const InspectedRun run;
   write_pairs(run.path / "pairs.jsonl", 12);
-  CHECK(run.is_usage_error({"circuit", "RUN", "RUN/pairs.jsonl", "--method", "best"},
-                           "expected one of eap, eap_ig, deeplift, exact as --method, got 'best' (see inspect circuit --help)"));
+  CHECK(run.is_usage_error(
+      {"circuit", "RUN", "RUN/pairs.jsonl", "--method", "best"},
+      "expected one of eap, eap_ig, deeplift, exact as --method, got 'best' (see inspect circuit --help)"));
   CHECK(run.is_usage_error({"circuit", "RUN", "RUN/pairs.jsonl", "--faithfulness", "80"},
                            "expected --faithfulness above 0 and at most 1, got 80 (see inspect circuit --help)"));
   CHECK(run.is_usage_error({"circuit", "RUN", "RUN/pairs.jsonl", "--faithfulness", "most"},
@@ -90,6 +91,7 @@ TEST_CASE("inspect circuit compares runs, and the steps of one") {
   CHECK(seeds["models"][0]["study"]["groups"] == 10);
   CHECK(seeds["models"][0]["study"] == seeds["models"][1]["study"]);
   CHECK(run.inspect({"circuit", "RUN", "RUN"}).find("\nmodel") != std::string::npos);
+  CHECK(seeds.contains("matched") == (seeds["found"] == 2));
   fs::create_directory(run.path / "models");
   save_model(dumped_model_path(run.path, 400), small_model());
   CHECK(run.inspect({"circuit", "RUN", "--over-training"}).find("\nstep 400 ") != std::string::npos);

@@ -6,6 +6,7 @@
 
 #include <heed/tokenizers/graphemes.h>
 
+#include <cmath>
 #include <sstream>
 
 using namespace heed;
@@ -85,4 +86,23 @@ TEST_CASE("compared_circuits_view counts kinds of edges, whichever their heads")
               "layer 2 head 2 -> logits"));
   CHECK(compared_circuits_json(all)["models"][2]["study"]["verdict"] == "no behaviour");
   CHECK(compared_circuits_view(compare_circuits({{"a", 1, none}}, of_layer), {}).starts_with("None of 1 model has"));
+}
+
+TEST_CASE("matched_circuits_view lists edges in k of n within 80 columns, matched_circuits_json all figures") {
+  MatchedCircuits matched{.reference = "seed-2", .similarity = 0.72, .random = 0.56, .p = 0.0001};
+  for (const double by_chance : {7.0, std::nan("")}) {
+    MatchedCircuits::Row row;
+    row.name = "layer 12 head 12 -> layer 12 head 12 value";
+    row.circuits = 8, row.surviving = 7, row.effect = -14.26, row.by_chance = by_chance;
+    matched.rows.push_back(row);
+  }
+  const std::string text = matched_circuits_view(matched, 8, {});
+  CHECK(holds(text, "layer 12 head 12 -> layer 12 head 12 value  7 of 8     8 of 8       7.0   -14.26\n"));
+  CHECK(holds(text, "8 of 8         -   -14.26\n"));
+  CHECK(holds(text, "heads of seed-2"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) CHECK(display_width(line) <= 80);
+  const Json json = matched_circuits_json(matched);
+  CHECK((json["rows"][0]["by_chance"] == 7.0 && json["rows"][1]["by_chance"].is_null()));
+  CHECK((json["rows"][0]["surviving"] == 7 && json["reference"] == "seed-2" && json["random"] == 0.56));
 }
