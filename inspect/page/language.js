@@ -2,7 +2,7 @@
 // of the URL, else that of `inspect page --language`, else the browser's.
 const usualLanguage = document.documentElement.dataset.language || (navigator.language.startsWith('zh') ? 'zh' : 'en');
 const language = ['en', 'zh'].find((one) => one === new URLSearchParams(location.hash.slice(1)).get('language')) ?? usualLanguage;
-const isChinese = language === 'zh', allTexts = {...chinese, ...chineseViews, ...programChinese};
+const isChinese = language === 'zh', allTexts = isChinese && {...chinese, ...chineseViews, ...programChinese};
 
 // Returns a text in the page's language: t`step ${step}`. A value may be an element; then it returns a list of children for el().
 function t(strings, ...values) {
@@ -19,8 +19,7 @@ const tight = (text) => isChinese ? text.replace(/([，。；：？（）]) (?=\
 // Returns a text that the program wrote, in the page's language: the format of chinese.js that it has, with its values translated, too.
 function said(text) {
   if (!isChinese || typeof text !== 'string') return text;
-  const exact = allTexts[text];
-  if (exact !== undefined) return exact;
+  if (Object.hasOwn(allTexts, text)) return allTexts[text];
   programFormats ??= Object.entries(programChinese).filter(([format]) => format.includes('{}')).map(([format, translation]) => ({
     pattern: new RegExp(`^${format.split('{}').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('(.+)')}$`, 's'), translation
   }));
