@@ -142,6 +142,13 @@ for configuration in CONFIGURATIONS:
     for line, comment in comments(configuration):
         check_code(f"{configuration}:{line}", " ".join(re.findall(r"--[a-z][a-z-]+|(?:docs|examples)/[\w.-]*\w", comment)))
 
+# Both glossaries have the same terms.
+glossaries = [{tuple(re.split(r"\s*\|\s*", line)[1:3][::order]) for line in read(page).splitlines() if line.startswith("| ")}
+              for page, order in (("docs/explanation/glossary.md", 1), ("docs/explanation/glossary.zh-CN.md", -1))]
+for english, chinese in sorted(glossaries[0] ^ glossaries[1]):
+    if english not in ("term", "英文"):
+        wrong("docs/explanation/glossary.zh-CN.md", f"'{english}' or '{chinese}' is in one glossary alone")
+
 # Every example is in the table of the tutorials, every page in a toctree, every file that a run writes in the reference.
 table = "".join(re.findall(r"^\| .*\n", read("docs/tutorial/index.md"), re.M))
 for example in CONFIGURATIONS + sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "examples").glob("*.cpp")):
