@@ -110,8 +110,7 @@ void bind_convolutions(nb::module_& m) {
 }
 
 Phase phase_of(const std::string& name) {
-  if (name == "train") return Phase::train;
-  if (name == "evaluate") return Phase::evaluate;
+  if (name == "train" || name == "evaluate") return name == "train" ? Phase::train : Phase::evaluate;
   fail("BatchNorm: phase: expected 'train' or 'evaluate', got '{}'", name);
 }
 

@@ -155,21 +155,15 @@ nb::object exported(Tensor x) {
   if (x.dtype() == DType::bfloat16) type.code = static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat);
   const bool is_readonly = Recorder::follows(x) || x.tape_node().recording != 0 || is_stored_only(x.dtype());
   const void* first = nullptr;
-  switch (x.dtype()) {
-    case DType::float32:
-      first = is_readonly ? x.data<float>() : x.mutable_data<float>();
-      break;
-    case DType::float64:
-      first = is_readonly ? x.data<double>() : x.mutable_data<double>();
-      break;
-    case DType::bfloat16:
-      first = x.data<BFloat16>();
-      break;
-    case DType::float16:
-      first = x.data<Float16>();
-      break;
-    default:
-      fail("numpy: a tensor of {} has no array; x.to('float32') converts it", to_string(x.dtype()));
+  const auto take = [&]<class T>() { first = is_readonly ? x.data<T>() : x.mutable_data<T>(); };
+  if (x.dtype() == DType::float32) {
+    take.template operator()<float>();
+  } else if (x.dtype() == DType::float64) {
+    take.template operator()<double>();
+  } else if (x.dtype() == DType::bfloat16 || x.dtype() == DType::float16) {
+    first = x.dtype() == DType::float16 ? static_cast<const void*>(x.data<Float16>()) : x.data<BFloat16>();
+  } else {
+    fail("numpy: a tensor of {} has no array; x.to('float32') converts it", to_string(x.dtype()));
   }
   std::size_t sizes[Shape::max_rank];
   std::copy(x.shape().begin(), x.shape().end(), sizes);

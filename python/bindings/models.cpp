@@ -259,16 +259,15 @@ void bind_models(nb::module_& m) {
                            model.transformer().config.d_model(), model.transformer().config.vocabulary,
                            model.parameters.numel());
       });
-  const auto preset = [](const TransformerConfig& config) {
-    return python_of(format_json(to_json(bare_transformer(config))["transformer"]));
-  };
-  const auto config_of = [=](const std::string& name, const std::vector<int>& n) {
-    return preset(name == "gpt2"   ? gpt2(n.at(0), n.at(1), n.at(2))
-                  : name == "bert" ? bert(n.at(0), n.at(1), n.at(2))
-                                   : llama(n.at(0), n.at(1), n.at(2), n.at(3), n.at(4)));
-  };
-  m.def("_preset", config_of,
-        nb::sig("def _preset(name: str, sizes: collections.abc.Sequence[int]) -> dict[str, typing.Any]"));
+  m.def(
+      "_preset",
+      [](const std::string& name, const std::vector<int>& n) {
+        const TransformerConfig config = name == "gpt2"   ? gpt2(n.at(0), n.at(1), n.at(2))
+                                         : name == "bert" ? bert(n.at(0), n.at(1), n.at(2))
+                                                          : llama(n.at(0), n.at(1), n.at(2), n.at(3), n.at(4));
+        return python_of(format_json(to_json(bare_transformer(config))["transformer"]));
+      },
+      nb::sig("def _preset(name: str, sizes: collections.abc.Sequence[int]) -> dict[str, typing.Any]"));
   m.def(
       "_save",
       [](const std::string& path, const nb::dict& tensors) {

@@ -327,18 +327,17 @@ void bind_products(nb::module_& m) {
       "logits"_a, "labels"_a, "ignored_label"_a = -1, "label_smoothing"_a = 0.0, "axis"_a = -1,
       "class_weights"_a = nb::none(), "reduction"_a = "mean",
       "Returns the mean of -log softmax(logits)[label]: logits (..., C), labels (...) -> ().");
-  m.def(
-      "mse_loss",
-      [](const Tensor& x, const Tensor& target, const std::string& reduction) {
-        return mse_loss(x, target, reduction_named(reduction));
-      },
-      "x"_a, "target"_a, "reduction"_a = "mean", "Returns the mean of (x - target)^2.");
-  m.def(
-      "bce_with_logits",
-      [](const Tensor& x, const Tensor& target, const std::string& reduction) {
-        return bce_with_logits(x, target, reduction_named(reduction));
-      },
-      "x"_a, "target"_a, "reduction"_a = "mean", "Returns the mean of -t log s - (1 - t) log(1 - s), s = sigmoid(x).");
+  using Loss = Tensor (*)(const Tensor&, const Tensor&, Reduction);
+  const auto loss = [&](const char* name, const char* doc, Loss f) {
+    m.def(
+        name,
+        [f](const Tensor& x, const Tensor& target, const std::string& reduction) {
+          return f(x, target, reduction_named(reduction));
+        },
+        "x"_a, "target"_a, "reduction"_a = "mean", doc);
+  };
+  loss("mse_loss", "Returns the mean of (x - target)^2.", &mse_loss);
+  loss("bce_with_logits", "Returns the mean of -t log s - (1 - t) log(1 - s), s = sigmoid(x).", &bce_with_logits);
   m.def(
       "accuracy",
       [](const Tensor& logits, const IntegerArray& labels, int ignored_label) {

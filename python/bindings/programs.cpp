@@ -58,6 +58,10 @@ struct Training {
   }
 };
 
+Config config_of(const std::string& path, const std::string& text, const std::vector<std::string>& settings) {
+  return text.empty() ? read_config(path, settings) : parse_config(text, "the dict", settings);
+}
+
 std::string trained(Training& asked) {
   const bool resumed = !asked.resume.empty();
   std::optional<RunDirectory> directory;
@@ -67,8 +71,7 @@ std::string trained(Training& asked) {
     const Done done = done_by(*directory);
     read = read_resumed_config(directory->config(), asked.settings, done.steps, done.origin ? done.origin->config : "");
   } else {
-    read.config = asked.text.empty() ? read_config(asked.config, asked.settings)
-                                     : parse_config(asked.text, "the dict", asked.settings);
+    read.config = config_of(asked.config, asked.text, asked.settings);
   }
   const Config& config = read.config;
   const bool has_checkpoint = directory && directory->has_checkpoint();
@@ -98,11 +101,6 @@ std::string trained(Training& asked) {
   train(experiment, &*directory, listener, asked.stop);
   if (!asked.stop) asked.tell(closing(experiment, *directory, terminal));
   return directory->path().string();
-}
-
-// The task, the model and the batches of a configuration, for a loop in Python.
-Experiment experiment_of(const std::string& config, const std::string& text, const std::vector<std::string>& settings) {
-  return make_experiment(text.empty() ? read_config(config, settings) : parse_config(text, "the dict", settings));
 }
 
 nb::dict figures(const Evaluation& found) {
@@ -142,7 +140,7 @@ void bind_programs(nb::module_& m) {
              std::optional<Experiment> made;
              {
                const nb::gil_scoped_release release;
-               made.emplace(experiment_of(config, text, settings));
+               made.emplace(make_experiment(config_of(config, text, settings)));
              }
              new (self) Experiment(std::move(*made));
            })
@@ -165,9 +163,9 @@ void bind_programs(nb::module_& m) {
           Unlocked())
       .def("_optimizer",
            [](const Experiment& e) {
-             const OptimizerOptions options = optimizer_options(e);
-             return RatedOptimizer{Optimizer(e.model.parameters, options), name_of(options.method),
-                                   e.config.optim.schedule.lr};
+             const Config::Optim& optim = e.config.optim;
+             return RatedOptimizer{Optimizer(e.model.parameters, optimizer_options(e)), name_of(optim.optimizer.method),
+                                   optim.schedule.lr};
            })
       .def(
           "_evaluate",

@@ -157,14 +157,14 @@ void bind_gradients(nb::module_& m) {
           "name"_a)
       .def("__setitem__",
            [](Gradients& g, const Tensor& variable, const Tensor& gradient) { g.set(variable, gradient); })
-      .def("__contains__", [](const Gradients& g, const Tensor& variable) { return g.contains(variable); })
       .def("__contains__",
-           [](const Gradients& g, const std::string& name) {
-             for (const auto& [variable, gradient] : g)
-               if (variable.name() == name) return true;
+           [](const Gradients& g, nb::handle key) {
+             if (nb::isinstance<Tensor>(key)) return g.contains(nb::cast<Tensor>(key));
+             for (const auto& [variable, gradient] : g) {
+               if (nb::isinstance<nb::str>(key) && variable.name() == nb::cast<std::string>(key)) return true;
+             }
              return false;
            })
-      .def("__contains__", [](const Gradients&, nb::handle) { return false; })
       .def("__len__", &Gradients::size)
       .def(
           "items",

@@ -65,7 +65,7 @@ def test_results_are_those_of_inspect_byte_for_byte(run, model, command, words, 
 
 
 def test_pairs_of_texts(model, tmp_path):
-    words = "the cat dog tree house garden and book ring letter ball key phone ticket gift basket".split()
+    words = [" " + word for word in "the cat dog tree house garden and book ring letter ball key phone ticket gift basket".split()]
     writer = heedml.Model(heedml.language_model(heedml.gpt2(2, 2, 16, max_length=32)), words)
     file = tmp_path / "writer.safetensors"
     writer.save(str(file))
@@ -74,10 +74,10 @@ def test_pairs_of_texts(model, tmp_path):
     assert len(pairs) == 9 == len(pairs.rows()) and "clean" in pairs.rows()[0]
     pairs.save(tmp_path / "pairs.jsonl")
     for ask, command in ((writer.restored, "causes"), (writer.circuit, "circuit")):
-        result = ask(pairs, limit=6)
-        assert result.json == ask(tmp_path / "pairs.jsonl", limit=6).json
-        assert result.json == printed(command, file, tmp_path / "pairs.jsonl", "--limit", "6", "--json")
-    assert len(writer.restored(pairs, limit=6).rows()) > 8
+        result = ask(pairs, limit=8)
+        assert result.json == ask(tmp_path / "pairs.jsonl", limit=8).json
+        assert result.json == printed(command, file, tmp_path / "pairs.jsonl", "--limit", "8", "--json")
+    assert len(writer.restored(pairs, limit=8).rows()) > 8
     with pytest.raises(heedml.Error, match="expected one of ioi"):
         model.pairs("idioms")
 
