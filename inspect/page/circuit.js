@@ -131,7 +131,7 @@ function edgeList(circuit, {kept, removed, toggle, point}) {
     'aria-pressed': String(removed.has(i)), 'aria-label': t`Remove ${edgeText(one)}`, class: kept[i] ? '' : 'off',
     onfocus: () => point(i), onblur: () => point(-1), onpointerenter: () => point(i), onpointerleave: () => point(-1)
   });
-  const nodes = [...new Map(circuit.edges.map(({from}) => [nodeKey(from), from])).values()].filter(({kind}) => kind !== 'embedding');
+  const nodes = [...new Map(circuit.edges.map(({from}) => [nodeKey(from), from])).values()].filter(({kind}) => kind !== 'embedding').sort((a, b) => b.layer - a.layer || a.head - b.head);
   const edgesFrom = (node) => [...circuit.edges.keys()].filter((i) => nodeKey(circuit.edges[i].from) === nodeKey(node));
   return [
     el('p', {class: 'muted'}, t`Press an edge to remove it. Its effect: the log odds of the answer that the model loses without it alone, with a 95 % interval.`),
