@@ -62,8 +62,8 @@ struct Place {
   /// Returns the place at these keys alone, for scores and weights. Throws `Error` for other places.
   Place to(std::vector<int> keys) const;
 
-  What what;
-  int layer = 0;
+  What what;                       ///< the kind
+  int layer = 0;                   ///< -1: every layer
   int head = -1;                   ///< -1 for values without heads
   std::vector<int> features = {};  ///< indices of the last axis: neurons, or keys of scores and weights; empty: all
   std::vector<std::vector<int>> tokens = {};  ///< one list for all texts, or one per text; empty: all tokens

@@ -23,7 +23,7 @@ struct WholeRun : Scratch {
     write_jsonl(held_out_path(path), {example});
     write_file(path / "metrics.jsonl", "{\"step\":400}\n");
     save_model(model_path(path), small_model());
-    write_safetensors(path / "checkpoint.safetensors", {});
+    write_safetensors(path / "checkpoint.safetensors", SafeTensors{});
     write_dump(path, {400, {english_sentence()}});
     std::filesystem::create_directory(path / "models");
     save_model(dumped_model_path(path, 400), small_model());
