@@ -61,7 +61,7 @@ struct CircuitStudy {
   double target = default_faithfulness;  ///< least faithfulness on the half that chose
   int pairs = 0, chosen_on = 0, held_out = 0;
   std::vector<std::size_t> held_out_pairs{};  ///< indices of the pairs that measure
-  int groups = 0;  ///< different groups; 0: none
+  int groups = 0;                             ///< different groups; 0: none
   bool groups_are_observations = false;
   int all_edges = 0, all_nodes = 0;  ///< of the graph
   Interval clean{}, corrupted{};     ///< mean measure of the held-out pairs

@@ -25,8 +25,9 @@ PairHalves::PairHalves(const std::vector<std::string>& groups, Random random) : 
   count_ = std::set<int>(observation_.begin(), observation_.end()).size();
   together_ = count_ < groups.size();
   if (count_ < least_pairs) {
-    fail("circuit: expected at least {} different pairs, got {}; half of them choose the circuit, the others measure it",
-         least_pairs, count_);
+    fail(
+        "circuit: expected at least {} different pairs, got {}; half of them choose the circuit, the others measure it",
+        least_pairs, count_);
   }
   std::vector<int> all(count_);
   std::iota(all.begin(), all.end(), 0);
