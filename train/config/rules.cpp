@@ -191,7 +191,8 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
     unused(is_set && schedule.kind != kind, {key, "optim.schedule"},
            fmt::format("{} is for optim.schedule {}, got {}", key, name_of(kind), name_of(schedule.kind)));
   }
-  demand(!o.nesterov || o.momentum > 0, {"optim.nesterov", "optim.momentum"},
+  const bool takes_nesterov = o.method == Method::sgd || o.method == Method::muon;
+  demand(!takes_nesterov || !o.nesterov || o.momentum > 0, {"optim.nesterov", "optim.momentum"},
          "optim.nesterov needs optim.momentum above 0, got 0");
   demand(
       c.optim.schedule.warmup <= c.optim.schedule.steps, {"optim.warmup", "train.steps"},

@@ -34,7 +34,8 @@ TEST_CASE("The error for keys that contradict each other points at the last of t
   CHECK(config_error("model: {window: 3}") == "no error");
   CHECK(config_error("train: {batch_size: 8, accumulate: 3}") ==
         "f:1:36: train.accumulate 3 must divide train.batch_size 8");
-  CHECK(config_error("optim: {nesterov: true}") == "f:1:19: optim.nesterov needs optim.momentum above 0, got 0");
+  CHECK(config_error("optim: {name: sgd, nesterov: true}") ==
+        "f:1:30: optim.nesterov needs optim.momentum above 0, got 0");
   CHECK(config_error("optim: {warmup: 50}\ntrain: {steps: 20}") ==
         "f:2:16: optim.warmup 50 must not exceed train.steps 20");
   CHECK(config_error("data: {task: babi}") == "f:1:14: task babi needs a file: set data.train");
@@ -51,6 +52,7 @@ TEST_CASE("Settings of an optimiser or a schedule are refused by name with anoth
   CHECK(config_error("optim: {momentum: 0.9}") == "f:1:19: optim.momentum is for sgd, rmsprop, muon, got adam");
   CHECK(config_error("optim: {name: lion}", {"optim.momentum=0.9"}) ==
         "--set optim.momentum=0.9: optim.momentum is for sgd, rmsprop, muon, got lion");
+  CHECK(config_error("optim: {nesterov: true}") == "f:1:19: optim.nesterov is for sgd, muon, got adam");
   CHECK(config_error("optim: {centered: true}") == "f:1:19: optim.centered is for rmsprop, got adam");
   CHECK(config_error("optim: {alpha: 0.9}") == "f:1:16: optim.alpha is for rmsprop, got adam");
   CHECK(config_error("optim: {name: sgd}", {"optim.beta1=0.8"}) ==

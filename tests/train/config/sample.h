@@ -73,10 +73,15 @@ optim:
   nesterov: true
   beta1: 0.8
   beta2: 0.30000000000000004
+  alpha: 0.5
+  centered: true
   eps: 1e-12
   weight_decay: 5e-324
   schedule: linear
   min_lr: 0.05
+  step_size: 7
+  gamma: 0.25
+  decay_steps: 11
   warmup: 0
   clip: 1.7976931348623157e+308
 train:
