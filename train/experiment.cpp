@@ -219,7 +219,7 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
 OptimizerOptions optimizer_options(const Experiment& e) {
   OptimizerOptions options = e.config.optim.options();
   if (options.method != OptimizerOptions::Method::muon) return options;
-  OptimizerOptions::Group outside{.method = OptimizerOptions::Method::adamw};
+  OptimizerOptions::Group outside{.parameters = {}, .method = OptimizerOptions::Method::adamw};
   for (const auto& [name, parameter] : e.model.parameters) {
     if (!is_within(name, "encoder")) outside.parameters.push_back(name);
   }

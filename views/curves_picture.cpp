@@ -11,9 +11,10 @@
 namespace heed {
 namespace {
 
-constexpr double margin = 20, panel_width = 360, plot_width = 280, plot_height = 130, axis_width = 64, line = 16;
-constexpr int columns = 3, most_points = 280, most_named = 6;
-constexpr const char *ink = "#1f2933", *pale = "#52606d", *frame = "#cbd2d9";
+constexpr double page_margin = 20, panel_width = 360, plot_width = 280, plot_height = 130, axis_width = 64,
+                 line_height = 16;
+constexpr int panels_across = 3, most_points = 280, most_named = 6;
+constexpr const char *dark = "#1f2933", *pale = "#52606d", *frame = "#cbd2d9";
 constexpr std::array colours{"#0b57d0", "#d9480f", "#2b8a3e", "#862e9c", "#0b7285", "#a61e4d"};
 
 // Curves of one panel: one name, or all names with the same part before their first slash, such as "gradient/".
@@ -92,27 +93,27 @@ std::string lines_of(const Curve& curve, const Panel& panel, const char* colour)
 }
 
 std::string panel_text(const Panel& panel) {
-  std::string text = text_at(0, -8, "start", panel.name + (panel.is_logarithmic ? " (logarithmic)" : ""), ink);
+  std::string text = text_at(0, -8, "start", panel.name + (panel.is_logarithmic ? " (logarithmic)" : ""), dark);
   text +=
       fmt::format("<rect width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"{}\"/>\n", plot_width, plot_height, frame);
   if (panel.low <= panel.high) {
     text += text_at(-6, 10, "end", fmt::format("{:.4g}", panel.high));
     text += text_at(-6, plot_height, "end", fmt::format("{:.4g}", panel.low));
   }
-  text += text_at(0, plot_height + line, "start", fmt::format("step {}", panel.first));
-  text += text_at(plot_width, plot_height + line, "end", fmt::format("{}", panel.last));
+  text += text_at(0, plot_height + line_height, "start", fmt::format("step {}", panel.first));
+  text += text_at(plot_width, plot_height + line_height, "end", fmt::format("{}", panel.last));
   for (std::size_t i = 0; i < panel.curves.size(); ++i) {
     text += lines_of(*panel.curves[i], panel, colours[i % colours.size()]);
   }
   if (panel.curves.size() == 1 && panel.curves[0]->name == panel.name) return text;
   const std::size_t named = std::min<std::size_t>(panel.curves.size(), most_named);
   for (std::size_t i = 0; i < named; ++i) {
-    const double y = plot_height + (static_cast<double>(i) + 2) * line;
+    const double y = plot_height + (static_cast<double>(i) + 2) * line_height;
     const std::string& name = panel.curves[i]->name;
     text += text_at(0, y, "start", name == panel.name ? name : name.substr(panel.name.size() + 1), colours[i]);
   }
   if (named < panel.curves.size()) {
-    text += text_at(0, plot_height + (most_named + 2) * line, "start",
+    text += text_at(0, plot_height + (most_named + 2) * line_height, "start",
                     fmt::format("and {} more, named where the pointer rests", panel.curves.size() - named));
   }
   return text;
@@ -123,22 +124,22 @@ std::string panel_text(const Panel& panel) {
 std::string curves_svg(const std::vector<Curve>& curves, const std::string& title) {
   const std::vector<Panel> panels = panels_of(curves);
   const bool has_names = std::ranges::any_of(panels, [](const Panel& panel) { return panel.curves.size() > 1; });
-  const double panel_height = plot_height + (has_names ? (most_named + 4) * line : 3.5 * line);
-  const auto count = static_cast<int>(panels.size()), across = std::min(columns, count);
-  const double width = 2 * margin + across * panel_width, top = margin + 3 * line;
-  const double height = top + (count + columns - 1) / columns * panel_height;
+  const double panel_height = plot_height + (has_names ? (most_named + 4) * line_height : 3.5 * line_height);
+  const auto count = static_cast<int>(panels.size()), across = std::min(panels_across, count);
+  const double width = 2 * page_margin + across * panel_width, top = page_margin + 3 * line_height;
+  const double height = top + (count + panels_across - 1) / panels_across * panel_height;
   std::string body;
   for (int i = 0; i < count; ++i) {
     body += fmt::format("<g transform=\"translate({:.0f} {:.0f})\">\n{}</g>\n",
-                        margin + axis_width + i % columns * panel_width, top + i / columns * panel_height,
-                        panel_text(panels[static_cast<std::size_t>(i)]));
+                        page_margin + axis_width + i % panels_across * panel_width,
+                        top + i / panels_across * panel_height, panel_text(panels[static_cast<std::size_t>(i)]));
   }
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
              "{1:.0f}\" role=\"img\" font-size=\"12\" font-family=\"system-ui, 'Noto Sans', 'Noto Sans CJK SC', "
              "sans-serif\">\n<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
              width, height, svg_escaped(title)) +
-         text_at(margin, margin + line, "start", title, ink) + body + "</svg>\n";
+         text_at(page_margin, page_margin + line_height, "start", title, dark) + body + "</svg>\n";
 }
 
 }  // namespace heed
