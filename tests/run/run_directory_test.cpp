@@ -69,7 +69,7 @@ TEST_CASE("refuse_lost_checkpoint throws for a run without checkpoint that has f
                       directory));
     fs::remove_all(run.path() / directory);
   }
-  write_safetensors(run.path() / "checkpoint.safetensors", {});
+  write_safetensors(run.path() / "checkpoint.safetensors", SafeTensors{});
   CHECK(message([&] { run.refuse_lost_checkpoint(); }) == "no error");
   CHECK(message([&] { done_by(run); }, path) ==
         "FILE/checkpoint.safetensors: metadata 'heed.progress' cannot be read: it is missing");

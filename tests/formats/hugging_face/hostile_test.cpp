@@ -270,7 +270,7 @@ TEST_CASE("The message for a directory without readable weights states how to co
   CHECK(copy.refused() == told + ", got m.gguf, tf_model.h5. Open a GGUF file by its own name");
   std::filesystem::remove(copy.path() / "m.gguf");
   const std::filesystem::path variant = copy.path() / "model.fp16.safetensors";
-  write_safetensors(variant, {});
+  write_safetensors(variant, SafeTensors{});
   CHECK(copy.refused() ==
         told +
             ", got model.fp16.safetensors, tf_model.h5. If the .safetensors file is a whole model, name it "
