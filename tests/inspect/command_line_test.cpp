@@ -54,8 +54,9 @@ TEST_CASE("inspect throws a UsageError for wrong usage and says what it expects"
 
 TEST_CASE("The message for an option of another command names that command") {
   const InspectedRun run;
-  CHECK(run.is_usage_error({"RUN", "--svg", "a.svg"},
-                           "--svg is an option of inspect circuit, inspect export (see inspect --help)"));
+  CHECK(
+      run.is_usage_error({"RUN", "--svg", "a.svg"},
+                         "--svg is an option of inspect circuit, inspect curves, inspect export (see inspect --help)"));
   CHECK(run.is_usage_error({"causes", "RUN", "--matrix"},
                            "--matrix is an option of inspect RUN (see inspect causes --help)"));
   CHECK(run.is_usage_error({"verify", "RUN", "--temperature=1"},

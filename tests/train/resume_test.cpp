@@ -106,21 +106,25 @@ TEST_CASE("train refuses to resume if sentences of the training or test file cha
 
 TEST_CASE("train resumes with another value of every key that it lists, and refuses every other key") {
   const ResumeScratch place;
-  const std::map<std::string, std::string> others{{"optim.lr", "0.01"},
-                                                  {"optim.weight_decay", "0.1"},
-                                                  {"optim.schedule", "linear"},
-                                                  {"optim.min_lr", "0.0001"},
-                                                  {"optim.warmup", "3"},
-                                                  {"optim.clip", "2"},
-                                                  {"train.steps", "25"},
-                                                  {"train.shard_optimizer", "true"},
-                                                  {"train.patience", "2"},
-                                                  {"train.evaluate_every", "5"},
-                                                  {"train.checkpoint_every", "5"},
-                                                  {"dump.every", "5"},
-                                                  {"dump.weights", "true"},
-                                                  {"data.train", "moved.txt"},
-                                                  {"data.test", "moved_test.txt"}};
+  const std::map<std::string, std::string> others{
+      {"optim.lr", "0.01"},
+      {"optim.weight_decay", "0.1"},
+      {"optim.schedule", "linear"},
+      {"optim.min_lr", "0.0001"},
+      {"optim.warmup", "3"},
+      {"optim.step_size", "5 --set optim.schedule=step"},
+      {"optim.gamma", "0.5 --set optim.schedule=step --set optim.step_size=5"},
+      {"optim.decay_steps", "5 --set optim.schedule=warmup_stable_decay"},
+      {"optim.clip", "2"},
+      {"train.steps", "25"},
+      {"train.shard_optimizer", "true"},
+      {"train.patience", "2"},
+      {"train.evaluate_every", "5"},
+      {"train.checkpoint_every", "5"},
+      {"dump.every", "5"},
+      {"dump.weights", "true"},
+      {"data.train", "moved.txt"},
+      {"data.test", "moved_test.txt"}};
   REQUIRE(place.error("cp text.txt test.txt && cp text.txt moved.txt && cp text.txt moved_test.txt && "
                       "train --quiet --config small.yaml --set data.test=test.txt --out began") == "0: ");
   Config config = read_config((place / "began/config.yaml").string());
