@@ -202,7 +202,7 @@ TEST_CASE("The step at which attention became causal is drawn and described for 
   const CauseHistory history = cause_history(place.run);
   place.open(*chromium, "#view=why&step=0&layer=1&head=2");
   open_details(*chromium);
-  const auto label = [&] { return chromium->text("viewNow().figures.at(-1).svg.getAttribute('aria-label')"); };
+  const auto label = [&] { return chromium->text("viewNow().figures.at(-2).svg.getAttribute('aria-label')"); };
   const auto expected = [&](std::size_t step) {
     const CauseHistory::Edge& edge = history.steps[step].heads[0][1];
     return fmt::format("layer 1 head 2 at step {}: weight {:.2f}, effect of removing it ", history.steps[step].step,
@@ -211,9 +211,9 @@ TEST_CASE("The step at which attention became causal is drawn and described for 
   CHECK(label().starts_with(expected(0)));
   CHECK(chromium->text("document.querySelector('#main').textContent").find(history_verdict(history, 0, 1)[0]) !=
         std::string::npos);
-  CHECK(chromium->run("viewNow().figures.at(-1).svg.querySelectorAll('polyline').length") == 4);
+  CHECK(chromium->run("viewNow().figures.at(-2).svg.querySelectorAll('polyline').length") == 4);
   // The right end is the last step.
-  chromium->click("viewNow().figures.at(-1).box", 0.97, 0.5);
+  chromium->click("viewNow().figures.at(-2).box", 0.97, 0.5);
   CHECK(chromium->run("subject().step") == 400);
   CHECK(label().starts_with(expected(1)));
   CHECK(chromium->run("whenRows(content.runs[0].history, 0, 1)[2][1]") == history.steps[1].heads[0][1].weight.share);
