@@ -20,20 +20,29 @@ LEARN = pathlib.Path(__file__).resolve().parent
 STEPS = sorted(p.stem for p in (LEARN / "solutions").glob("*.h"))
 
 
-def solution(step):
-    return (LEARN / f"solutions/{step}.h").read_text(encoding="utf-8")
+# By the suffix of a file: what begins a comment, the exception in place of a solution, and what begins a solution and a stub.
+LANGUAGES = {
+    ".h": ("//", r'throw NotWritten("\2");', "// The solution of step", "// Step"),
+    ".py": ("#", r'raise NotImplementedError("\2")', '"""The solution of step', '"""Step'),
+}
 
 
-def stub(step):
+def solution(file):
+    return (LEARN / "solutions" / file).read_text(encoding="utf-8")
+
+
+def stub(file):
     """Returns the solution with its marked parts replaced by an exception that names the function."""
-    text = re.sub(r"^( *)// begin (\w+)\n.*?^ *// end \2\n", r'\1throw NotWritten("\2");  // your code here\n', solution(step),
+    comment, exception, solution_title, title = LANGUAGES[pathlib.Path(file).suffix]
+    text = re.sub(rf"^( *){comment} begin (\w+)\n.*?^ *{comment} end \2\n", rf"\1{exception}  {comment} your code here\n", solution(file),
                   flags=re.M | re.S)
-    return text.replace("// The solution of step", "// Step", 1)
+    return text.replace(solution_title, title, 1)
 
 
-def complete(step):
+def complete(file):
     """Returns the solution without its marks."""
-    return re.sub(r"^ *// (begin|end) \w+\n", "", solution(step), flags=re.M)
+    comment = LANGUAGES[pathlib.Path(file).suffix][0]
+    return re.sub(rf"^ *{comment} (begin|end) \w+\n", "", solution(file), flags=re.M)
 
 
 def wrong(step):
@@ -56,7 +65,7 @@ def wrong(step):
         if line.startswith("#"):
             replace()
             name = line[1:].strip()
-            result.append([name, complete(step)])
+            result.append([name, complete(f"{step}.h")])
         elif line.startswith("-"):
             if new:
                 replace()
@@ -70,10 +79,9 @@ def wrong(step):
 def source(step):
     """Returns a source file that registers the solution, the stub and the wrong solutions, each in a namespace of its own."""
     number = step[:2]
-    texts = [["right", complete(step)], ["unwritten", stub(step)], *wrong(step)]
+    texts = [["right", complete(f"{step}.h")], ["unwritten", stub(f"{step}.h")], *wrong(step)]
     includes = sorted({line for _, text in texts for line in re.findall(r"^#include .*", text, re.M)})
     parts = [f'#include "judges/{step}.h"', '#include "tests/learn/variants.h"', *includes]
-    rows = []
     for i, (name, text) in enumerate(texts):
         space = f"s{number}_{i}"
         body = re.sub(r"^#.*\n", "", text, flags=re.M)
@@ -86,21 +94,10 @@ def source(step):
 IN_PYTHON = sorted(p.stem for p in (LEARN / "solutions").glob("*.py"))
 
 
-def python_solution(step):
-    return (LEARN / f"solutions/{step}.py").read_text(encoding="utf-8")
-
-
-def python_stub(step):
-    """Returns the solution in Python with its marked parts replaced by an exception that names the function."""
-    text = re.sub(r"^( *)# begin (\w+)\n.*?^ *# end \2\n", r'\1raise NotImplementedError("\2")  # your code here\n', python_solution(step),
-                  flags=re.M | re.S)
-    return text.replace('"""The solution of step', '"""Step', 1)
-
-
 def python_variants(step):
     """Returns {name: text} of the solution, the stub and each wrong solution in Python; wrong lines keep the indentation of the first replaced one."""
-    right = re.sub(r"^ *# (begin|end) \w+\n", "", python_solution(step), flags=re.M)
-    result = {"right": right, "unwritten": python_stub(step)}
+    right = complete(f"{step}.py")
+    result = {"right": right, "unwritten": stub(f"{step}.py")}
     for part in re.split(r"^# ", (LEARN / f"wrong/{step}.py.txt").read_text(encoding="utf-8"), flags=re.M)[1:]:
         name, *lines = part.splitlines()
         text = right.splitlines()
@@ -129,9 +126,8 @@ def main():
                 (directory / step / f"{name}.py").write_text(text, encoding="utf-8")
         return
     stale = []
-    stubs = [(f"{step}.h", stub(step)) for step in STEPS] + [(f"{step}.py", python_stub(step)) for step in IN_PYTHON]
-    for name, text in stubs:
-        file = LEARN / "steps" / name
+    for name in [f"{step}.h" for step in STEPS] + [f"{step}.py" for step in IN_PYTHON]:
+        file, text = LEARN / "steps" / name, stub(name)
         if not file.is_file() or file.read_text(encoding="utf-8") != text:
             stale.append(f"learn/steps/{name}")
             if "--check" not in sys.argv:
