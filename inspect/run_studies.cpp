@@ -80,12 +80,6 @@ std::vector<Example> read_held_out(const fs::path& run) {
   return read_jsonl(file);
 }
 
-std::vector<TextPair> run_pairs(const Model& model, const fs::path& run, std::size_t most) {
-  std::vector<TextPair> pairs = minimal_pairs(model, read_held_out(run));
-  if (pairs.size() > most) pairs.resize(most);
-  return pairs;
-}
-
 Causes causes(const Model& model, const fs::path& run, const StudyOptions& options, Heads among) {
   const std::vector<Example> held_out = read_held_out(run);
   const Dump dump = last_dump(run);

@@ -14,10 +14,7 @@ namespace heed {
 /// Reads held_out.jsonl of a run. Throws Error if it is missing.
 std::vector<Example> read_held_out(const std::filesystem::path& run);
 
-constexpr std::size_t max_run_pairs = 100;  ///< of run_pairs(), unless asked otherwise
-
-/// Returns the minimal pairs among the sentences that a run held out, at most `most`.
-std::vector<TextPair> run_pairs(const Model& model, const std::filesystem::path& run, std::size_t most = max_run_pairs);
+constexpr std::size_t max_run_pairs = 100;  ///< minimal pairs that a run's circuit is found on, unless asked otherwise
 
 /// Measures the causes of the answers to the held-out sentences of the run of `model`, and attributes the answers to the
 /// watched sentences of its last snapshot. Throws Error if the sentences are missing or belong to another model.

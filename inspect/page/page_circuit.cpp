@@ -56,8 +56,9 @@ Json studied(const Model& model, const std::vector<TextPair>& pairs, const OnPro
 void add_circuit(Json& description, const Model& model, const std::filesystem::path& run, const OnProgress& progress) {
   if (!std::filesystem::exists(held_out_path(run))) return;
   const std::string reason = refused([&] {
-    const std::vector<TextPair> pairs = run_pairs(model, run);
+    std::vector<TextPair> pairs = minimal_pairs(model, read_held_out(run));
     if (pairs.empty()) return;
+    if (pairs.size() > max_run_pairs) pairs.resize(max_run_pairs);
     if (products_of(model, pairs) > most_products) {
       description["circuit_missing"] =
           "The circuit of a model of this size takes more than seconds: inspect circuit RUN finds it.";
