@@ -230,6 +230,7 @@ inline constexpr std::int64_t to_end = std::numeric_limits<std::int64_t>::max();
 
 /// Shapes. Views of x where its strides allow it, else copies. (shape_ops.cpp, arranging.cpp; x[i] is a member of Tensor)
 Tensor reshape(const Tensor& x, const Shape& shape);                  ///< one size may be -1: the remaining elements
+void reshape(const Tensor& x, std::integral auto... sizes) = delete;  // sizes go in braces: reshape(x, {2, 3})
 Tensor transpose(const Tensor& x, int axis_a = -2, int axis_b = -1);  ///< swaps two axes
 Tensor permute(const Tensor& x, const std::vector<int>& axes);        ///< axis i of the result is axis axes[i] of x
 /// Returns x[begin : end : step] along `axis`, step > 0. A negative begin or end counts from the end.
@@ -287,6 +288,8 @@ Tensor random_uniform(const Shape& shape, Random& random, double low = 0, double
 /// Normal numbers.
 Tensor random_normal(const Shape& shape, Random& random, double mean = 0, double deviation = 1,
                      DType dtype = DType::float32);
+void random_uniform(std::integral auto, auto&&...) = delete;  // sizes go in braces: random_uniform({2, 3}, random)
+void random_normal(std::integral auto, auto&&...) = delete;   // sizes go in braces: random_normal({2, 3}, random)
 Ids random_ids(const Shape& shape, Random& random, std::int32_t end);  ///< uniform in [0, end)
 Ids random_permutation(std::int32_t n, Random& random);                ///< 0, ..., n - 1 in random order
 /// Sets each element to 0 with probability p in [0, 1) and divides the rest by 1 - p (Srivastava et al. 2014). Advances `random`

@@ -66,6 +66,7 @@ class [[nodiscard]] Gradients {
   /// Returns the gradient, which has the variable's shape and dtype. Throws Error if it is missing.
   const Tensor& operator[](const Tensor& variable) const&;
   Tensor operator[](const Tensor& variable) && { return std::as_const(*this)[variable]; }  ///< of a temporary: a handle
+  void operator[](const std::string&) const = delete;  // by the variable, not by its name: gradients[parameters["W"]]
   /// Returns whether the loss depends on the variable.
   bool contains(const Tensor& variable) const { return find(variable) != nullptr; }
   /// Returns the gradient, or nullptr if it is missing.

@@ -72,6 +72,8 @@ decltype(auto) dispatch(DType dtype, Function&& function) {
 }
 
 class Tensor;
+template <class T>
+class Array;
 
 namespace cpu {
 class Storage;  ///< a block of memory shared by a tensor and its views
@@ -149,6 +151,10 @@ class [[nodiscard]] Tensor : public detail::MissingMethods {
   T* mutable_data();
 
   double item() const;  ///< the only element; throws Error when there are more or none
+  template <class T>
+  T item() const {  ///< as above: x.item<int>()
+    return static_cast<T>(item());
+  }
   double at(std::initializer_list<std::int64_t> index) const;  ///< one index per axis, in [0, size), else Error
   std::vector<double> to_vector() const;                       ///< row-major
   /// Writes the values of `source`, which has the same shape and any dtype, into the storage; through a view into the tensor that it
@@ -179,6 +185,9 @@ class [[nodiscard]] Tensor : public detail::MissingMethods {
   void view(std::integral auto...) const = delete;  // operations are functions: reshape(x, {-1, 4})
   void view(const Shape&) const = delete;           // operations are functions: reshape(x, {-1, 4})
   void operator=(auto&&) && = delete;               // x[0] = y would change nothing: x[0].copy_from(y)
+  template <class T>
+  void operator[](const Array<T>&) const = delete;  // x[i] is a view, rows by index are a copy: index_select(x, ids)
+  void operator()(auto&&...) const = delete;        // a number is x.at({0, 1}), a view is x[0][1]
 
   /// For recordings, a tensor is a variable(), the output of a recorded operation, or a constant.
   bool is_variable() const { return tape_node_.recording == 0 && tape_node_.node > 0; }

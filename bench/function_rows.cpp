@@ -194,6 +194,7 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   const auto random = std::make_shared<Random>(1);
   const std::int32_t count = static_cast<std::int32_t>(n * c);
   add("arange_ids", [=] { return arange_ids(0, count); });
+  add("full_ids", [=] { return full_ids(x, 7); });
   add("random_uniform", [=] { return random_uniform(x, *random); });
   add("random_normal", [=] { return random_normal(x, *random); });
   add("random_ids", [=] { return random_ids(x, *random, 1000); });

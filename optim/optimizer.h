@@ -86,6 +86,7 @@ class Optimizer {
   /// Throws Error for a store without parameters, for a parameter that is a view with gaps, for an unknown name in a
   /// group, and for an option out of range: betas, alpha and momentum [0, 1), eps > 0, weight_decay and rate >= 0.
   explicit Optimizer(const Parameters& parameters, OptimizerOptions options = {});
+  Optimizer(const auto&, std::floating_point auto) = delete;  // the rate goes to step(gradients, 3e-4)
   Optimizer(Optimizer&&) noexcept;  ///< a copy would share the moments: use state() and load_state()
   virtual ~Optimizer();
 

@@ -116,6 +116,41 @@ if grep -E 'mistakes.cpp:(19|2[0-9]):.*(error|warning)' "$scratch/errors"; then
   failed=1
 fi
 
+# Calls that a user of PyTorch or Eigen guesses. The compiler shows the line that says what to write.
+cat > "$scratch/guesses.cpp" << 'END'
+#include <heed/heed.h>
+using namespace heed;
+void guesses(Parameters& parameters, Random& random, const Gradients& gradients, const Tensor& x, const Ids& ids) {
+  x[ids];              // index_select(x, ids)
+  x[x > 0];            // index_select(x, ids)
+  x(0, 1);             // x.at({0, 1})
+  x.sum();             // sum(x), sum(x, 1)
+  x.backward();        // backward(loss)
+  reshape(x, 2, 3);    // reshape(x, {2, 3})
+  zeros(2, 3);         // zeros({2, 3})
+  random_normal(2, 3);               // random_normal({2, 3}, random)
+  random_uniform(2, 3, random);      // random_uniform({2, 3}, random)
+  gradients["W"];                    // gradients[parameters["W"]]
+  Optimizer with_rate(parameters, 0.1);  // step(gradients, 3e-4)
+}
+void allowed(Parameters& parameters, Random& random, const Gradients& gradients, const Tensor& x, const Ids& ids) {
+  const Tensor y = x[0] + x[-1] + x[ids[0]] + reshape(x, {2, 3}) + reshape(x, x.shape()) + random_normal({2, 3}, random);
+  const int item = x.item<int>() + static_cast<int>(x.item() + y.at({0, 1}));
+  Optimizer without_options(parameters, {}), with_options(parameters, {.weight_decay = 0.1});
+  without_options.step(gradients, gradients[parameters["W"]].item() + item);
+}
+END
+"$compiler" -std=c++20 -fsyntax-only "${include[@]}" "$scratch/guesses.cpp" 2> "$scratch/errors" && failed=1
+for line in {4..14}; do
+  remedy=$(sed -n "$line s,.*// ,,p" "$scratch/guesses.cpp")
+  grep -qE "guesses.cpp:$line:.*error" "$scratch/errors" && grep -qF "$remedy" <(grep delete "$scratch/errors") ||
+    { echo "no error with its remedy for$(sed -n ${line}p "$scratch/guesses.cpp")"; failed=1; }
+done
+if grep -E 'guesses.cpp:(1[6-9]|2[0-9]):.*error' "$scratch/errors"; then
+  echo "an error for what is right"
+  failed=1
+fi
+
 # A backward that captures a tensor. The compiler shows the line that has the remedy.
 cat > "$scratch/captures.cpp" << 'END'
 #include <heed/heed.h>

@@ -156,6 +156,7 @@ def calls(n, c):
         "one_hot": lambda: F.one_hot(labels, c).float(),
         "arange": lambda: torch.arange(0, n * c, dtype=torch.float32),
         "arange_ids": lambda: torch.arange(0, n * c, dtype=torch.int32),
+        "full_ids": lambda: torch.full(x, 7, dtype=torch.int32),
         "random_uniform": lambda: torch.rand(x),
         "random_normal": lambda: torch.randn(x),
         "random_ids": lambda: torch.randint(1000, x, dtype=torch.int32),
