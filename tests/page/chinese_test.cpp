@@ -104,7 +104,7 @@ TEST_CASE("A button and the URL switch the page's language; the view stays") {
   chromium->run("document.querySelector('.language').click()");
   chromium->wait_for("document.readyState === 'complete' && document.documentElement.lang === 'zh-Hans'");
   CHECK(tab() == "全部的头 01");
-  CHECK(chromium->text("location.hash").ends_with("&language=zh&step=400&layer=1&head=2&word=8"));
+  chromium->wait_for("location.hash.endsWith('&language=zh&step=400&layer=1&head=2&word=8')");
   chromium->run("document.querySelector('.language').click()");
   chromium->wait_for("document.readyState === 'complete' && document.documentElement.lang === 'en'");
   CHECK(tab() == "All heads 01");
