@@ -25,19 +25,27 @@ struct Panels {
   }
 };
 
-// Copies the element (row, column(panel, vector, lane)) of a matrix, 0 where the column is n or more.
+// Copies the element (row, column(panel, vector, lane)) of a matrix, 0 where the column is negative.
 template <class T, class Column>
 Panels panels_of(const T* matrix, std::int64_t row_stride, std::int64_t column_stride, std::int64_t k,
                  std::int64_t count, Column column) {
-  constexpr std::int64_t lanes = lane_count<T>;
-  Panels panels{Tensor({count, k, vectors, lanes}, dtype_of<T>), count, k};
-  T* to = panels.numbers.mutable_data<T>();
-  parallel_for(count, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, k * vectors * lanes)),
+  constexpr std::int64_t width = vectors * lane_count<T>;
+  Panels panels{Tensor({count, k, vectors, lane_count<T>}, dtype_of<T>), count, k};
+  T* const numbers = panels.numbers.mutable_data<T>();
+  parallel_for(count, std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(1, k * width)),
                [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t i = begin * k * vectors * lanes; i < end * k * vectors * lanes; ++i) {
-                   const std::int64_t lane = i % lanes, vector = i / lanes % vectors, row = i / (lanes * vectors) % k;
-                   const std::int64_t at = column(i / (lanes * vectors * k), vector, lane);
-                   to[i] = at < 0 ? T{0} : matrix[row * row_stride + at * column_stride];
+                 for (std::int64_t panel = begin; panel < end; ++panel) {
+                   std::int64_t from[width];
+                   for (std::int64_t i = 0; i < width; ++i) {
+                     const std::int64_t at = column(panel, i / lane_count<T>, i % lane_count<T>);
+                     from[i] = at < 0 ? -1 : at * column_stride;
+                   }
+                   T* const to = numbers + panel * k * width;
+                   for (std::int64_t row = 0; row < k; ++row) {
+                     const T* const values = matrix + row * row_stride;
+                     for (std::int64_t i = 0; i < width; ++i)
+                       to[row * width + i] = from[i] < 0 ? T{0} : values[from[i]];
+                   }
                  }
                });
   return panels;
