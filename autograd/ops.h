@@ -81,7 +81,7 @@ template <class B>
 Tensor& operator/=(const Tensor&, const B&) = delete;  // would change nothing: write the values with x.copy_from(x / y)
 ///@}
 
-/// Functions of each element. The result has the shape of x. (functions.cpp)
+/// Functions of each element. The result has the shape of x. (functions.cpp, exponentials.cpp)
 Tensor exp(const Tensor& x);
 Tensor log(const Tensor& x);                              ///< natural logarithm; -infinity at 0, NaN below 0
 Tensor sqrt(const Tensor& x);                             ///< square root

@@ -206,8 +206,8 @@ for task in re.findall(r"\w+", tasks):
     if not re.search(rf"`(tasks|datasets)/`.*\b{task}\b", read("docs/explanation/architecture.md")):
         wrong("docs/explanation/architecture.md", f"its rows of `tasks/` and `datasets/` have no task {task}")
 shown = "\n".join(line for _, line in blocks("docs/explanation/architecture.md", "cpp"))
-if shown.split("\nconst Recording")[0] not in read("autograd/functions.cpp"):
-    wrong("docs/explanation/architecture.md", "its operation is not the one in autograd/functions.cpp")
+if shown.split("\nconst Recording")[0] not in read("autograd/exponentials.cpp"):
+    wrong("docs/explanation/architecture.md", "its operation is not the one in autograd/exponentials.cpp")
 for arguments, expected in ((["--no-such-option"], "2"), (["--config", "none.yaml"], "1")):
     code = subprocess.run([BUILD / "train", *arguments], capture_output=True, check=False).returncode
     fact(code, {"2": r"exit code (\d) for a command line", "1": r"for a command line, (\d) for all else"}[expected])
