@@ -131,7 +131,8 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
       "__dlpack__", [](const Tensor& x, nb::kwargs options) { return dlpack_of(x).attr("__dlpack__")(**options); },
       nb::sig("def __dlpack__(self, **options: typing.Any) -> typing.Any"), "Shares the memory with another library.");
   c.def("__dlpack_device__", [](const Tensor&) { return std::pair(1, 0); });
-  c.def("item", &Tensor::item, "Returns the only element. Raises Error when there are more or none.");
+  constexpr double (Tensor::*item)() const = &Tensor::item;
+  c.def("item", item, "Returns the only element. Raises Error when there are more or none.");
   c.def(
       "tolist", [](const Tensor& x) { return numpy_of(x).attr("tolist")(); }, nb::sig("def tolist(self) -> typing.Any"),
       "Returns nested lists of the numbers.");
@@ -166,7 +167,7 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
       },
       nb::sig("def __iter__(self) -> collections.abc.Iterator[Tensor]"));
   c.def("__repr__", &shown);
-  c.def("__float__", &Tensor::item);
+  c.def("__float__", item);
   c.def("__int__", [](const Tensor& x) { return static_cast<std::int64_t>(x.item()); });
   c.def("__bool__", [](const Tensor& x) { return x.item() != 0; });
   c.def("__copy__", [](const Tensor& x) { return x; });
