@@ -16,6 +16,9 @@ function addressNow() {
   };
 }
 
+// Returns the page's URL with another fragment. It is absolute: a notebook's frame (about:srcdoc) resolves others against the notebook.
+const urlWith = (fragment) => location.href.replace(/#.*|$/, fragment);
+
 const visited = {place: null, timer: 0};
 
 // Browsers limit how often the URL may change. Other changes update it when the slider rests.
@@ -23,11 +26,11 @@ function remember() {
   if (document.readyState === 'loading') return;
   const {place, all} = addressNow();
   clearTimeout(visited.timer);
-  const replace = () => history.replaceState(null, '', all);
+  const replace = () => history.replaceState(null, '', urlWith(all));
   if (visited.place === place) visited.timer = setTimeout(replace, 300);
   else if (visited.place === null || state.playing) replace();
   else {
-    history.pushState(null, '', all);
+    history.pushState(null, '', urlWith(all));
     state.lost = [];  // the user has gone on
     header.lost.hidden = true;
   }

@@ -72,7 +72,7 @@ function sharing() {
     setTimeout(() => { currentTarget.textContent = text; }, 1500);
   });
   const fill = () => {
-    link.value = location.href.replace(/#.*|$/, addressNow().all);
+    link.value = urlWith(addressNow().all);
     cite.value = citation();
   };
   const close = ({key, currentTarget}) => {

@@ -41,6 +41,6 @@ const listed = (items) => isChinese ? items.join('、') : items.join(' and ');
 function switchLanguage() {
   const other = isChinese ? 'en' : 'zh', parts = new URLSearchParams(addressNow().all.slice(1));
   other === usualLanguage ? parts.delete('language') : parts.set('language', other);
-  history.replaceState(null, '', `#${parts}`);
+  history.replaceState(null, '', urlWith(`#${parts}`));
   location.reload();
 }

@@ -1,4 +1,4 @@
-// The engine of a page that `inspect serve` shows: the program computes, and answers JSON (inspect/serve/served_model.h).
+// The engine of a page that `inspect serve` or a notebook shows: the program computes, and answers JSON (inspect/serve/served_model.h).
 class ServedEngine {
   constructor({served, heads}) {
     // known: answers by request, the latest used last. waiting: requests {name, what, body, later}, the last is sent first.
@@ -30,6 +30,7 @@ class ServedEngine {
     this.send();
   }
   async answer(what, body) {
+    if (isInNotebook) return kernel.ask(what, body);
     try {
       const response = await fetch(what, {method: 'POST', headers: {'Content-Type': 'application/json'}, body});
       return response.ok ? await response.json() : {problem: (await response.text()).trim()};
@@ -85,4 +86,28 @@ class ServedReading {
     let at = token * total(this.heads);
     return {word: this.all[token].reduce((a, b) => b[1] > a[1] ? b : a)[0], values: this.heads.map((count) => this.contributions.subarray(at, at += count))};
   }
+}
+
+// A notebook shows the page in a frame, and a widget around it (python/heedml/page.py) sends {heed: {served}} when the kernel can
+// compute. The page then sends {heed: {id, what, body}}, and gets {heed: {id, answer}}.
+const isInNotebook = location.href.startsWith('about:srcdoc');
+const kernel = {
+  asked: [],  // by id, what takes the answer
+  ask(what, body) {
+    return new Promise((take) => parent.postMessage({heed: {id: this.asked.push(take) - 1, what, body}}, '*'));
+  },
+  // Makes the kernel the engine, and reads the sentence shown as the model's own tokens.
+  offer(served) {
+    const run = content.runs[0], {typed, pieces} = run.sentences[state.sentence];
+    if (canType(run)) return;
+    run.served = served;
+    typed && !pieces ? readTyped(typed, null, []) : update({});
+  },
+};
+if (isInNotebook) {
+  addEventListener('message', ({source, data}) => {
+    if (source !== parent || !data?.heed) return;
+    const {served, id, answer} = data.heed;
+    served ? kernel.offer(served) : kernel.asked[id]?.(answer);
+  });
 }

@@ -1,4 +1,5 @@
 #include "bindings/config.h"
+#include "inspect/serve/served_model.h"
 
 #include <heed/explain/trace.h>
 #include <heed/formats/hugging_face.h>
@@ -6,6 +7,8 @@
 #include <heed/formats/saved_model.h>
 #include <heed/models/generate.h>
 #include <heed/models/reading.h>
+
+#include <nanobind/stl/filesystem.h>
 
 namespace heed::python {
 namespace {
@@ -188,13 +191,8 @@ void bind_models(nb::module_& m) {
           "vocabulary", [](const Model& model) { return model.vocabulary.words(); },
           [](Model& model, const std::vector<std::string>& words) { model.vocabulary = Vocabulary(words); },
           "The tokens by number.")
-      .def_prop_rw(
-          "queries", [](const Model& model) { return model.queries; },
-          [](Model& model, std::vector<std::string> words) { model.queries = std::move(words); },
-          "Words that training asked about.")
-      .def_prop_rw(
-          "step", [](const Model& model) { return model.step; },
-          [](Model& model, std::int64_t step) { model.step = step; }, "The training step.")
+      .def_rw("queries", &Model::queries, "Words that training asked about.")
+      .def_rw("step", &Model::step, "The training step.")
       .def_prop_ro("layers", &Model::layers, "The number of layers.")
       .def_prop_ro("heads", &Model::heads, "The number of heads per layer.")
       .def(
@@ -218,24 +216,25 @@ void bind_models(nb::module_& m) {
           "tokens", [](const Model& model, const std::string& text) { return model.tokenizer(text); }, "text"_a,
           "Returns the tokens of a text.")
       .def(
-          "save", [](const Model& model, const std::string& path) { save_model(path, model); }, "path"_a, Unlocked(),
-          "Writes the model to a safetensors file, which load() and inspect open.")
-      .def(
-          "export_hugging_face",
-          [](const Model& model, const std::string& directory) { return export_hugging_face(model, directory); },
-          "directory"_a, Unlocked(), "Writes a directory that `transformers` loads. Returns the names of its files.")
+          "save", [](const Model& model, const std::filesystem::path& path) { save_model(path, model); }, "path"_a,
+          Unlocked(), "Writes the model to a safetensors file, which load() and inspect open.")
+      .def("export_hugging_face", &export_hugging_face, "directory"_a, Unlocked(),
+           "Writes a directory that `transformers` loads. Returns the names of its files.")
       .def("_adapt",
            [](Model& model, const std::vector<std::string>& layers, int rank, double alpha, std::uint64_t seed,
               const std::string& base) { adapt(model, layers, {.rank = rank, .alpha = alpha}, seed, base); })
+      .def("merge", nb::overload_cast<Model&>(&merge), "Adds the adapters to the matrices and removes them.")
+      .def("load_adapter", &load_adapter, "directory"_a,
+           "Adds the adapters of a directory that PEFT wrote for this model.")
+      .def("export_adapter", &export_adapter, "directory"_a,
+           "Writes the adapters as PEFT has them. Returns the names of the files.")
       .def(
-          "merge", [](Model& model) { merge(model); }, "Adds the adapters to the matrices and removes them.")
-      .def(
-          "load_adapter", [](Model& model, const std::string& directory) { load_adapter(model, directory); },
-          "directory"_a, "Adds the adapters of a directory that PEFT wrote for this model.")
-      .def(
-          "export_adapter",
-          [](const Model& model, const std::string& directory) { return export_adapter(model, directory); },
-          "directory"_a, "Writes the adapters as PEFT has them. Returns the names of the files.")
+          "_answer",
+          [](const Model& model, const std::string& what, const std::string& request) {
+            const ServedModel served(model);
+            return format_json(what == "description" ? served.description() : served.answer(what, parse_json(request)));
+          },
+          Unlocked())
       .def("_trace", &traced, "text"_a, "query"_a = "",
            nb::sig("def _trace(self, text: str, query: str = '') -> dict[str, typing.Any]"))
       .def(

@@ -1,5 +1,7 @@
 """The exceptions, which the module of C++ raises."""
 
+from typing import Any
+
 
 class Error(RuntimeError):
     """Wrong input. The text names the expected value, the value found, and a remedy."""
@@ -19,3 +21,11 @@ class FileError(Error, OSError):
 
 for _error in (Error, OutOfMemoryError, NotFinite, FileError):
     _error.__module__ = "heedml"  # as tracebacks name it
+
+
+def library(name: str) -> Any:
+    """Returns an optional package."""
+    try:
+        return __import__(name, fromlist=["*"])
+    except ImportError as error:
+        raise Error(f"this needs {name.split('.')[0]}, which is not installed: pip install {name.split('.')[0]}") from error

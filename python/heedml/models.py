@@ -256,13 +256,16 @@ class Model(_core._Model):
 
     def page(self, sentence: str | None = None, query: str | None = None, *, limit: int | None = None,
              height: int = 720) -> Page:
-        """Returns the page of a text or of the run. A notebook shows it, and keeps it; save() writes it to a file."""
+        """Returns the page of a text or of the run. A notebook shows it, and keeps it; save() writes it to a file.
+
+        Type a text into it: a small model in the page answers, or this model while the kernel runs (with anywidget).
+        """
         with tempfile.TemporaryDirectory(prefix="heedml-") as directory:
             file = os.path.join(directory, "page.html")
             options = _options(sentence=sentence, query=query, limit=limit, out=file)
             self._ask("page", *options, run=sentence is None)
             with open(file, encoding="utf-8") as opened:
-                return Page(opened.read(), height)
+                return Page(opened.read(), height, self._answer)
 
 
 def load(path: Path, *, mapped: bool = False) -> Model:
@@ -365,20 +368,20 @@ def language_model(transformer: Mapping[str, Any], **fields: Any) -> dict[str, A
 
 
 def masked_language_model(transformer: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-    """Returns that of an encoder that predicts hidden tokens."""
+    """Returns the configuration of an encoder that predicts hidden tokens."""
     return _model_config("masked_language_model", transformer, fields)
 
 
 def word_answerer(transformer: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-    """Returns that of a model that answers a question about a text with a word."""
+    """Returns the configuration of a model that answers a question about a text with a word."""
     return _model_config("word_answerer", transformer, fields)
 
 
 def candidate_chooser(transformer: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-    """Returns that of a model that answers with one of the text's candidates."""
+    """Returns the configuration of a model that answers with one of the text's candidates."""
     return _model_config("candidate_chooser", transformer, fields)
 
 
 def bare_transformer(transformer: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-    """Returns that of a transformer without a head."""
+    """Returns the configuration of a transformer without a head."""
     return _model_config("bare_transformer", transformer, fields)

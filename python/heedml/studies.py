@@ -11,20 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .errors import Error
+from .errors import Error, library
 
 Row = dict[str, Any]
 
 
-def _library(name: str) -> Any:
-    try:
-        return __import__(name, fromlist=["*"])
-    except ImportError as error:
-        raise Error(f"this needs {name.split('.')[0]}, which is not installed: pip install {name.split('.')[0]}") from error
-
-
 def _axes(axes: Any, width: float = 6, height: float = 4) -> Any:
-    return axes if axes is not None else _library("matplotlib.pyplot").subplots(figsize=(width, height))[1]
+    return axes if axes is not None else library("matplotlib.pyplot").subplots(figsize=(width, height))[1]
 
 
 def _text(value: Any) -> str:
@@ -70,7 +63,7 @@ class Result:
 
     def to_pandas(self) -> Any:
         """Returns the rows as a pandas.DataFrame."""
-        return _library("pandas").DataFrame(self.rows())
+        return library("pandas").DataFrame(self.rows())
 
     def _bars(self, axes: Any, names: Sequence[str], values: Sequence[float], title: str) -> Any:
         axes = _axes(axes, height=0.4 + 0.25 * max(len(names), 4))
@@ -88,13 +81,17 @@ class Result:
             raise Error(f"{type(self).__name__}: there are no numbers to plot")
         return self._bars(axes, [str(i) for i in range(len(rows))], [row[numbers[0]] for row in rows], numbers[0])
 
+    def _conclusions(self) -> list[str]:
+        verdict = self.data.get("verdict", []) if isinstance(self.data, dict) else []
+        return [verdict] if isinstance(verdict, str) else list(verdict)
+
     def _repr_html_(self) -> str:
-        rows, verdict = self.rows(), self.data.get("verdict", []) if isinstance(self.data, dict) else []
+        rows = self.rows()
         keys = [key for key in (rows[0] if rows else {}) if not isinstance(rows[0][key], (dict, list))]
         head = "".join(f"<th>{html.escape(key)}</th>" for key in keys)
         body = "".join("<tr>" + "".join(f"<td>{_text(row.get(key))}</td>" for key in keys) + "</tr>" for row in rows[:40])
         more = f"<p>... and {len(rows) - 40} more rows</p>" if len(rows) > 40 else ""
-        lines = "".join(f"<p>{html.escape(line)}</p>" for line in ([verdict] if isinstance(verdict, str) else verdict))
+        lines = "".join(f"<p>{html.escape(line)}</p>" for line in self._conclusions())
         return f"{lines}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
     def __repr__(self) -> str:
@@ -113,7 +110,7 @@ class Attention(Result):
 
     def weights(self, sentence: int = 0) -> Any:
         """Returns the weights of a sentence as an array (layers, heads, T, T) of float32."""
-        return _library("numpy").asarray(self.data["sentences"][sentence]["layers"], "float32")
+        return library("numpy").asarray(self.data["sentences"][sentence]["layers"], "float32")
 
     def plot(self, axes: Any = None, sentence: int = 0, layer: int = -1, head: int = 0) -> Any:
         """Draws the weights of one head: rows are queries, columns keys."""
@@ -231,11 +228,11 @@ class Pairs:
 
     def to_pandas(self) -> Any:
         """Returns the rows as a pandas.DataFrame."""
-        return _library("pandas").DataFrame(self.rows())
+        return library("pandas").DataFrame(self.rows())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the file that `inspect circuit` and `inspect causes` read."""
-        with open(path, "w", encoding="utf-8") as file:
+        with open(os.fspath(path), "w", encoding="utf-8") as file:
             file.write(self.jsonl)
 
     def __len__(self) -> int:
@@ -291,6 +288,10 @@ class History(Result):
         """Returns a row per step and head."""
         return [{"step": one["step"], "layer": layer, "head": head, **figures} for one in self.data["steps"]
                 for layer, heads in enumerate(one["heads"]) for head, figures in enumerate(heads)]
+
+    def _conclusions(self) -> list[str]:
+        return [f"{layer}.{head}: {' '.join(sentences)}" for layer, heads in enumerate(self.data["verdict"])
+                for head, sentences in enumerate(heads)]
 
     def plot(self, axes: Any = None) -> Any:
         """Draws weight (solid) and effect (dashed) of each head over the steps."""
@@ -373,7 +374,7 @@ class Generated:
 
     def to_pandas(self) -> Any:
         """Returns a row per token."""
-        return _library("pandas").DataFrame({"token": self.tokens})
+        return library("pandas").DataFrame({"token": self.tokens})
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.prompt)}<b>{html.escape(self.text)}</b></pre>"
