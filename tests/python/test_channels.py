@@ -53,6 +53,34 @@ def test_layers_of_images_and_sequences():
         norm(heedml.zeros((2, 4)), "test")
 
 
+@pytest.mark.parametrize("kind", [heedml.LSTMCell, heedml.GRUCell])
+def test_a_cell_in_a_loop_is_the_layer_and_learns(kind):
+    scope, other, is_lstm = heedml.Scope(seed=2), heedml.Scope(), kind is heedml.LSTMCell
+    cell, layer = kind(scope / "cell", 1, 8), (heedml.LSTM if is_lstm else heedml.GRU)(other, 1, 8)
+    head = heedml.Linear(scope / "head", 8, 1)
+    names = [name.removeprefix("cell.") for name in scope.parameters if name.startswith("cell.")]
+    bits = numpy.random.default_rng(1).integers(0, 2, (64, 6, 1)).astype("float32")
+    odd = heedml.tensor(bits.sum((1, 2))[:, None] % 2)
+
+    def last(x):
+        state = None
+        for t in range(x.shape[1]):
+            state = cell(x[:, t]) if state is None else cell(x[:, t], state)
+        return state[0] if is_lstm else state
+
+    x = heedml.tensor(bits)
+    for name in names:
+        other.parameters[f"0.{name}"].copy_from(scope.parameters[f"cell.{name}"])
+    numpy.testing.assert_allclose(last(x).numpy(), layer(x)[0][:, -1].numpy(), rtol=1e-5, atol=1e-6)
+    adam = heedml.Adam(scope.parameters, lr=0.02)
+    for _ in range(400):
+        with heedml.Recording():
+            loss = heedml.mse_loss(head(last(x)), odd)
+            gradients = loss.backward()
+        adam.step(gradients)
+    assert loss.item() < 0.05  # 0.25 without the bits before the last
+
+
 def test_functions_of_order_and_position():
     x = heedml.tensor([[1.5, -2.5, 3.0], [4.0, 5.0, -6.0]])
     assert x.flip(1).numpy().tolist() == [[3, -2.5, 1.5], [-6, 5, 4]]

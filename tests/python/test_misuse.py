@@ -26,7 +26,7 @@ values = [None, True, -1, 2**31, 2**63, 10**40, float("nan"), float("inf"), "", 
 """
 CALL = ABSURD + """
 for name in sys.argv[1:]:
-    function = eval(name, {"heedml": heedml})
+    function = eval(name, {"heedml": heedml, "scope": heedml.Scope()})
     outcomes = set()
     print(name, end=" ", flush=True)
     for value in values:
@@ -42,13 +42,35 @@ for name in sys.argv[1:]:
     print("survived", *sorted(outcomes))
 """
 SLOW = {"Experiment", "train", "inspect", "Page", "full", "zeros", "ones", "arange", "set_threads"}
+SLOW_METHODS = {"normal", "uniform", "permutation"}  # of 2**31 numbers
 NAMES = [name for name in dir(heedml) if name[0] != "_" and callable(getattr(heedml, name)) and name not in SLOW
          and not (inspect.isclass(getattr(heedml, name)) and issubclass(getattr(heedml, name), BaseException))]
 
 
-def survivors(names):
+# What makes an object whose methods are called, by class.
+OBJECTS = {
+    "Model": "heedml.Model(heedml.language_model(heedml.gpt2(1, 2, 8, max_length=8)), list('abc'), split='characters')",
+    "Optimizer": "heedml.Adam(heedml.Linear(scope, 3, 3) and scope.parameters)",
+    "Lbfgs": "heedml.Lbfgs(heedml.Linear(scope, 3, 3) and scope.parameters)",
+    "WeightAverage": "heedml.WeightAverage(heedml.Linear(scope, 3, 3) and scope.parameters)",
+    "Parameters": "heedml.Linear(scope, 3, 3) and scope.parameters", "Scope": "scope", "Random": "heedml.Random(1)",
+    "Batch": "heedml.Batch([[0, 1]])", "Schedule": "heedml.Schedule('step', lr=1.0, steps=3)",
+    "Linear": "heedml.Linear(scope, 3, 3)", "Embedding": "heedml.Embedding(scope, 3, 3)", "Norm": "heedml.Norm(scope, 3)",
+    "LearnedPositions": "heedml.LearnedPositions(scope, 3, 3)", "Mlp": "heedml.Mlp(scope, 3, width=3)",
+    "RotaryEmbedding": "heedml.RotaryEmbedding(4, 2)", "MultiHeadAttention": "heedml.MultiHeadAttention(scope, d_model=3)",
+    "TransformerBlock": "heedml.TransformerBlock(scope, attention={'d_model': 3}, mlp={'width': 3})",
+    "Conv1d": "heedml.Conv1d(scope, 3, 3, 1)", "Conv2d": "heedml.Conv2d(scope, 3, 3, 1)",
+    "ConvTranspose2d": "heedml.ConvTranspose2d(scope, 3, 3, 1)", "BatchNorm": "heedml.BatchNorm(scope, 3)",
+    "GroupNorm": "heedml.GroupNorm(scope, 3, 3)", "LSTM": "heedml.LSTM(scope, 3, 3)", "GRU": "heedml.GRU(scope, 3, 3)",
+    "LSTMCell": "heedml.LSTMCell(scope, 3, 3)", "GRUCell": "heedml.GRUCell(scope, 3, 3)",
+    "Attention": "heedml.Attention('[]')", "Circuit": "heedml.Circuit('{}')", "Pairs": "heedml.Pairs('{}')",
+    "Page": "heedml.Page('id=\"data\">{\"runs\": []}</script>', 9, str)", "Why": "heedml.Why('[]')",
+}
+
+
+def survivors(names, directory=None):
     """Calls all in one process, which prints each name before the calls."""
-    return subprocess.run([sys.executable, "-c", CALL, *names], capture_output=True, text=True, timeout=120, errors="replace")
+    return subprocess.run([sys.executable, "-c", CALL, *names], capture_output=True, text=True, timeout=120, errors="replace", cwd=directory)
 
 
 def test_public_functions_survive_absurd_arguments():
@@ -63,6 +85,16 @@ def test_methods_of_tensors_survive_absurd_arguments():
     names = [f"heedml.Tensor.{name}" for name in dir(heedml.Tensor) if callable(getattr(heedml.Tensor, name)) and name not in skipped]
     done = survivors(names)
     assert done.returncode == 0, (done.returncode, done.stdout[-300:], done.stderr[-3000:])
+
+
+def test_methods_of_models_layers_and_results_survive_absurd_arguments(tmp_path):
+    called = {"__call__", "__getitem__", "__contains__", "__truediv__"}
+    names = [f"({made}).{name}" for kind, made in OBJECTS.items() for name in dir(getattr(heedml, kind))
+             if (name[0] != "_" or name in called) and name not in SLOW_METHODS and callable(getattr(getattr(heedml, kind), name))]
+    assert {f"({OBJECTS['Model']}).{name}" for name in ("adapt", "circuit", "pairs", "restored", "why_answer", "merge", "page")} < set(names)
+    done = survivors(names, tmp_path)
+    assert done.returncode == 0, (done.returncode, done.stdout[-300:], done.stderr[-3000:])
+    assert done.stdout.count("survived") == len(names) > 80
 
 
 def test_sizes_beyond_memory_are_refused():
