@@ -34,6 +34,16 @@ def test_the_package_and_the_notebooks_have_strict_types(tmp_path):
     assert code == 0, text
 
 
+def test_the_reference_on_the_site_is_current():
+    root = pathlib.Path(__file__).resolve().parents[2]
+    generator = {"__file__": str(root / "docs/python_api.py"), "__name__": "python_api"}
+    exec((root / "docs/python_api.py").read_text(encoding="utf-8"), generator)
+    package = pathlib.Path(heedml._core.__file__).parent
+    package = package if (package / "models.py").exists() else pathlib.Path(heedml.__file__).parent
+    assert (root / "docs/reference/python.md").read_text(encoding="utf-8") == generator["page"](package), (
+        f"run python3 docs/python_api.py {package}")
+
+
 def test_a_wrong_type_is_found(tmp_path):
     (tmp_path / "wrong.py").write_text("import heedml\nheedml.Linear(heedml.Scope(), '2', 3)\nx: int = heedml.ones(2).sum()\n")
     code, text = checked(tmp_path, "wrong.py")
