@@ -1,4 +1,4 @@
-"""What steps 6 to 9 in Python start from: functions of NumPy arrays that step 4 and heed have."""
+"""What steps 6 to 10 in Python start from: functions of NumPy arrays that step 4 and heed have."""
 
 import math
 

@@ -3,6 +3,8 @@
 #include "judge.h"
 #include "python.h"
 
+#include <sstream>
+
 namespace learn {
 
 /// The value of an expression, and its derivative by each input.
@@ -106,7 +108,18 @@ inline TapeSolution python_01() {
           in_python<reused>,
           in_python<neuron>,
           [] { return python_text("drawn"); },
-          nullptr};
+          [](Language language) {
+            std::vector<DrawnEntry>
+                entries;  // each a line: the operation, the value, and for each input its entry and derivative
+            std::istringstream lines(python_text("entries"));
+            for (std::string line; std::getline(lines, line);) {
+              std::istringstream words(line);
+              DrawnEntry& entry = entries.emplace_back();
+              words >> entry.operation >> entry.number;
+              for (DrawnEntry::Input input; words >> input.entry >> input.derivative;) entry.inputs.push_back(input);
+            }
+            return picture(entries, {"a", "b"}, language == Language::zh);
+          }};
 }
 
 Step step_01(const TapeSolution& yours);

@@ -136,9 +136,11 @@ Step step_02(const BroadcastingSolution& yours) {
          return Results{{"throws (1: yes)", 1.0}};
        },
        {{"accepts_all",
-         {"Every pair of shapes is accepted. (4, 3) and (4) have the last sizes 3 and 4: neither is 1.",
-          "任何两个形状都被接受了。(4, 3) 和 (4) 的最后一个轴是 3 和 4，两者都不是 1。"},
-         "otherwise -> [[throw std::invalid_argument]]",
+         {"Every pair of shapes is accepted. (4, 3) and (4) have the last sizes 3 and 4: neither is 1. Throw "
+          "std::invalid_argument, in Python raise ValueError.",
+          "任何两个形状都被接受了。(4, 3) 和 (4) 的最后一个轴是 3 和 4，两者都不是 1。应该抛出 "
+          "std::invalid_argument，Python 里是 raise ValueError。"},
+         "otherwise -> [[an error]]",
          [] {
            return Results{{"throws (1: yes)", 0.0}};
          }}}},

@@ -103,8 +103,9 @@ Step step_06(const AttentionSolution& yours) {
               "scores = [[-infinity where visible is false]]", {.mask_after = true}),
         entry("mask_inverted",
               {"The mask is inverted: visible keys are hidden. masked_fill() writes where its argument is true: pass "
-               "!visible.",
-               "掩码反了：该看见的键被遮住了。masked_fill() 写在参数为真的地方：应该传入 !visible。"},
+               "!visible. np.where() keeps x where it is true: pass visible.",
+               "掩码反了：该看见的键被遮住了。masked_fill() 写在参数为真的地方：应该传入 !visible；np.where() "
+               "在参数为真的地方保留 x：应该传入 visible。"},
               "scores = -infinity where visible is [[false]]", {.mask_inverted = true})};
   };
   const auto gradients = [=](bool numerical) {

@@ -37,7 +37,7 @@ inline AttentionSolution python_06() {
   using heed::Booleans, heed::Tensor;
   static const auto both = [](const char* function, const std::vector<PythonArgument>& arguments) {
     const auto [output, weights] = python_pair(function, arguments);
-    return AttentionSolution::Pair{tensor_in(output), tensor_in(weights)};
+    return AttentionSolution::Pair{tensor_of(output), tensor_of(weights)};
   };
   return {[](const Tensor& X) { return both("simple_attention", {X}); },
           [](const Tensor& Q, const Tensor& K, const Tensor& V, const Booleans& visible) {

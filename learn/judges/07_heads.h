@@ -17,11 +17,11 @@ struct HeadsSolution {
 inline HeadsSolution python_07() {
   using T = heed::Tensor;
   return {[](const T& x, int heads) {
-            return tensor_in(python_one("split_heads", {x, heads}));
+            return tensor_of(python_one("split_heads", {x, heads}));
           },
-          [](const T& x) { return tensor_in(python_one("join_heads", {x})); },
+          [](const T& x) { return tensor_of(python_one("join_heads", {x})); },
           [](const T& x, const T& W_Q, const T& W_K, const T& W_V, const T& W_O, int heads) {
-            return tensor_in(python_one("multi_head", {x, W_Q, W_K, W_V, W_O, heads}));
+            return tensor_of(python_one("multi_head", {x, W_Q, W_K, W_V, W_O, heads}));
           }};
 }
 

@@ -58,8 +58,10 @@ Step step_08(const BlockSolution& yours) {
            return (v - mean(v, {1}, true)) / sqrt(heed::var(v, {1}, true) + 1e-5) * gain + bias;
          })},
         {"over_all",
-         {"One mean and one variance for all tokens. Pass the axis: mean(x, {-1}, true).",
-          "所有词元共用了一个均值和一个方差。要给出轴：mean(x, {-1}, true)。"},
+         {"One mean and one variance for all tokens. Pass the axis: mean(x, {-1}, true), in NumPy "
+          "x.mean(axis=-1, keepdims=True).",
+          "所有词元共用了一个均值和一个方差。要给出轴：mean(x, {-1}, true)，NumPy 里是 "
+          "x.mean(axis=-1, keepdims=True)。"},
          "mean = mean of [[the d features of a token]]",
          normed([=](const Tensor& v) { return (v - mean(v)) / sqrt(heed::var(v) + 1e-5) * gain + bias; })},
         {"epsilon_outside",

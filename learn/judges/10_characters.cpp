@@ -1,5 +1,7 @@
 #include "10_characters.h"
 
+#include "text.h"
+
 #include <heed/autograd/record.h>
 #include <heed/data/tasks/coreference.h>
 
@@ -9,6 +11,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <sstream>
 
 namespace learn {
 namespace {
@@ -51,46 +54,117 @@ Tensor faulty(const CharacterModel& model, const Ids& ids, const CharacterFaults
 }
 
 struct Trained {
-  std::vector<std::pair<int, double>> curve;
+  std::vector<double> losses;
   double held_out = 0;
   std::string sample;
 };
 
 // Trains with the learner's functions alone.
 Trained train(const CharactersSolution& yours) {
-  constexpr std::size_t T = 32;
-  constexpr int steps = 600;
   const CharacterText text = sentences(false), held = sentences(true);
-  const CharacterModel model(static_cast<int>(text.characters.size()), T, 48, 4, 1);
-  heed::Optimizer optimizer(model.parameters, {.method = heed::OptimizerOptions::Method::adamw});
+  CharacterTraining data;
+  data.text = text.text, data.held_out = held.text;
   heed::Random random(1);
   const auto starts = [&](const CharacterText& from, int count) {
     std::vector<std::size_t> result;
     for (int i = 0; i < count; ++i)
-      result.push_back(static_cast<std::size_t>(random.below(std::ssize(from.text) - static_cast<int>(T) - 1)));
+      result.push_back(
+          static_cast<std::size_t>(random.below(std::ssize(from.text) - static_cast<std::int64_t>(data.T) - 1)));
     return result;
   };
-  Trained result;
-  for (int step = 0; step < steps; ++step) {
-    const auto [inputs, targets] = yours.windows(text.text, starts(text, 16), T);
-    const double loss = yours.train_step(model, optimizer, inputs, targets, 4e-3 * std::min(1.0, (step + 1) / 20.0));
-    if (step % 100 == 0) result.curve.push_back({step, loss});
-  }
-  const auto [inputs, targets] = yours.windows(held.text, starts(held, 64), T);
-  result.held_out = cross_entropy(yours.logits(model, inputs), targets).item();
-  std::vector<std::int32_t> written{static_cast<std::int32_t>(text.characters.find('\n'))};
-  for (int i = 0; i < 160; ++i) {
-    const std::size_t from = written.size() > T ? written.size() - T : 0;
-    const Ids ids({1, std::ssize(written) - static_cast<std::int64_t>(from)},
-                  std::vector<std::int32_t>(written.begin() + static_cast<std::ptrdiff_t>(from), written.end()));
-    const Tensor last = yours.logits(model, ids)[0][-1];
-    written.push_back(static_cast<std::int32_t>(yours.draw(last.to_vector(), 0.5, random.uniform())));
-    result.sample += text.characters[static_cast<std::size_t>(written.back())];
-  }
+  for (int step = 0; step < yours.steps; ++step) data.starts.push_back(starts(text, 16));
+  data.held_out_starts = starts(held, 64);
+  for (int i = 0; i < 160; ++i) data.uniform.push_back(random.uniform());
+  data.newline = static_cast<std::int32_t>(text.characters.find('\n'));
+  const CharacterModel model(static_cast<int>(text.characters.size()), static_cast<int>(data.T), 48, 4, 1);
+  const CharacterRun run = yours.train(model, data);
+  Trained result{run.losses, run.held_out, ""};
+  for (const std::int32_t c : run.written) result.sample += text.characters.at(static_cast<std::size_t>(c));
   return result;
 }
 
+double learning_rate(std::size_t step) { return 4e-3 * std::min(1.0, static_cast<double>(step + 1) / 20); }
+
+heed::Optimizer adamw(const CharacterModel& model) {
+  return heed::Optimizer(model.parameters, {.method = heed::OptimizerOptions::Method::adamw});
+}
+
+Ids ids_of(const std::vector<std::size_t>& numbers) {
+  return Ids({std::ssize(numbers)}, std::vector<std::int32_t>(numbers.begin(), numbers.end()));
+}
+Ids ids_in(const Array& x) {
+  return Ids(heed::Shape(std::vector<std::int64_t>(x.shape.begin(), x.shape.end())),
+             std::vector<std::int32_t>(x.values.begin(), x.values.end()));
+}
+
 }  // namespace
+
+CharactersSolution with_training(CharactersSolution functions, TrainStep train_step) {
+  functions.four_steps = [=](const CharacterModel& model, const Ids& inputs, const Ids& targets, double lr) {
+    heed::Optimizer optimizer = adamw(model);
+    std::vector<double> losses;
+    for (int i = 0; i < 4; ++i) losses.push_back(train_step(model, optimizer, inputs, targets, lr));
+    return losses;
+  };
+  functions.train = [yours = functions, train_step](const CharacterModel& model, const CharacterTraining& data) {
+    heed::Optimizer optimizer = adamw(model);
+    CharacterRun run;
+    for (const auto& starts : data.starts) {
+      const auto [inputs, targets] = yours.windows(data.text, starts, data.T);
+      run.losses.push_back(train_step(model, optimizer, inputs, targets, learning_rate(run.losses.size())));
+    }
+    const auto [inputs, targets] = yours.windows(data.held_out, data.held_out_starts, data.T);
+    run.held_out = cross_entropy(yours.logits(model, inputs), targets).item();
+    std::vector<std::int32_t> written{data.newline};
+    for (const double uniform : data.uniform) {
+      const std::size_t from = written.size() > data.T ? written.size() - data.T : 0;
+      const Ids ids({1, std::ssize(written) - static_cast<std::int64_t>(from)},
+                    std::vector<std::int32_t>(written.begin() + static_cast<std::ptrdiff_t>(from), written.end()));
+      const Tensor last = yours.logits(model, ids)[0][-1];
+      written.push_back(static_cast<std::int32_t>(yours.draw(last.to_vector(), 0.5, uniform)));
+    }
+    run.written.assign(written.begin() + 1, written.end());
+    return run;
+  };
+  return functions;
+}
+
+CharactersSolution python_10() {
+  static const auto heads = [](const CharacterModel& model) { return model.blocks[0].config.attention.heads; };
+  CharactersSolution yours;
+  yours.steps = 400;  // NumPy takes longer than heed
+  yours.windows = [](const std::vector<std::int32_t>& text, const std::vector<std::size_t>& starts, std::size_t T) {
+    const auto [inputs, targets] =
+        python_pair("windows", {Ids({std::ssize(text)}, text), ids_of(starts), static_cast<int>(T)});
+    return std::pair{ids_in(inputs), ids_in(targets)};
+  };
+  yours.logits = [](const CharacterModel& model, const Ids& ids) {
+    return tensor_of(python_one("characters.logits", {model.parameters, heads(model), ids}));
+  };
+  yours.draw = [](const std::vector<double>& logits, double temperature, double uniform) {
+    return static_cast<std::size_t>(python_one("draw", {logits, temperature, uniform}).values.at(0));
+  };
+  yours.four_steps = [](const CharacterModel& model, const Ids& inputs, const Ids& targets, double lr) {
+    return python_one("characters.four_steps", {model.parameters, heads(model), inputs, targets, lr}).values;
+  };
+  yours.train = [](const CharacterModel& model, const CharacterTraining& data) {
+    std::vector<double> rates;
+    Array starts({static_cast<int>(data.starts.size()), static_cast<int>(data.starts.at(0).size())});
+    starts.values.clear();
+    for (const auto& step : data.starts) {
+      rates.push_back(learning_rate(rates.size()));
+      starts.values.insert(starts.values.end(), step.begin(), step.end());
+    }
+    const auto results = python(
+        "characters.train", {model.parameters, heads(model), static_cast<int>(data.T),
+                             Ids({std::ssize(data.text)}, data.text), Ids({std::ssize(data.held_out)}, data.held_out),
+                             ids_in(starts), ids_of(data.held_out_starts), rates, data.uniform, data.newline});
+    const auto& written = results.at(2).values;
+    return CharacterRun{results.at(0).values, results.at(1).values.at(0),
+                        std::vector<std::int32_t>(written.begin(), written.end())};
+  };
+  return yours;
+}
 
 Step step_10(const CharactersSolution& yours) {
   const std::vector<std::int32_t> text{3, 1, 4, 1, 5, 9, 2, 6, 5, 3};
@@ -114,26 +188,22 @@ Step step_10(const CharactersSolution& yours) {
   const auto computed = [=](const CharacterFaults& fault) -> Compute {
     return [=] { return Results{{"logits", faulty(*model, ids, fault)}}; };
   };
-  const auto steps_of = [=](const std::function<double(const CharacterModel&, heed::Optimizer&)>& step) -> Compute {
+  const auto trains = [=](const Ids& targets, bool updates, bool after) -> Compute {
     return [=] {
       const auto fresh = small();
-      heed::Optimizer optimizer(fresh->parameters, {.method = heed::OptimizerOptions::Method::adamw});
+      heed::Optimizer optimizer = adamw(*fresh);
       std::vector<double> losses;
-      for (int i = 0; i < 4; ++i) losses.push_back(step(*fresh, optimizer));
+      for (int i = 0; i < 4; ++i) {
+        {
+          const heed::Recording recording;
+          const Tensor loss = cross_entropy(faulty(*fresh, ids), targets);
+          if (updates) optimizer.step(backward(loss), 0.01);
+          losses.push_back(loss.item());
+        }
+        if (after) losses.back() = cross_entropy(faulty(*fresh, ids), targets).item();
+      }
       return Results{{"loss of steps 1 to 4", losses}};
     };
-  };
-  const auto trains = [=](const Ids& targets, bool updates, bool after) {
-    return steps_of([=](const CharacterModel& m, heed::Optimizer& optimizer) {
-      double before = 0;
-      {
-        const heed::Recording recording;
-        const Tensor loss = cross_entropy(faulty(m, ids), targets);
-        if (updates) optimizer.step(backward(loss), 0.01);
-        before = loss.item();
-      }
-      return after ? cross_entropy(faulty(m, ids), targets).item() : before;
-    });
   };
   const std::vector<double> scores{1, 0, 2, -1};
   const auto draws = [=](const std::function<std::size_t(double, double)>& of) -> Compute {
@@ -211,9 +281,9 @@ Step step_10(const CharactersSolution& yours) {
       {{"four steps of training", "训练四步"},
        "train_step",
        "ids (2, 4), lr 0.01",
-       steps_of([=](const CharacterModel& m, heed::Optimizer& optimizer) {
-         return yours.train_step(m, optimizer, ids, next, 0.01);
-       }),
+       [=] {
+         return Results{{"loss of steps 1 to 4", yours.four_steps(*small(), ids, next, 0.01)}};
+       },
        trains(next, true, false),
        {{"no_step",
          {"The parameters do not change: optimizer.step() is missing, or has a learning rate of 0.",
@@ -253,7 +323,8 @@ Step step_10(const CharactersSolution& yours) {
           "指数没有除以它们的和：累加值太早就超过了随机数。"},
          "p = [[softmax]](logits / temperature)",
          draws([=](double temperature, double uniform) { return drawn(1 / temperature, uniform, false); })}}},
-      {{"trained for 600 steps: the held-out loss falls below 0.9", "训练 600 步：留出损失降到 0.9 以下"},
+      {{fmt::format("trained for {} steps: the held-out loss falls below 0.9", yours.steps),
+        fmt::format("训练 {} 步：留出损失降到 0.9 以下", yours.steps)},
        "train_step",
        "",
        [=] {
@@ -266,11 +337,14 @@ Step step_10(const CharactersSolution& yours) {
   step.picture = [=](Language language) {
     const bool zh = language == Language::zh;
     std::string lines = zh ? "训练损失（nats／字符）：\n" : "Training loss, in nats per character:\n";
-    for (const auto& [at, loss] : trained->curve)
-      lines += fmt::format("  {:4}  {:.3f}  {}\n", at, loss,
-                           std::string(static_cast<std::size_t>(std::max(0.0, 14 * loss)), '#'));
+    for (std::size_t i = 0; i < trained->losses.size(); i += 100)
+      lines += fmt::format("  {:4}  {:.3f}  {}\n", i, trained->losses[i],
+                           std::string(static_cast<std::size_t>(std::max(0.0, 14 * trained->losses[i])), '#'));
     lines += fmt::format("{}{:.3f}\n\n", zh ? "留出损失 " : "held-out loss ", trained->held_out);
-    return lines + (zh ? "它写的文本：\n" : "It writes:\n") + trained->sample + "\n";
+    lines += zh ? "它写的文本：\n" : "It writes:\n";
+    std::istringstream sentences_written(trained->sample);
+    for (std::string line; std::getline(sentences_written, line);) lines += wrapped("", line, 2);
+    return lines;
   };
   return step;
 }

@@ -33,39 +33,56 @@ struct Row {
   std::vector<double> previous, induction;  // of the heads of the first and of the last layer
 };
 
-// Trains a model of `layers` on the learner's targets, and measures it with the learner's scores on sequences of period 8.
-std::vector<Row> train(const InductionSolution& yours, int layers) {
-  constexpr int batch = 32, steps = 400, period = 8;
+constexpr int per_step = 32, training_steps = 400, interval = 100, measured_period = 8;
+struct Sequences {
+  heed::Ids inputs, targets;
+};
+
+// Draws the sequences of each step, and before every hundredth those to measure on, of period 8, with the learner's targets.
+std::vector<Sequences> sequences(const InductionSolution& yours) {
+  heed::Random random(102);
+  const auto draw = [&](bool is_measured) {
+    Signs inputs, targets;
+    for (int b = 0; b < per_step; ++b) {
+      const int period =
+          is_measured ? measured_period : fewest + static_cast<int>(random.below(length / 2 - fewest + 1));
+      const Signs signs = repeated(period, random), right = yours.targets(signs, static_cast<std::size_t>(period));
+      inputs.insert(inputs.end(), signs.begin(), signs.end());
+      targets.insert(targets.end(), right.begin(), right.end());
+    }
+    return Sequences{heed::Ids({per_step, length}, inputs), heed::Ids({per_step, length}, targets)};
+  };
+  std::vector<Sequences> all;
+  for (int step = 0; step <= training_steps; ++step) {
+    if (step % interval == 0) all.push_back(draw(true));
+    all.push_back(draw(false));
+  }
+  return all;
+}
+
+// Trains a model of `layers`, and measures it with the learner's scores.
+std::vector<Row> train(const InductionSolution& yours, const std::vector<Sequences>& all, int layers) {
   const AttentionModel model(layers, kinds, length, 32, 2, 2);
   heed::Optimizer optimizer(model.parameters, {.method = heed::OptimizerOptions::Method::adamw, .weight_decay = 0.1});
-  heed::Random random(102);
   std::vector<Row> rows;
-  const auto draw = [&](bool fixed) {
-    Signs inputs, labels;
-    for (int b = 0; b < batch; ++b) {
-      const int its = fixed ? period : fewest + static_cast<int>(random.below(length / 2 - fewest + 1));
-      const Signs signs = repeated(its, random), right = yours.targets(signs, static_cast<std::size_t>(its));
-      inputs.insert(inputs.end(), signs.begin(), signs.end()), labels.insert(labels.end(), right.begin(), right.end());
-    }
-    return std::pair{heed::Ids({batch, length}, inputs), heed::Ids({batch, length}, labels)};
-  };
-  for (int step = 0; step <= steps; ++step) {
-    if (step % 100 == 0) {
-      const auto [inputs, labels] = draw(true);
+  auto drawn = all.begin();
+  for (int step = 0; step <= training_steps; ++step) {
+    if (step % interval == 0) {
+      const auto& [inputs, targets] = *drawn++;
       std::vector<Tensor> weights;
       const Tensor logits = model(inputs, &weights);
-      Row row{step, accuracy(logits, labels), std::vector<double>(2), std::vector<double>(2)};
-      for (int b = 0; b < batch; ++b) {
+      Row row{step, accuracy(logits, targets), std::vector<double>(2), std::vector<double>(2)};
+      for (int b = 0; b < per_step; ++b) {
         const auto previous = yours.previous_token_score(weights.front()[b]),
-                   induction = yours.induction_score(weights.back()[b], period);
+                   induction = yours.induction_score(weights.back()[b], measured_period);
         for (std::size_t h = 0; h < 2; ++h)
-          row.previous[h] += previous.at(h) / batch, row.induction[h] += induction.at(h) / batch;
+          row.previous[h] += previous.at(h) / per_step, row.induction[h] += induction.at(h) / per_step;
       }
       rows.push_back(row);
     }
-    const auto [inputs, labels] = draw(false);
+    const auto& [inputs, targets] = *drawn++;
     const heed::Recording recording;
-    heed::Gradients gradients = backward(cross_entropy(model(inputs), labels));
+    heed::Gradients gradients = backward(cross_entropy(model(inputs), targets));
     heed::clip_by_global_norm(gradients, 1);
     optimizer.step(gradients, 4e-3 * std::min(1.0, (step + 1) / 50.0));
   }
@@ -83,6 +100,18 @@ std::string shown(const std::vector<Row>& rows, Language language) {
 }
 
 }  // namespace
+
+InductionSolution python_11() {
+  return {[](const Signs& signs, std::size_t period) {
+            const std::vector<double> targets =
+                python_one("targets", {heed::Ids({std::ssize(signs)}, signs), static_cast<int>(period)}).values;
+            return Signs(targets.begin(), targets.end());
+          },
+          [](const Tensor& weights) { return python_one("previous_token_score", {weights}).values; },
+          [](const Tensor& weights, std::int64_t period) {
+            return python_one("induction_score", {weights, static_cast<int>(period)}).values;
+          }};
+}
 
 Step step_11(const InductionSolution& yours) {
   const Signs signs{7, 3, 5, 1, 7, 3, 5, 1, 7};
@@ -190,7 +219,8 @@ Step step_11(const InductionSolution& yours) {
        "targets",
        "",
        [=] {
-         *results = {train(yours, 2), train(yours, 1)};
+         const std::vector<Sequences> all = sequences(yours);
+         *results = {train(yours, all, 2), train(yours, all, 1)};
          return Results{{"two layers above 90 % (1: yes)", (*results)[0].back().accuracy > 0.9 ? 1.0 : 0.0},
                         {"one layer below 60 % (1: yes)", (*results)[1].back().accuracy < 0.6 ? 1.0 : 0.0}};
        },

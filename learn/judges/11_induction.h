@@ -1,5 +1,6 @@
 #pragma once
 #include "judge.h"
+#include "python.h"
 
 namespace learn {
 
@@ -11,6 +12,9 @@ struct InductionSolution {
 };
 #define LEARN_11 \
   InductionSolution { targets, previous_token_score, induction_score }
+
+/// Returns the functions of learn/steps/11_induction.py.
+InductionSolution python_11();
 
 Step step_11(const InductionSolution& yours);
 

@@ -88,6 +88,29 @@ struct EdgeFaults {
 
 }  // namespace
 
+CausesSolution python_12() {
+  static const auto number = [](const char* function, const std::vector<PythonArgument>& arguments) {
+    return python_one(function, arguments).values.at(0);
+  };
+  static const auto ids = [](const Places& places) {
+    return heed::Ids({std::ssize(places)}, std::vector<std::int32_t>(places.begin(), places.end()));
+  };
+  return {[](const Tensor& weights, const Places& query, const Places& key) {
+            return python_one("edge_weight", {weights, ids(query), ids(key)}).values;
+          },
+          [](int heads, int T, const Places& cut, const Places& query, const Places& key) {
+            const Array visible = python_one("without_edge", {heads, T, cut, ids(query), ids(key)});
+            return Booleans(heed::Shape(std::vector<std::int64_t>(visible.shape.begin(), visible.shape.end())),
+                            std::vector<std::uint8_t>(visible.values.begin(), visible.values.end()));
+          },
+          [](double before, double after, double chance) {
+            return number("advantage_lost", {before, after, chance});
+          },
+          [](int right, int n) {
+            return number("half_width", {right, n});
+          }};
+}
+
 Step step_12(const CausesSolution& yours) {
   constexpr int heads = 2, T = 3;
   const Places query{2, 1}, key{0, 2}, one{1};
@@ -221,8 +244,10 @@ Step step_12(const CausesSolution& yours) {
          "half width = 1.96 sqrt(p (1 - p) [[/ n]])",
          width([](int right, int n) { return 1.96 * std::sqrt(1.0 * right / n * (1 - 1.0 * right / n)); })},
         {"integers",
-         {"right / n divides integers: the result is 0 or 1. Convert one of them to double.",
-          "right / n 是整数除法，结果是 0 或 1。要先把其中一个转换成 double。"},
+         {"right / n is a division of integers: the result is 0 or 1. In C++, convert one of them to double; in "
+          "Python, write / "
+          "in place of //.",
+          "right / n 成了整数除法，结果是 0 或 1。C++ 里要先把其中一个转换成 double，Python 里用 /，不用 //。"},
          "p = [[right / n]]",
          width([](int right, int n) {
            const int p = right / n;

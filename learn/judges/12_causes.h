@@ -1,5 +1,6 @@
 #pragma once
 #include "judge.h"
+#include "python.h"
 
 #include <heed/autograd/ops.h>
 
@@ -15,6 +16,9 @@ struct CausesSolution {
 };
 #define LEARN_12 \
   CausesSolution { edge_weight, without_edge, advantage_lost, half_width }
+
+/// Returns the functions of learn/steps/12_causes.py.
+CausesSolution python_12();
 
 Step step_12(const CausesSolution& yours);
 

@@ -1,7 +1,8 @@
 """answer.py: calls the functions of a step in Python for the judge (python.cpp).
 
 A request is a line "load|FILE" or "name|argument|...", the answer a line "ok|result|..." or "text|...", "missing|function|line", "invalid|message" for a
-ValueError, or "error|message". An array is "sizes:numbers", booleans are "b sizes:numbers", integers "i:numbers", one integer "n:number".
+ValueError, or "error|message". An array is "sizes:numbers"; "b sizes:numbers" is one of booleans, "i sizes:numbers" one of integers. "i:numbers"
+is a list of integers, "n:number" an integer, "f:number" a number, "m;NAME=ARRAY;..." the parameters of a model by name.
 "p:N" is a part: a function of the judge's that the step may call by the answer "call|N|array", to which the judge answers with an array.
 """
 
@@ -10,9 +11,14 @@ import os
 import sys
 import traceback
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads would wait for each other
+
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # for given
+from given.models import AdamW, CharacterModel
+from given.tape import Tensor, cross_entropy
+
 np.seterr(all="ignore")
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # what the step prints must not reach the judge
@@ -52,20 +58,28 @@ def differentiated(step, name, x):
 def drawn(step):
     tape = step.Tape()
     a, b = tape.leaf(2), tape.leaf(-3)
-    return tape.drawn(a * b + a)
+    return tape, a * b + a
+
+
+def entries(tape):
+    """Returns the tape for its picture: a line per entry, with its operation and value, and each input's entry and derivative."""
+    return "\n".join(" ".join(map(str, [operation, number, *(x for pair in inputs for x in pair)]))
+                     for operation, number, inputs in tape.entries)
 
 
 def parsed(argument):
+    if argument.startswith("m"):
+        return {name: parsed(array) for name, array in (one.split("=") for one in argument.split(";")[1:])}
     head, numbers = argument.split(":")
-    if head == "i":
-        return [int(n) for n in numbers.split()]
-    if head == "n":
-        return int(numbers)
+    if head in ("n", "f"):
+        return int(numbers) if head == "n" else float(numbers)
     if head == "p":
         return lambda x: called(numbers, x)
-    if head.startswith("b"):
-        return parsed(argument[2:]) != 0
-    return np.array([float(n) for n in numbers.split()]).reshape([int(n) for n in head.split()])
+    if head == "i":
+        return [int(n) for n in numbers.split()]
+    kind, sizes = (head[0], head[1:]) if head[:1] in ("b", "i") else ("", head)
+    x = np.array([float(n) for n in numbers.split()]).reshape([int(n) for n in sizes.split()])
+    return x.astype({"b": bool, "i": int}[kind]) if kind else x
 
 
 def written(name, result):
@@ -90,11 +104,61 @@ def adamw_steps(step, p, gradients, options):
     return np.array(steps)
 
 
+class Characters:
+    """Step 10: trains the model of given/models.py by the functions of the step."""
+
+    @staticmethod
+    def checked_logits(step, model, ids):
+        y = step.logits(model, ids)
+        if not isinstance(y, Tensor):
+            raise TypeError(f"logits() returned {type(y).__name__}, expected the Tensor that model.output() returns")
+        return y
+
+    @staticmethod
+    def loss(step, model, optimizer, inputs, targets, lr):
+        loss = step.train_step(model, optimizer, inputs, targets, lr)
+        if not isinstance(loss, (int, float, np.number)):
+            raise TypeError(f"train_step() returned {type(loss).__name__}, expected a number: loss.item()")
+        return float(loss)
+
+    @staticmethod
+    def logits(step, parameters, heads, ids):
+        return Characters.checked_logits(step, CharacterModel(parameters, heads), ids).values
+
+    @staticmethod
+    def four_steps(step, parameters, heads, inputs, targets, lr):
+        model = CharacterModel(parameters, heads)
+        optimizer = AdamW(model.parameters)
+        return np.array([Characters.loss(step, model, optimizer, inputs, targets, lr) for _ in range(4)])
+
+    @staticmethod
+    def train(step, parameters, heads, T, text, held_out, starts, held_out_starts, rates, uniform, newline):
+        """Returns the loss of each step, the held-out loss, and the characters that the model writes."""
+        model = CharacterModel({name: x.astype(np.float32) for name, x in parameters.items()}, heads)
+        optimizer = AdamW(model.parameters)
+        losses = []
+        for start, lr in zip(starts, rates):
+            inputs, targets = map(np.asarray, step.windows(text, start, T))
+            losses.append(Characters.loss(step, model, optimizer, inputs, targets, float(lr)))
+        inputs, targets = map(np.asarray, step.windows(held_out, held_out_starts, T))
+        loss = cross_entropy(Characters.checked_logits(step, model, inputs), targets).item()
+        written = [newline]
+        for number in uniform:
+            logits = Characters.checked_logits(step, model, np.array([written[-T:]])).values[0, -1]
+            written.append(int(step.draw(logits.astype(float), 0.5, float(number))))
+        return losses, loss, written[1:]
+
+
 def answer(step, name, arguments):
     if name == "drawn":
-        return "text|" + drawn(step).replace("\n", "\\n")
+        tape, y = drawn(step)
+        return "text|" + tape.drawn(y).replace("\n", "\\n")
+    if name == "entries":
+        return "text|" + entries(drawn(step)[0]).replace("\n", "\\n")
     if name.startswith("tape."):
         result = differentiated(step, name[5:], *map(parsed, arguments))
+    elif name.startswith("characters."):
+        result = getattr(Characters, name[11:])(step, *map(parsed, arguments))
     elif name == "adamw_steps":
         result = adamw_steps(step, *map(parsed, arguments))
     else:

@@ -1,5 +1,7 @@
 #include "judge.h"
 
+#include "text.h"
+
 #include <heed/autograd/error.h>
 
 #include <fmt/format.h>
@@ -16,16 +18,6 @@
 
 namespace learn {
 namespace {
-
-// Returns the number of columns that UTF-8 text takes in a terminal: two for each Chinese character.
-int width(std::string_view text) {
-  int columns = 0;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    columns += byte < 0x80 ? 1 : byte >= 0xE3 ? 2 : byte >= 0xC0 ? 1 : 0;
-  }
-  return columns;
-}
 
 std::string shape_of(const Numbers& x) {
   std::string text;
@@ -89,7 +81,7 @@ std::string difference(const Results& yours, const Results& expected, double tol
   return "";
 }
 
-// Returns the formula, and below it a line that marks the parts in [[ ]].
+// Returns the formula behind `lead`, and below it a line that marks the parts in [[ ]]. A long formula breaks at spaces.
 std::string marked(const std::string& formula, const std::string& lead) {
   std::string text, marks;
   std::size_t at = 0;
@@ -100,15 +92,27 @@ std::string marked(const std::string& formula, const std::string& lead) {
     at = end + 2;
   }
   text += formula.substr(at);
-  return lead + text + "\n" +
-         (marks.empty() ? "" : std::string(static_cast<std::size_t>(width(lead)), ' ') + marks + "\n");
+  marks.resize(text.size(), ' ');
+  const std::string indent(text_width(lead), ' ');
+  const std::size_t room = line_width - indent.size();
+  std::string result;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = text.size();
+    if (end - begin > room) end = std::max(text.rfind(' ', begin + room), begin + 1);
+    const std::string line = marks.substr(begin, end - begin);
+    result += (begin == 0 ? lead : indent) + text.substr(begin, end - begin) + "\n";
+    if (const std::size_t last = line.rfind('^'); last != std::string::npos)
+      result += indent + line.substr(0, last + 1) + "\n";
+    begin = std::max(end, std::min(text.find_first_not_of(' ', end), text.size()));
+  }
+  return result;
 }
 
 std::string indented(const std::string& text) {
   std::string result;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    result += "      " + text.substr(begin, end - begin) + "\n";
+    result += wrapped("      ", text.substr(begin, end - begin), 6);
     begin = end + 1;
   }
   return result;
@@ -138,42 +142,52 @@ Verdict judged(const Step& step, Language language, const Print& print) {
   print(zh ? fmt::format("第 {} 步：{}\n", step.number, step.title.zh)
            : fmt::format("step {}: {}\n", step.number, step.title.en));
   for (const Check& check : step.checks) {
-    const std::string& what = in(language, check.what);
+    const auto headed = [&](const std::string& mark) {
+      return wrapped("  " + mark + " ", in(language, check.what), 4);
+    };
     const std::string crashed =
-        zh ? fmt::format("  ✗ {}\n      {}() 崩溃了：很可能读写了数组之外的元素。\n", what, check.function)
-           : fmt::format("  ✗ {}\n      {}() crashed. It probably reads or writes outside an array.\n", what,
-                         check.function);
+        headed("✗") +
+        wrapped("      ",
+                zh ? fmt::format("{}() 崩溃了：很可能读写了数组之外的元素。", check.function)
+                   : fmt::format("{}() crashed. It probably reads or writes outside an array.", check.function),
+                6);
     const std::string endless =
-        zh ? fmt::format("  ✗ {}\n      {}() 在 {} 秒内没有结束：有没有不会停的循环？\n", what, check.function, seconds)
-           : fmt::format("  ✗ {}\n      {}() does not end within {} seconds. Is there a loop that never stops?\n", what,
-                         check.function, seconds);
+        headed("✗") + wrapped("      ",
+                              zh ? fmt::format("{}() 在 {} 秒内没有结束：有没有不会停的循环？", check.function, seconds)
+                                 : fmt::format("{}() does not end within {} seconds. Is there a loop that never stops?",
+                                               check.function, seconds),
+                              6);
     std::snprintf(endless_text, sizeof endless_text, "%s", endless.c_str());
     std::snprintf(crash_text, sizeof crash_text, "%s", crashed.c_str());
-    const std::string input = check.input.en.empty() ? ""
-                              : zh                   ? fmt::format("      输入    {}\n", check.input.zh)
-                                                     : fmt::format("      input     {}\n", check.input.en);
+    const std::string& given = in(language, check.input);
+    const std::string input =
+        given.empty() ? "" : wrapped(zh ? "      输入    " : "      input     ", given, zh ? 14 : 16);
     Results yours;
     try {
       yours = check.yours();
       const Results expected = check.expected();
       if (equal(yours, expected, check.tolerance)) {
-        print("  ✓ " + what + "\n");
+        print(headed("✓"));
         ++verdict.passed;
         continue;
       }
-      print("  ✗ " + what + "\n" + input + difference(yours, expected, check.tolerance, language));
+      print(headed("✗") + input + difference(yours, expected, check.tolerance, language));
     } catch (const NotWritten& missing) {
-      print(zh ? fmt::format(
-                     "  · {}\n      {}() 还没有写：learn/steps/{}.{} 第 {} 行。公式在它上面的注释里，讲解见 {}。\n",
-                     what, missing.function, step.name, ending, missing.line, page(step, language))
-               : fmt::format("  · {}\n      {}() is not written yet: learn/steps/{}.{}, line {}. Its formula is in the "
-                             "comment above it, "
-                             "the explanation in {}.\n",
-                             what, missing.function, step.name, ending, missing.line, page(step, language)));
+      const std::string place = fmt::format("learn/steps/{}.{}:{}", step.name, ending, missing.line);
+      print(
+          headed("·") +
+          wrapped("      ",
+                  zh ? fmt::format("{}() 还没有写：{}。", missing.function, place)
+                     : fmt::format("{}() is not written yet: {}.", missing.function, place),
+                  6) +
+          wrapped("      ",
+                  zh ? fmt::format("公式在它上面的注释里，讲解见 {}。", page(step, language))
+                     : fmt::format("Its formula is in the comment there, the explanation in {}.", page(step, language)),
+                  6));
       verdict.named.push_back("unwritten");
       break;
     } catch (const std::exception& error) {
-      print("  ✗ " + what + "\n" + input +
+      print(headed("✗") + input +
             (zh ? fmt::format("      {}() 抛出了异常：\n", check.function)
                 : fmt::format("      {}() threw:\n", check.function)) +
             indented(error.what()));
@@ -186,7 +200,7 @@ Verdict judged(const Step& step, Language language, const Print& print) {
         continue;  // this mistake does not compute with these inputs
       }
       verdict.named.push_back(mistake.name);
-      found += "      → " + in(language, mistake.what) + "\n" +
+      found += wrapped("      → ", in(language, mistake.what), 8) +
                (mistake.formula.empty() ? "" : marked(mistake.formula, zh ? "        公式：" : "        formula:  "));
     }
     if (!found.empty())
@@ -194,9 +208,11 @@ Verdict judged(const Step& step, Language language, const Print& print) {
             found);
     else if (!yours.empty())
       print(
-          zh ? fmt::format("      这些数字不属于任何已知的错误。请把 {}() 与公式逐项比较。\n", check.function)
-             : fmt::format("      No known mistake gives these numbers. Compare {}() with its formula, term by term.\n",
-                           check.function));
+          wrapped("      ",
+                  zh ? fmt::format("这些数字不属于任何已知的错误。请把 {}() 与公式逐项比较。", check.function)
+                     : fmt::format("No known mistake gives these numbers. Compare {}() with its formula, term by term.",
+                                   check.function),
+                  6));
     break;
   }
   crash_text[0] = '\0';
@@ -206,9 +222,9 @@ Verdict judged(const Step& step, Language language, const Print& print) {
     if (step.picture) print("\n" + step.picture(language));
     print(zh ? fmt::format("\n{} 项检查全部通过。\n", all) : fmt::format("\nAll {} checks pass.\n", all));
   } else {
-    print(zh ? fmt::format("\n{} 项检查通过了 {} 项。修改 learn/steps/{}.{}，再运行 learn/judge {}{}。\n", all,
+    print(zh ? fmt::format("\n{} 项检查通过了 {} 项。\n修改 learn/steps/{}.{}，再运行 learn/judge {}{}。\n", all,
                            verdict.passed, step.name, ending, step.number, option)
-             : fmt::format("\n{} of {} checks pass. Edit learn/steps/{}.{}, and run learn/judge {}{} again.\n",
+             : fmt::format("\n{} of {} checks pass.\nEdit learn/steps/{}.{}, and run learn/judge {}{} again.\n",
                            verdict.passed, all, step.name, ending, step.number, option));
   }
   return verdict;
@@ -309,18 +325,17 @@ heed::Tensor tensor_of(const Array& x) {
 std::string table(const Numbers& x, const std::vector<std::string>& rows, const std::vector<std::string>& columns,
                   int decimals) {
   const std::size_t last = x.shape.empty() ? 1 : static_cast<std::size_t>(x.shape.back());
-  const int cell = decimals + 4;
+  const std::size_t cell = static_cast<std::size_t>(decimals) + 4;
   std::string text;
   if (!columns.empty()) {
     text += std::string(8, ' ');
-    for (const std::string& name : columns)
-      text += std::string(static_cast<std::size_t>(std::max(0, cell - width(name))), ' ') + name;
+    for (const std::string& name : columns) text += std::string(cell - std::min(cell, text_width(name)), ' ') + name;
     text += "\n";
   }
   for (std::size_t i = 0; i < x.values.size(); ++i) {
     if (i % last == 0) {
       const std::string name = i / last < rows.size() ? rows[i / last] : "";
-      text += name + std::string(static_cast<std::size_t>(std::max(0, 8 - width(name))), ' ');
+      text += name + std::string(8 - std::min<std::size_t>(8, text_width(name)), ' ');
     }
     text += fmt::format("{:{}.{}f}", x.values[i], cell, decimals);
     if (i % last + 1 == last) text += "\n";

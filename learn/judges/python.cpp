@@ -1,5 +1,7 @@
 #include "python.h"
 
+#include "judge.h"
+
 #include <heed/autograd/ops.h>
 
 #include <fmt/format.h>
@@ -69,7 +71,7 @@ std::vector<std::string> asked(const std::string& request, const std::vector<Pyt
   parts.erase(parts.begin());
   if (kind == "call") {  // one of the parts
     const auto part = static_cast<std::size_t>(std::atoi(parts.at(0).c_str()));
-    return asked(PythonArgument(callable.at(part)(tensor_in(array_of(parts.at(1))))).text, callable);
+    return asked(PythonArgument(callable.at(part)(tensor_of(array_of(parts.at(1))))).text, callable);
   }
   if (kind == "missing") {
     static std::string name;  // NotWritten points to it
@@ -87,6 +89,7 @@ std::vector<std::string> asked(const std::string& request, const std::vector<Pyt
 PythonArgument::PythonArgument(const Array& x)
     : text(fmt::format("{}:{}", fmt::join(x.shape, " "), fmt::join(x.values, " "))) {}
 PythonArgument::PythonArgument(const std::vector<int>& x) : text(fmt::format("i:{}", fmt::join(x, " "))) {}
+PythonArgument::PythonArgument(double x) : text(fmt::format("f:{}", x)) {}
 PythonArgument::PythonArgument(int x) : text(fmt::format("n:{}", x)) {}
 PythonArgument::PythonArgument(const std::vector<double>& x)
     : text(fmt::format("{}:{}", x.size(), fmt::join(x, " "))) {}
@@ -95,10 +98,10 @@ PythonArgument::PythonArgument(const heed::Tensor& x)
     : text(fmt::format("{}:{}", fmt::join(x.shape(), " "), fmt::join(x.to_vector(), " "))) {}
 PythonArgument::PythonArgument(const heed::Booleans& x)
     : text("b " + PythonArgument(heed::tensor(x, heed::DType::float64)).text) {}
-
-heed::Tensor tensor_in(const Array& x) {
-  return heed::tensor(heed::Shape(std::vector<std::int64_t>(x.shape.begin(), x.shape.end())), x.values,
-                      heed::DType::float64);
+PythonArgument::PythonArgument(const heed::Ids& x)
+    : text(fmt::format("i {}:{}", fmt::join(x.shape(), " "), fmt::join(x, " "))) {}
+PythonArgument::PythonArgument(const heed::Parameters& x) : text("m") {
+  for (const auto& [name, tensor] : x) text += fmt::format(";{}={}", name, PythonArgument(tensor).text);
 }
 
 void start_python(const std::string& answer_py, const std::string& step) {

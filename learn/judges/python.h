@@ -3,6 +3,7 @@
 
 #include <heed/autograd/array.h>
 #include <heed/autograd/tensor.h>
+#include <heed/nn/parameters.h>
 
 #include <functional>
 #include <string>
@@ -11,14 +12,17 @@
 
 namespace learn {
 
-/// An argument of a function in Python: an array, integers, or one axis of numbers.
+/// An argument of a function in Python: an array, a list of integers, a number, or parameters by name.
 struct PythonArgument {
   std::string text;
   PythonArgument(const Array& x);
   PythonArgument(const heed::Tensor& x);
   PythonArgument(const heed::Booleans& x);
+  PythonArgument(const heed::Ids& x);
+  PythonArgument(const heed::Parameters& x);
   PythonArgument(const std::vector<int>& x);
   PythonArgument(int x);
+  PythonArgument(double x);
   PythonArgument(const std::vector<double>& x);
 };
 
@@ -36,8 +40,6 @@ std::vector<Array> python(const std::string& function, const std::vector<PythonA
 Array python_one(const std::string& function, const std::vector<PythonArgument>& arguments,
                  const std::vector<PythonPart>& parts = {});
 std::pair<Array, Array> python_pair(const std::string& function, const std::vector<PythonArgument>& arguments);
-/// Returns the numbers as heed's tensor, in float64.
-heed::Tensor tensor_in(const Array& x);
 /// Calls a function that returns a text.
 std::string python_text(const std::string& function);
 

@@ -1,4 +1,5 @@
 #include "given/picture.h"
+#include "judges/text.h"
 #include "solutions/01_tape.h"
 #include "tests/catch.h"
 #include "tests/learn/variants.h"
@@ -17,6 +18,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <sstream>
 
 namespace learn {
 namespace {
@@ -34,6 +36,15 @@ bool has_chinese(const std::string& text) {
   return false;
 }
 
+// Checks that no line is wider than a terminal.
+void check_width(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    INFO(line);
+    CHECK(text_width(line) <= line_width);
+  }
+}
+
 TEST_CASE("The judge accepts each solution of the course", "[learn]") {
   const auto right = variants([](const Variant& v) { return v.name == "right"; });
   CHECK(right.size() == 12);
@@ -41,6 +52,7 @@ TEST_CASE("The judge accepts each solution of the course", "[learn]") {
     const Verdict verdict = judge(variant.judged(), Language::en);
     INFO(variant.step << "\n" << verdict.text);
     CHECK(verdict.right);
+    check_width(verdict.text);
   }
 }
 
@@ -51,9 +63,10 @@ TEST_CASE("The judge says what an untouched step lacks, where to write it, and w
       INFO(variant.step << "\n" << verdict.text);
       CHECK_FALSE(verdict.right);
       CHECK(verdict.named == std::vector<std::string>{"unwritten"});
+      check_width(verdict.text);
       CHECK(verdict.text.find(language == Language::en
-                                  ? "is not written yet: learn/steps/" + variant.step + ".h, line "
-                                  : "还没有写：learn/steps/" + variant.step + ".h 第 ") != std::string::npos);
+                                  ? "is not written yet: learn/steps/" + variant.step + ".h:"
+                                  : "还没有写：learn/steps/" + variant.step + ".h:") != std::string::npos);
     }
   }
 }
@@ -66,6 +79,8 @@ TEST_CASE("The judge names each of the wrong solutions, and nothing else", "[lea
     CHECK_FALSE(english.right);
     CHECK(english.named == std::vector{variant.mistake()});
     CHECK(chinese.named == english.named);
+    check_width(english.text);
+    check_width(chinese.text);
     CHECK(has_chinese(chinese.text));
     CHECK_FALSE(has_chinese(english.text));
     mistakes[variant.step].insert(variant.mistake());
@@ -91,15 +106,11 @@ TEST_CASE("Each mistake that the judge knows is tried by a wrong solution", "[le
       }
 }
 
-// The course is judged from "learn/steps", the variants from files of the build: their lines differ.
+// The course is judged from "learn/steps", the variants from files of the build: the lines of their stubs differ.
 std::string without_lines(std::string text) {
-  for (const char* const mark : {"line ", "第 "}) {
-    for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos;) {
-      at += std::string_view(mark).size();
-      std::size_t end = at;
-      while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
-      text.erase(at, end - at);
-    }
+  for (std::size_t at = 0; (at = text.find(".h:", at)) != std::string::npos;) {
+    at += 3;
+    while (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at]))) text.erase(at, 1);
   }
   return text;
 }
@@ -169,8 +180,8 @@ TEST_CASE("The judge names no mistake when the numbers belong to none", "[learn]
   CHECK(verdict.named.empty());
   CHECK(verdict.text ==
         "step 4: softmax\n  ✗ values\n      expected  y = 1\n      got       y = 3\n"
-        "      No known mistake gives these numbers. Compare softmax() with its formula, term by term.\n\n"
-        "0 of 1 checks pass. Edit learn/steps/04_softmax.h, and run learn/judge 4 again.\n");
+        "      No known mistake gives these numbers. Compare softmax() with its formula,\n      term by term.\n\n"
+        "0 of 1 checks pass.\nEdit learn/steps/04_softmax.h, and run learn/judge 4 again.\n");
   step.checks[0].yours = []() -> Results { throw std::runtime_error("no"); };
   CHECK(judge(step, Language::en).text.find("softmax() threw:\n      no\n") != std::string::npos);
   step.checks[0].yours = [] { return Results{{"y", std::vector<double>{1, 2}}}; };

@@ -7,14 +7,20 @@
 #include "judges/07_heads.h"
 #include "judges/08_block.h"
 #include "judges/09_adamw.h"
+#include "judges/10_characters.h"
+#include "judges/11_induction.h"
+#include "judges/12_causes.h"
 #include "tests/catch.h"
 
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
+#include <string>
 
 namespace learn {
 namespace {
@@ -29,7 +35,10 @@ Step python_step(const std::filesystem::path& file, const std::string& name) {
                                                            {"06_attention", [] { return step_06(python_06()); }},
                                                            {"07_heads", [] { return step_07(python_07()); }},
                                                            {"08_block", [] { return step_08(python_08()); }},
-                                                           {"09_adamw", [] { return step_09(python_09()); }}};
+                                                           {"09_adamw", [] { return step_09(python_09()); }},
+                                                           {"10_characters", [] { return step_10(python_10()); }},
+                                                           {"11_induction", [] { return step_11(python_11()); }},
+                                                           {"12_causes", [] { return step_12(python_12()); }}};
   return in_python(steps.at(name)());
 }
 
@@ -62,7 +71,7 @@ TEST_CASE("The judge accepts the solutions in Python, and names each wrong one a
       ++judged;
     }
   }
-  CHECK(judged >= 2 * (9 * 2 + 50));
+  CHECK(judged >= 2 * (12 * 2 + 90));
 }
 
 TEST_CASE("The judge shows what Python raises, and where", "[learn]") {
@@ -83,6 +92,12 @@ TEST_CASE("The judge shows what Python raises, and where", "[learn]") {
   CHECK(verdict("print('seen'); return (").find("SyntaxError") != std::string::npos);
   CHECK(verdict("import os; os._exit(3)").find("python3 ended") != std::string::npos);
   CHECK(verdict("return A @ B").find("✓ a product of two square matrices") != std::string::npos);
+  std::ifstream right(std::filesystem::path(LEARN_VARIANTS) / "10_characters/right.py");
+  std::string tensor_returned{std::istreambuf_iterator<char>(right), {}};
+  tensor_returned.replace(tensor_returned.find("return loss.item()"), 18, "return loss");
+  std::ofstream(directory / "step.py") << tensor_returned;
+  CHECK(judge(python_step(directory / "step.py", "10_characters"), Language::en)
+            .text.find("train_step() returned Tensor, expected a number: loss.item()") != std::string::npos);
 }
 
 }  // namespace learn
