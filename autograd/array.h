@@ -2,6 +2,7 @@
 #include <heed/autograd/error.h>
 #include <heed/autograd/shape.h>
 
+#include <array>
 #include <concepts>
 #include <initializer_list>
 #include <memory>
@@ -30,11 +31,10 @@ class Array {
     }
     values_ = {kept, kept->data()};
   }
-  /// Takes elements in braces: Ids({5, 1, 2}).
+  /// Takes elements in braces: Ids({5, 1, 2}). Throws `Error` for one that T does not hold.
   template <std::integral Element>
-  Array(std::initializer_list<Element> values)
-      : Array(Shape{std::ssize(values)}, std::vector<T>(values.begin(), values.end())) {}
-  /// Takes rows of equal length: Ids({{5, 1}, {7, 3}}). Throws `Error` for other rows.
+  Array(std::initializer_list<Element> values) : Array(Shape{std::ssize(values)}, joined(std::array{values})) {}
+  /// Takes rows of equal length: Ids({{5, 1}, {7, 3}}). Throws `Error` for other rows, and as above.
   template <std::integral Element>
   Array(std::initializer_list<std::initializer_list<Element>> rows)
       : Array({std::ssize(rows), std::ssize(*rows.begin())}, joined(rows)) {}
@@ -76,7 +76,12 @@ class Array {
       if (row.size() != rows.begin()->size()) {
         fail("array: expected rows of one length, got {} and {}", rows.begin()->size(), row.size());
       }
-      values.insert(values.end(), row.begin(), row.end());
+      for (const auto value : row) {
+        if (static_cast<decltype(value)>(static_cast<T>(value)) != value) {
+          fail("array: expected integers of {} bits, got {}", 8 * sizeof(T), value);
+        }
+        values.push_back(static_cast<T>(value));
+      }
     }
     return values;
   }

@@ -284,6 +284,10 @@ Tensor random_uniform(const Shape& shape, Random& random, double low, double hig
   return y;
 }
 
+Tensor random_uniform(const Shape& shape, Random& random, DType dtype) {
+  return random_uniform(shape, random, 0, 1, dtype);
+}
+
 // Box & Muller (1958), as in Random::normal().
 Tensor random_normal(const Shape& shape, Random& random, double mean, double deviation, DType dtype) {
   if (!(deviation >= 0 && std::isfinite(deviation) && std::isfinite(mean))) {
@@ -326,10 +330,36 @@ Tensor random_normal(const Shape& shape, Random& random, double mean, double dev
   return y;
 }
 
+Tensor random_normal(const Shape& shape, Random& random, DType dtype) {
+  return random_normal(shape, random, 0, 1, dtype);
+}
+
 Ids random_ids(const Shape& shape, Random& random, std::int32_t end) {
   if (end < 1) fail("random_ids: expected an end above 0, got {}", end);
   std::vector<std::int32_t> values = cpu::new_values<std::int32_t>("random_ids", shape);
   random.below(end, values);
+  return Ids(shape, std::move(values));
+}
+
+Ids random_ids(const Shape& shape, Random& random, const Tensor& weights) {
+  check_defined("random_ids", {&weights});
+  if (weights.rank() != 1) fail("random_ids: expected weights (n), got {}", to_string(weights.shape()));
+  std::vector<double> ends = weights.to_vector();  // of the part of [0, total) of each id
+  for (const double weight : ends) {
+    if (!(weight >= 0 && std::isfinite(weight)))
+      fail("random_ids: expected finite weights of at least 0, got {}", weight);
+  }
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  if (ends.empty() || !(ends.back() > 0 && std::isfinite(ends.back()))) {
+    fail("random_ids: expected weights with a finite sum above 0, got {}", ends.empty() ? 0 : ends.back());
+  }
+  std::vector<std::int32_t> values = cpu::new_values<std::int32_t>("random_ids", shape);
+  const auto last =
+      std::ranges::lower_bound(ends, ends.back());  // the last id with a weight: rounding may reach the total
+  for (std::int32_t& value : values) {
+    const auto found = std::upper_bound(ends.begin(), last, random.uniform() * ends.back());
+    value = static_cast<std::int32_t>(found - ends.begin());
+  }
   return Ids(shape, std::move(values));
 }
 

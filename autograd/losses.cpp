@@ -6,6 +6,8 @@
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -46,7 +48,8 @@ struct LabelWeights {
     for (std::int64_t i = 0; i < labels.numel(); ++i) {
       if (labels[i] == options.ignored_label) continue;
       if (labels[i] < 0 || labels[i] >= classes) {
-        fail("cross_entropy: label {} of row {} lies outside [0, {})", labels[i], i, classes);
+        fail("cross_entropy: label {} of row {} lies outside [0, {}){}", labels[i], i, classes,
+             labels[i] < 0 ? fmt::format("; ignored_label is {}", options.ignored_label) : "");
       }
       of_rows += of_label(labels[i]);
     }

@@ -285,13 +285,17 @@ Ids full_ids(const Shape& shape, std::int32_t value);                           
 /// Uniform in [low, high).
 Tensor random_uniform(const Shape& shape, Random& random, double low = 0, double high = 1,
                       DType dtype = DType::float32);
+Tensor random_uniform(const Shape& shape, Random& random, DType dtype);  ///< in [0, 1)
 /// Normal numbers.
 Tensor random_normal(const Shape& shape, Random& random, double mean = 0, double deviation = 1,
                      DType dtype = DType::float32);
+Tensor random_normal(const Shape& shape, Random& random, DType dtype);  ///< of mean 0 and deviation 1
 void random_uniform(std::integral auto, auto&&...) = delete;  // sizes go in braces: random_uniform({2, 3}, random)
 void random_normal(std::integral auto, auto&&...) = delete;   // sizes go in braces: random_normal({2, 3}, random)
 Ids random_ids(const Shape& shape, Random& random, std::int32_t end);  ///< uniform in [0, end)
-Ids random_permutation(std::int32_t n, Random& random);                ///< 0, ..., n - 1 in random order
+/// Ids i with probability weights_i / sum(weights), independent of each other. weights (n), finite, at least 0.
+Ids random_ids(const Shape& shape, Random& random, const Tensor& weights);
+Ids random_permutation(std::int32_t n, Random& random);  ///< 0, ..., n - 1 in random order
 /// Sets each element to 0 with probability p in [0, 1) and divides the rest by 1 - p (Srivastava et al. 2014). Advances `random`
 /// by one number. (gather.cpp)
 Tensor dropout(const Tensor& x, double p, Random& random);

@@ -24,14 +24,17 @@ void check_ranges(const OptimizerOptions& o) {
 void check_used(const OptimizerOptions& o) {
   using Method = OptimizerOptions::Method;
   const auto has_method = [](const OptimizerOptions::Group& group) { return group.method.has_value(); };
-  if (std::ranges::any_of(o.groups, has_method) || o.method < Method::rmsprop || o.method > Method::muon) return;
+  if (std::ranges::any_of(o.groups, has_method) || o.method <= Method::sgd || o.method > Method::muon) return;
   const std::string_view name = name_of(o.method);
+  const bool has_betas = o.method == Method::adam || o.method == Method::adamw;
   if (o.momentum != 0 || o.nesterov) {
     fail("Optimizer: momentum and nesterov are settings of sgd; {} has {}", name,
-         o.method == Method::lion ? "lion.beta2" : fmt::format("{}.momentum", name));
+         has_betas                  ? "beta1"
+         : o.method == Method::lion ? "lion.beta2"
+                                    : fmt::format("{}.momentum", name));
   }
   const OptimizerOptions usual;
-  if (o.method != Method::muon && (o.beta1 != usual.beta1 || o.beta2 != usual.beta2)) {
+  if (!has_betas && o.method != Method::muon && (o.beta1 != usual.beta1 || o.beta2 != usual.beta2)) {
     fail("Optimizer: beta1 and beta2 are settings of adam and adamw; {} has {}", name,
          o.method == Method::lion ? "lion.beta1 and lion.beta2" : "rmsprop.alpha");
   }

@@ -187,32 +187,38 @@ struct Log::Files {
 };
 
 Log::Log(const fs::path& directory, LogOptions options) {
-  if (options.resume < 0) fail("Log: expected a step from 0 to resume at, got {}", options.resume);
   const double time = now();
-  if (options.resume == 0) {
+  if (!options.resume) {
     make_directories(directory.has_parent_path() ? directory.parent_path() : fs::path("."));
     files_ = std::make_unique<Files>(make_free_directory(directory), time, std::vector<LogLine>{});
     return;
   }
+  const std::int64_t first = *options.resume;
+  if (first < 0) fail("Log: expected a step from 0 to resume at, got {}", first);
   const fs::path file = metrics_path(directory);
   if (!fs::exists(file)) {
-    fail("{}: there is no log to continue at step {}; without resume, Log begins a new one", directory.string(),
-         options.resume);
+    if (first > 0) {
+      fail("{}: there is no log to continue at step {}; without resume, Log begins a new one", directory.string(),
+           first);
+    }
+    make_directories(directory);
+    files_ = std::make_unique<Files>(directory, time, std::vector<LogLine>{});
+    return;
   }
   std::string text = read_file(file);
   text.resize(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);  // a line that was cut off
   write_file(file, text);
   std::vector<LogLine> kept = read_log(directory);
-  std::erase_if(kept, [&](const LogLine& line) { return line.step >= options.resume; });
+  std::erase_if(kept, [&](const LogLine& line) { return line.step >= first; });
   std::string lines;
   for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end) {
     end = text.find('\n', begin) + 1;
     const std::string line = text.substr(begin, end - begin);
-    if (line != "\n" && log_line(line).step < options.resume) lines += line;
+    if (line != "\n" && log_line(line).step < first) lines += line;
   }
   write_file(file, lines);
   files_ = std::make_unique<Files>(directory, time, kept);
-  files_->events.append(restart_event(time, options.resume));
+  files_->events.append(restart_event(time, first));
   if (!kept.empty()) files_->last.step = kept.back().step;
 }
 

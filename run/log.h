@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,9 +22,10 @@ struct Scalar {
 
 /// Options of Log.
 struct LogOptions {
-  /// The first step to write. Above 0, the log in the directory is continued: its lines from this step on are removed, since the run
-  /// takes these steps again. 0: a new log.
-  std::int64_t resume = 0;
+  /// The first step to write of a log that is continued: its lines from this step on are removed, since the run takes these steps
+  /// again. With 0 there may be no log yet, so `{.resume = state.load(file)}` also serves the first run, and one after a run that ended
+  /// before it saved. Without it: a new log.
+  std::optional<std::int64_t> resume = {};
 };
 
 /// Writes the numbers of a training loop of your own, whatever it trains: metrics.jsonl (a JSON object per step), metrics.csv (a row
@@ -39,8 +41,8 @@ struct LogOptions {
 /// program that is killed loses none of them.
 class Log {
  public:
-  /// Makes the directory `path`, or the first of path-2, path-3, ... that does not exist. With `resume`, opens that of `path`, where a line that
-  /// was cut off is removed. Throws Error when there is no log to continue.
+  /// Makes the directory `path`, or the first of path-2, path-3, ... that does not exist. With `resume`, opens that of `path`, where a line
+  /// that was cut off is removed. Throws Error when there is no log to continue at a step above 0.
   explicit Log(const std::filesystem::path& path, LogOptions options = {});
   Log(Log&&) noexcept;  ///< leaves an object that may only be destroyed
   ~Log();

@@ -49,6 +49,21 @@ TEST_CASE("index_select, one_hot, arange and random tensors have the documented 
   CHECK(drawn.shape() == Shape{3, 1000});
   for (const double count : sum(one_hot(drawn, 5), {0, 1}).to_vector()) CHECK(count == Approx(600).margin(100));
   CHECK(message([&] { random_ids({2}, random, 0); }) == "random_ids: expected an end above 0, got 0");
+
+  const int draws = 40000;
+  const std::vector<double> share{0, 0.5, 0, 0.2, 0.3, 0};
+  std::vector<double> count(share.size());
+  for (const std::int32_t id : Ids(random_ids({draws}, random, 10 * tensor(share))))
+    ++count.at(static_cast<std::size_t>(id));
+  for (std::size_t i = 0; i < share.size(); ++i) {
+    const double deviation = std::sqrt(draws * share[i] * (1 - share[i]));
+    CHECK(std::abs(count[i] - draws * share[i]) <= 4 * deviation);
+  }
+  const auto refusal = [&](const Tensor& weights) { return message([&] { random_ids({2}, random, weights); }); };
+  CHECK(refusal(tensor({1, -1})) == "random_ids: expected finite weights of at least 0, got -1");
+  CHECK(refusal(tensor({0, 0})) == "random_ids: expected weights with a finite sum above 0, got 0");
+  CHECK(refusal(zeros({0})) == "random_ids: expected weights with a finite sum above 0, got 0");
+  CHECK(refusal(ones({1, 2})) == "random_ids: expected weights (n), got (1, 2)");
 }
 
 TEST_CASE("Invalid indices and sampling arguments throw an Error that quotes them") {

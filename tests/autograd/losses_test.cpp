@@ -202,6 +202,10 @@ TEST_CASE("Wrong use of cross_entropy throws an Error that states what was expec
                    [&] {
                      cross_entropy(x, Ids({2}, {0, 3}));
                    }},
+                  {"cross_entropy: label -100 of row 1 lies outside [0, 3); ignored_label is -1",
+                   [&] {
+                     cross_entropy(x, Ids({2}, {0, -100}));
+                   }},
                   {"cross_entropy: class_weights must be a constant of shape (3), got (2)",
                    [&] {
                      cross_entropy(x, Ids({2}, {0, 1}), {.class_weights = ones({2})});

@@ -59,6 +59,13 @@ TEST_CASE("Ids and Booleans take elements or rows in braces") {
   CHECK(count(Booleans({true, false, true})) == 2);
   CHECK(index_select(tensor({{1, 2}, {3, 4}, {5, 6}}), {2, 0}).to_vector() == std::vector<double>{5, 6, 1, 2});
   CHECK(message([] { Ids({{1, 2}, {3}}); }) == "array: expected rows of one length, got 2 and 1");
+  CHECK(message([] { Ids({1L, 5000000000L}); }) == "array: expected integers of 32 bits, got 5000000000");
+  CHECK(Ids({-2147483648L})[0] == -2147483648L);
+  Random one(1), same(1);
+  CHECK(random_normal({3}, one, DType::float64).to_vector() ==
+        random_normal({3}, same, 0, 1, DType::float64).to_vector());
+  CHECK(random_uniform({3}, one, DType::float64).to_vector() ==
+        random_uniform({3}, same, 0, 1, DType::float64).to_vector());
   const Ids sevens = full_ids({2, 3}, 7);
   CHECK(sevens.shape() == Shape{2, 3});
   CHECK(all(sevens == 7));

@@ -275,6 +275,7 @@ TEST_CASE("Optimizer rejects options out of range") {
   using Method = OptimizerOptions::Method;
   CHECK(refusal({.method = Method::muon, .momentum = 0.9}) ==
         "Optimizer: momentum and nesterov are settings of sgd; muon has muon.momentum");
+  CHECK(refusal({.momentum = 0.9}) == "Optimizer: momentum and nesterov are settings of sgd; adam has beta1");
   CHECK(refusal({.method = Method::lion, .beta2 = 0.98}) ==
         "Optimizer: beta1 and beta2 are settings of adam and adamw; lion has lion.beta1 and lion.beta2");
   CHECK(refusal({.method = Method::rmsprop, .rmsprop = {.alpha = 1}}) ==

@@ -191,6 +191,21 @@ TEST_CASE("A log continues after a crash from any step on") {
         "FILE/none: there is no log to continue at step 3; without resume, Log begins a new one");
 }
 
+TEST_CASE("A log that resumes at step 0 takes the place of one whose run ended before it saved") {
+  const Scratch scratch;
+  const auto run = scratch / "runs" / "mine";
+  for (const double loss : {3.0, 2.0}) {
+    Log log(run, {.resume = 0});
+    CHECK(log.path() == run);
+    log.write(0, {{"loss", loss}});
+    if (loss == 3) log.write(1, {{"loss", loss}});
+  }
+  const std::vector<LogLine> lines = read_log(run);
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].values == std::vector<std::pair<std::string, double>>{{"loss", 2}});
+  CHECK(read_file(run / "metrics.csv") == "step,loss\n0,2\n");
+}
+
 TEST_CASE("Log writes norms, dead units and the size of updates") {
   const Scratch scratch;
   Parameters parameters;
