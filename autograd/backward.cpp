@@ -3,7 +3,7 @@
 // a later backward() differentiates through them, to any order. While nodes are appended, references into the tape's vectors do not hold.
 
 #include "autograd/cpu/kernels.h"
-#include "autograd/internal/tape.h"
+#include "autograd/internal/pass.h"
 
 #include <heed/autograd/autocast.h>
 #include <heed/autograd/ops.h>
@@ -15,8 +15,7 @@
 namespace heed {
 namespace {
 
-using tape::SavedTensor, tape::Set, tape::Tape, tape::thread;
-using Take = std::function<void(const Tensor& variable, Tensor gradient)>;
+using tape::Pass, tape::SavedTensor, tape::Set, tape::Take, tape::Tape, tape::thread;
 
 bool is_attached(const Tensor& x) { return x.tape_node().recording != 0 || tape::takes_gradient(x); }
 
@@ -98,132 +97,105 @@ void check_recordable(const Tape& tape, const tape::Node& node) {
   });
 }
 
-// One way from an output back to node `first`.
-class Pass {
- public:
-  Pass(Tape& all, std::int64_t first_node, bool recorded) : tape(all), first(first_node), records(recorded) {}
+}  // namespace
 
-  // Leaves the gradients at the variables, at the nodes before `first`, and at targets, if there are some.
-  void run(std::int64_t output, const Tensor& cotangent, const Take& take) {
-    reserve(output);
-    gradient.back() = std::make_unique<Tensor>(records ? cotangent : cotangent.detach());
-    std::unordered_map<std::int64_t, const Tensor*> variables;  // by their nodes
-    if (take) {
-      for (const auto& [number, leaf] : tape.leaves) variables[leaf.node] = &leaf.value;
-    }
-    for (std::int64_t n = output; n >= first; --n) {
-      std::unique_ptr<Tensor>& total = gradient[static_cast<std::size_t>(n - first)];
-      if (!total) continue;
-      const tape::Node& node = tape[n];
-      if (node.operation) {
-        const Tensor dy = is_target(n) ? *total : *std::exchange(total, {});
-        go_through(node, dy);
-      } else if (node.layer == tape::Node::forgotten) {
-        fail(
-            "backward: the output depends on a tensor that a function kept while checkpoint() computed it again; "
-            "return it instead");
-      } else if (take) {  // every operation that uses the variable comes after it
-        take(*variables[n], Recorder::of_gradients(std::move(*std::exchange(total, {}))));
-      }
+namespace tape {
+
+void Pass::run(std::int64_t output, const Tensor& cotangent, const Take& take) {
+  reserve(output);
+  gradient.back() = std::make_unique<Tensor>(records ? cotangent : cotangent.detach());
+  std::unordered_map<std::int64_t, const Tensor*> variables;  // by their nodes
+  if (take) {
+    for (const auto& [number, leaf] : tape.leaves) variables[leaf.node] = &leaf.value;
+  }
+  for (std::int64_t n = output; n >= first; --n) {
+    std::unique_ptr<Tensor>& total = gradient[static_cast<std::size_t>(n - first)];
+    if (!total) continue;
+    const Node& node = tape[n];
+    if (node.operation) {
+      const Tensor dy = is_target(n) ? *total : *std::exchange(total, {});
+      go_through(node, dy);
+    } else if (node.layer == Node::forgotten) {
+      fail(
+          "backward: the output depends on a tensor that a function kept while checkpoint() computed it again; "
+          "return it instead");
+    } else if (take) {  // every operation that uses the variable comes after it
+      take(*variables[n], Recorder::of_gradients(std::move(*std::exchange(total, {}))));
     }
   }
+}
 
-  void reserve(std::int64_t output) { gradient.resize(static_cast<std::size_t>(output - first) + 1); }
-
-  // Computes only the gradients that lead to these nodes.
-  void lead_to(const std::vector<std::int64_t>& targets, std::int64_t output) {
-    leads.assign(static_cast<std::size_t>(output) + 1, Lead::none);
-    for (const std::int64_t node : targets) {
-      if (node <= output) leads[static_cast<std::size_t>(node)] = Lead::target;
-    }
-    const auto lowest = std::ranges::min_element(targets);
-    for (std::int64_t n = lowest == targets.end() ? output : *lowest; n <= output; ++n) {
-      const tape::Node& node = tape[n];
-      Lead& lead = leads[static_cast<std::size_t>(n)];
-      for (std::size_t i = 0; i < node.edges && lead == Lead::none; ++i) {
-        const std::int64_t input = tape.edges[node.first_edge + i];
-        if (input >= 0 && leads[static_cast<std::size_t>(input)] != Lead::none) lead = Lead::there;
-      }
+void Pass::lead_to(const std::vector<std::int64_t>& targets, std::int64_t output) {
+  leads.assign(static_cast<std::size_t>(output) + 1, Lead::none);
+  for (const std::int64_t node : targets) {
+    if (node <= output) leads[static_cast<std::size_t>(node)] = Lead::target;
+  }
+  const auto lowest = std::ranges::min_element(targets);
+  for (std::int64_t n = lowest == targets.end() ? output : *lowest; n <= output; ++n) {
+    const Node& node = tape[n];
+    Lead& lead = leads[static_cast<std::size_t>(n)];
+    for (std::size_t i = 0; i < node.edges && lead == Lead::none; ++i) {
+      const std::int64_t input = tape.edges[node.first_edge + i];
+      if (input >= 0 && leads[static_cast<std::size_t>(input)] != Lead::none) lead = Lead::there;
     }
   }
+}
 
-  std::unique_ptr<Tensor>& at(std::int64_t node) {
-    return node < first ? before[node] : gradient[static_cast<std::size_t>(node - first)];
-  }
-
- private:
-  enum class Lead : std::uint8_t { none, there, target };
-
-  bool is_target(std::int64_t node) const {
-    return !leads.empty() && leads[static_cast<std::size_t>(node)] == Lead::target;
-  }
-
-  void go_through(const tape::Node& node, const Tensor& dy) {
-    const LayerScope layer(tape.layers[node.layer]);
-    tape.for_each_saved(node, [&](const SavedTensor& saved) {
-      if (static_cast<std::uint32_t>(saved.tensor->version()) != saved.version) fail_written(node, saved);
-    });
-    const std::size_t first_edge = node.first_edge, count = node.edges;
-    const std::int64_t* inputs = tape.edges.data() + first_edge;
-    const bool has_own = records || !leads.empty();
-    if (has_own) {  // recording moves the tape's edges
-      own.assign(inputs, inputs + count);
-      bool is_needed = false;
-      for (std::int64_t& input : own) {
-        if (input >= 0 && !leads.empty() && leads[static_cast<std::size_t>(input)] == Lead::none)
-          input = tape::constant;
-        is_needed = is_needed || input >= 0;
-      }
-      if (!is_needed) return;
-      inputs = own.data();
+void Pass::go_through(const Node& node, const Tensor& dy) {
+  const LayerScope layer(tape.layers[node.layer]);
+  tape.for_each_saved(node, [&](const SavedTensor& saved) {
+    if (static_cast<std::uint32_t>(saved.tensor->version()) != saved.version) fail_written(node, saved);
+  });
+  const std::size_t first_edge = node.first_edge, count = node.edges;
+  const std::int64_t* inputs = tape.edges.data() + first_edge;
+  const bool has_own = records || !leads.empty();
+  if (has_own) {  // recording moves the tape's edges
+    own.assign(inputs, inputs + count);
+    bool is_needed = false;
+    for (std::int64_t& input : own) {
+      if (input >= 0 && !leads.empty() && leads[static_cast<std::size_t>(input)] == Lead::none) input = constant;
+      is_needed = is_needed || input >= 0;
     }
-    const Operation& operation = *node.operation;
-    if (records) check_recordable(tape, node);
-    std::unique_ptr<Tensor>* so_far = !records && count == 1 && inputs[0] >= 0 ? &at(inputs[0]) : nullptr;
-    const NeedsInputGrad needs(inputs, so_far);
-    const Autocast as_recorded(node.precision);
-    const Backward& backward = *node.backward;
-    std::vector<Tensor> dx =
-        records && backward.record() == Backward::Record::other ? backward.recorded(dy, needs) : backward(dy, needs);
-    if (!has_own) inputs = tape.edges.data() + first_edge;  // checkpoint() may have moved them, and the node
-    if (dx.size() != count) {
-      fail("backward of {}: expected one gradient per input ({}), got {}", operation.name(), count, dx.size());
-    }
-    double bytes = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (inputs[i] == tape::of_gradients)
-        fail_of_gradients(fmt::format("backward of {}: input {}", operation.name(), i));
-      if (inputs[i] == tape::constant) continue;
-      const Tensor checked = checked_gradient(operation, i, std::exchange(dx[i], {}), tape[inputs[i]]);
-      if (records && is_attached(dy) && !is_attached(checked)) {
-        fail(
-            "backward of {}: the gradient of input {} was not computed from dy by operations, so second derivatives "
-            "are not available",
-            operation.name(), i);
-      }
-      std::unique_ptr<Tensor>& total = at(inputs[i]);
-      accumulate(total, checked, records);
-      if (FiniteCheck::is_open()) FiniteCheck::check_gradient(operation, i, *total);
-      bytes += static_cast<double>(checked.bytes());
-    }
-    // the minimal bytes that the backward reads and writes: dy and the gradient of each input
-    if (!records && is_profiling())
-      note_work(fmt::format("{} backward", operation.name()), bytes + static_cast<double>(dy.bytes()));
+    if (!is_needed) return;
+    inputs = own.data();
   }
-
-  Tape& tape;
-  const std::int64_t first;
-  const bool records;
-  std::vector<std::unique_ptr<Tensor>> gradient;                       // of the nodes from `first` on
-  std::unordered_map<std::int64_t, std::unique_ptr<Tensor>> before{};  // of nodes before it
-  std::vector<Lead> leads{};                                           // by node; empty: every gradient is computed
-  std::vector<std::int64_t> own{};                                     // inputs of the node
-};
+  const Operation& operation = *node.operation;
+  if (records) check_recordable(tape, node);
+  std::unique_ptr<Tensor>* so_far = !records && count == 1 && inputs[0] >= 0 ? &at(inputs[0]) : nullptr;
+  const NeedsInputGrad needs(inputs, so_far);
+  const Autocast as_recorded(node.precision);
+  const Backward& backward = *node.backward;
+  std::vector<Tensor> dx =
+      records && backward.record() == Backward::Record::other ? backward.recorded(dy, needs) : backward(dy, needs);
+  if (!has_own) inputs = tape.edges.data() + first_edge;  // checkpoint() may have moved them, and the node
+  if (dx.size() != count) {
+    fail("backward of {}: expected one gradient per input ({}), got {}", operation.name(), count, dx.size());
+  }
+  double bytes = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (inputs[i] == of_gradients) fail_of_gradients(fmt::format("backward of {}: input {}", operation.name(), i));
+    if (inputs[i] == constant) continue;
+    const Tensor checked = checked_gradient(operation, i, std::exchange(dx[i], {}), tape[inputs[i]]);
+    if (records && is_attached(dy) && !is_attached(checked)) {
+      fail(
+          "backward of {}: the gradient of input {} was not computed from dy by operations, so second derivatives "
+          "are not available",
+          operation.name(), i);
+    }
+    std::unique_ptr<Tensor>& total = at(inputs[i]);
+    accumulate(total, checked, records);
+    if (FiniteCheck::is_open()) FiniteCheck::check_gradient(operation, i, *total);
+    bytes += static_cast<double>(checked.bytes());
+  }
+  // the minimal bytes that the backward reads and writes: dy and the gradient of each input
+  if (!records && is_profiling())
+    note_work(fmt::format("{} backward", operation.name()), bytes + static_cast<double>(dy.bytes()));
+}
 
 void check_output(const Tensor& output, const Tensor& cotangent, bool records) {
   if (!output.defined() || !cotangent.defined()) fail("backward: the output or its cotangent is undefined");
-  const Tape* const tape = thread.tape;
-  if (!tape || !tape::takes_gradient(output)) {
+  const Tape* const own = thread.tape;
+  if (!own || !takes_gradient(output)) {
     if (output.tape_node().node < 0) fail_of_gradients("backward: the output");
     if (output.is_variable() || output.tape_node().recording == 0) {
       fail(
@@ -231,7 +203,7 @@ void check_output(const Tensor& output, const Tensor& cotangent, bool records) {
           "(frozen variables do not count)",
           to_string(output.shape()));
     }
-    if (!tape || output.tape_node().recording != tape->id) {
+    if (!own || output.tape_node().recording != own->id) {
       fail(
           "backward: the output, of shape {}, belongs to a recording that has ended or to another thread's; "
           "call backward() before the end of the Recording",
@@ -242,17 +214,21 @@ void check_output(const Tensor& output, const Tensor& cotangent, bool records) {
     fail("backward: the cotangent must be {} {} like the output, got {} {}", to_string(output.dtype()),
          to_string(output.shape()), to_string(cotangent.dtype()), to_string(cotangent.shape()));
   }
-  check_leaves_unchanged(*tape);
+  check_leaves_unchanged(*own);
   if (records && (thread.silent || thread.paused)) {
     fail("backward: {{.record = true}} needs an open Recording, but {}",
          thread.silent ? "a NoRecording is open" : "another backward() is at work");
   }
 }
 
+}  // namespace tape
+
+namespace {
+
 // Accumulates into the gradients of `total` in place. If `take` is not empty, it gets the gradients instead.
 Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cotangent, const Take& take = {},
                         bool records = false) {
-  check_output(output, cotangent, records);
+  tape::check_output(output, cotangent, records);
   Tape& tape = *thread.tape;
   const Set<bool> pause(thread.paused, !records);
   if (tape::takes_gradient(output)) {  // dv/dv
@@ -291,95 +267,7 @@ const Tensor& checked_loss(const Tensor& loss) {
   return loss;
 }
 
-// Makes the tape forget the nodes from `first` on, at the end of the scope. Their numbers are not used again.
-struct Forget {
-  Tape& tape;
-  const std::int64_t first = tape.size();
-  const std::size_t edges = tape.edges.size(), saved = tape.saved.size();
-
-  explicit Forget(Tape& all) : tape(all) {}
-  Forget(const Forget&) = delete;
-  ~Forget() {
-    for (std::int64_t n = first; n < tape.size(); ++n) {
-      tape::Node& node = tape[n];
-      node.operation = nullptr;
-      node.backward.reset();
-      node.edges = node.saved = 0;
-      node.layer = tape::Node::forgotten;
-    }
-    std::erase_if(tape.leaves, [&](const auto& leaf) { return leaf.second.node >= first; });
-    tape.edges.resize(edges);
-    tape.saved.resize(saved);
-  }
-};
-
 }  // namespace
-
-std::vector<Tensor> tape::recorded_gradients(const Tensor& output, const Tensor& cotangent,
-                                             const std::vector<std::int64_t>& at) {
-  check_output(output, cotangent, true);
-  const std::int64_t last = node_of(output);
-  Pass pass(*thread.tape, 0, true);
-  pass.lead_to(at, last);
-  pass.run(last, cotangent, {});
-  std::vector<Tensor> gradients;
-  for (const std::int64_t node : at) {
-    gradients.push_back(node <= last && pass.at(node) ? *pass.at(node) : Tensor());
-  }
-  return gradients;
-}
-
-std::vector<Tensor> tape::gradients_at(const std::vector<std::int64_t>& at, const Tensor& dy,
-                                       const std::function<Tensor()>& f) {
-  Tape& tape = *thread.tape;
-  const bool records = !thread.paused;
-  std::optional<Forget> forget;
-  if (!records) forget.emplace(tape);
-  const std::int64_t first = tape.size();
-  Tensor y;
-  {
-    const Set<bool> resume(thread.paused, false), audible(thread.silent, false);
-    y = f();
-  }
-  if (!y.defined() || y.shape() != dy.shape() || y.dtype() != dy.dtype()) {
-    fail("backward: a function gave {} {}, and {} when it was computed again", to_string(dy.dtype()),
-         to_string(dy.shape()),
-         y.defined() ? fmt::format("{} {}", to_string(y.dtype()), to_string(y.shape())) : "an undefined tensor");
-  }
-  for (const auto& [number, leaf] : tape.leaves) {
-    if (leaf.node >= first) fail("backward: a function used {} only when it was computed again", described(leaf.value));
-  }
-  Pass pass(tape, first, records);
-  const std::int64_t last = node_of(y);
-  if (last >= first) {
-    pass.run(last, dy, {});
-  } else if (last >= 0) {
-    pass.at(last) = std::make_unique<Tensor>(dy);
-  }
-  std::vector<Tensor> gradients;
-  for (const std::int64_t node : at) gradients.push_back(pass.at(node) ? *pass.at(node) : Tensor());
-  return gradients;
-}
-
-std::vector<Tensor> Recorder::gradients_of(const std::function<Tensor(const std::vector<Tensor>&)>& f,
-                                           const std::vector<Tensor>& inputs, const Tensor& dy) {
-  std::vector<Tensor> own;  // a node for each input, even if two inputs are one tensor
-  std::vector<std::int64_t> nodes;
-  std::vector<std::size_t> places;
-  for (const Tensor& input : inputs) {
-    own.push_back(input.defined() ? reshape(input, input.shape()) : input);
-    if (own.back().tape_node().recording == 0) continue;
-    nodes.push_back(own.back().tape_node().node);
-    places.push_back(own.size() - 1);
-  }
-  const std::vector<Tensor> found = tape::gradients_at(nodes, dy, [&] { return f(own); });
-  std::vector<Tensor> gradients(inputs.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const Tensor& input = inputs[places[i]];
-    gradients[places[i]] = found[i].defined() ? found[i] : sum(dy) * zeros(input.shape(), input.dtype());
-  }
-  return gradients;
-}
 
 Gradients backward(const Tensor& loss, const BackwardOptions& options) {
   return backward_onto({}, checked_loss(loss), ones({}, loss.dtype()), {}, options.record);

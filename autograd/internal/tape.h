@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-// The tape and the state of a thread, which record.cpp, backward.cpp and checkpoint.cpp share.
+// The tape and the state of a thread, which record.cpp, backward.cpp, partial_backward.cpp and checkpoint.cpp share.
 namespace heed::tape {
 
 struct Node {
