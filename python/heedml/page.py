@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import html
 import importlib.util
 import json
@@ -44,6 +46,15 @@ function render({model, el}) {
 }
 export default {render};
 """
+
+# A document that unpacks the page, which takes a third of the bytes in a saved notebook.
+_PACKED = """<!doctype html><meta charset="utf-8"><script>(async () => {
+  const bytes = Uint8Array.from(atob('%s'), (letter) => letter.charCodeAt(0));
+  const text = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).text();
+  document.open();
+  document.write(text);
+  document.close();
+})();</script>"""
 
 
 @dataclass(frozen=True)
@@ -92,7 +103,8 @@ class Page:
         widget.send({"view": question["view"], "id": question.get("id"), name: answer})
 
     def _repr_html_(self) -> str:
-        return (f'<iframe srcdoc="{html.escape(self.content)}" sandbox="allow-scripts allow-downloads" '
+        packed = _PACKED % base64.b64encode(gzip.compress(self.content.encode(), mtime=0)).decode()
+        return (f'<iframe srcdoc="{html.escape(packed)}" sandbox="allow-scripts allow-downloads" '
                 f'style="width: 100%; height: {self.height}px; border: 1px solid #ccc"></iframe>')
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:

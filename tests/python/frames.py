@@ -62,8 +62,8 @@ class Browser:
             text, self.received = self.received.split(b"\0", 1)
             message = json.loads(text)
             if message.get("id") == number:
-                assert "result" in message, message
-                return message["result"]
+                assert "result" in message or method == "Runtime.evaluate", message  # a frame may just have gone
+                return message.get("result", {})
             self.note(message)
 
     def note(self, message):
@@ -91,7 +91,7 @@ class Browser:
             return None
         session, context = frames[-1]
         found = self.call("Runtime.evaluate", session, expression=expression, contextId=context, returnByValue=True, awaitPromise=True)
-        return None if "exceptionDetails" in found else found["result"].get("value")
+        return None if "exceptionDetails" in found else found.get("result", {}).get("value")
 
     def wait_for(self, expression):
         for _ in range(200):

@@ -1,4 +1,5 @@
-"""notebooks.py [--write]: runs each notebook of docs/notebooks, and fails at the first error. --write keeps their output in the tree."""
+"""notebooks.py [--write] [NAME...]: runs the notebooks of docs/notebooks with these names, or all, and fails at the first error. --write
+keeps their output in the tree."""
 
 import pathlib
 import sys
@@ -9,7 +10,8 @@ import nbformat
 
 DIRECTORY = pathlib.Path(__file__).resolve().parents[2] / "docs/notebooks"
 
-for path in sorted(DIRECTORY.glob("*.ipynb")):
+names = [name for name in sys.argv[1:] if name != "--write"]
+for path in [DIRECTORY / f"{name}.ipynb" for name in names] or sorted(DIRECTORY.glob("*.ipynb")):
     begun, notebook = time.monotonic(), nbformat.read(path, as_version=4)
     nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(DIRECTORY)}}).execute()
     print(f"{path.name}: {time.monotonic() - begun:.1f} s", flush=True)

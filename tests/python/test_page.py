@@ -113,6 +113,8 @@ def test_a_saved_notebook_answers_what_is_typed_with_the_model_in_the_page(brows
     word, probability = browser.wait_for(ANSWERED % 4)
     assert word in model.vocabulary and probability == pytest.approx(probability_of(model, TYPED), abs=1e-5)
     browser.wait_for("location.hash.includes('text=')")
+    browser.run("setTimeout(switchLanguage)")
+    browser.wait_for("language === 'zh' && state.own?.typed === '%s'" % TYPED)
     assert browser.complaints == []
 
 
