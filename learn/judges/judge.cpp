@@ -86,6 +86,7 @@ std::string marked(const std::string& formula, const std::string& lead) {
   std::string text, marks;
   std::size_t at = 0;
   for (std::size_t begin; (begin = formula.find("[[", at)) != std::string::npos;) {
+    while (formula[begin + 2] == '[') ++begin;  // "w[[[t]]]" marks the t of w[t]
     const std::size_t end = formula.find("]]", begin);
     const std::string before = formula.substr(at, begin - at), part = formula.substr(begin + 2, end - begin - 2);
     text += before + part, marks += std::string(before.size(), ' ') + std::string(part.size(), '^');

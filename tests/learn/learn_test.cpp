@@ -182,6 +182,10 @@ TEST_CASE("The judge names no mistake when the numbers belong to none", "[learn]
         "step 4: softmax\n  ✗ values\n      expected  y = 1\n      got       y = 3\n"
         "      No known mistake gives these numbers. Compare softmax() with its formula,\n      term by term.\n\n"
         "0 of 1 checks pass.\nEdit learn/steps/04_softmax.h, and run learn/judge 4 again.\n");
+  step.checks[0].yours = [] { return Results{{"y", 2.0}}; };
+  step.checks[0].mistakes[0].formula = "w[t][[[t - 1]]]";
+  CHECK(judge(step, Language::en).text.find("formula:  w[t][t - 1]\n                       ^^^^^\n") !=
+        std::string::npos);
   step.checks[0].yours = []() -> Results { throw std::runtime_error("no"); };
   CHECK(judge(step, Language::en).text.find("softmax() threw:\n      no\n") != std::string::npos);
   step.checks[0].yours = [] { return Results{{"y", std::vector<double>{1, 2}}}; };
