@@ -32,10 +32,11 @@ Array reduced(const Array& dy, const Sizes& shape, const std::function<double(do
 Step step_02(const BroadcastingSolution& yours) {
   const auto shapes = [=](auto&& of) -> Compute {
     return [=] {
-      return Results{{"size of (3, 1) with (3)", of(Sizes{3, 1}, Sizes{3})},  // compatible in either alignment
-                     {"size of (2, 1, 2) with (2, 1)", of(Sizes{2, 1, 2}, Sizes{2, 1})},
-                     {"size of () with (2, 2)", of(Sizes{}, Sizes{2, 2})},
-                     {"size of (3) with (3, 3)", of(Sizes{3}, Sizes{3, 3})}};
+      return Results{{{"size of (3, 1) with (3)", "(3, 1) 与 (3) 的大小"},
+                      of(Sizes{3, 1}, Sizes{3})},  // compatible in either alignment
+                     {{"size of (2, 1, 2) with (2, 1)", "(2, 1, 2) 与 (2, 1) 的大小"}, of(Sizes{2, 1, 2}, Sizes{2, 1})},
+                     {{"size of () with (2, 2)", "() 与 (2, 2) 的大小"}, of(Sizes{}, Sizes{2, 2})},
+                     {{"size of (3) with (3, 3)", "(3) 与 (3, 3) 的大小"}, of(Sizes{3}, Sizes{3, 3})}};
     };
   };
   const auto from_left = [](Sizes a, Sizes b) {
@@ -52,7 +53,7 @@ Step step_02(const BroadcastingSolution& yours) {
       } catch (const std::invalid_argument&) {
         threw = true;
       }
-      return Results{{"throws (1: yes)", threw ? 1.0 : 0.0}};
+      return Results{{{"throws (1: yes)", "抛出异常（1：是）"}, threw ? 1.0 : 0.0}};
     };
   };
   const Array row({1, 3}, {10, 20, 30}), column({2, 1}, {1, 2}), matrix({2, 3}, {1, 2, 3, 4, 5, 6}),
@@ -66,7 +67,9 @@ Step step_02(const BroadcastingSolution& yours) {
         std::vector<double> all;
         for (int i = 0; i < 2; ++i)
           for (int j = 0; j < 3; ++j) all.push_back(static_cast<double>(of(x, Sizes{i, j})));
-        results.push_back({fmt::format("offsets in {} of [0][0], [0][1], ... [1][2]: ", name), all});
+        results.push_back({{fmt::format("offsets in {} of [0][0], [0][1], ... [1][2]: ", name),
+                            fmt::format("{} 中 [0][0]、[0][1]、……、[1][2] 的位置：", name)},
+                           all});
       }
       return results;
     };
@@ -130,10 +133,10 @@ Step step_02(const BroadcastingSolution& yours) {
          shapes(from_left)}}},
       {{"shapes that do not broadcast", "不能广播的形状"},
        "broadcast_shape",
-       "(4, 3) and (4)",
+       {"(4, 3) and (4)", "(4, 3) 与 (4)"},
        rejects(yours.broadcast_shape),
        [] {
-         return Results{{"throws (1: yes)", 1.0}};
+         return Results{{{"throws (1: yes)", "抛出异常（1：是）"}, 1.0}};
        },
        {{"accepts_all",
          {"Every pair of shapes is accepted. (4, 3) and (4) have the last sizes 3 and 4: neither is 1. Throw "
@@ -142,7 +145,7 @@ Step step_02(const BroadcastingSolution& yours) {
           "std::invalid_argument，Python 里是 raise ValueError。"},
          "otherwise -> [[an error]]",
          [] {
-           return Results{{"throws (1: yes)", 0.0}};
+           return Results{{{"throws (1: yes)", "抛出异常（1：是）"}, 0.0}};
          }}}},
       {{"where an element lies", "元素的位置"},
        "offset",

@@ -50,7 +50,8 @@ std::vector<Values> faulty(Values p, const std::vector<Values>& gradients, const
 
 Results results(const std::vector<Values>& steps) {
   Results r;
-  for (std::size_t i = 0; i < steps.size(); ++i) r.push_back({fmt::format("p after step {} ", i + 1), steps[i]});
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    r.push_back({{fmt::format("p after step {} ", i + 1), fmt::format("第 {} 步之后的 p", i + 1)}, steps[i]});
   return r;
 }
 

@@ -202,7 +202,7 @@ Step step_10(const CharactersSolution& yours) {
         }
         if (after) losses.back() = cross_entropy(faulty(*fresh, ids), targets).item();
       }
-      return Results{{"loss of steps 1 to 4", losses}};
+      return Results{{{"loss of steps 1 to 4", "第 1 到 4 步的损失"}, losses}};
     };
   };
   const std::vector<double> scores{1, 0, 2, -1};
@@ -228,7 +228,7 @@ Step step_10(const CharactersSolution& yours) {
   step.checks = {
       {{"inputs, and the next characters as targets", "输入，以及作为目标的下一个字符"},
        "windows",
-       "text = 3 1 4 1 5 9 2 6 5 3, starts 0 and 4, T = 4",
+       {"text = 3 1 4 1 5 9 2 6 5 3, starts 0 and 4, T = 4", "text = 3 1 4 1 5 9 2 6 5 3，起点 0 和 4，T = 4"},
        [=] {
          const auto [inputs, targets] = yours.windows(text, starts, 4);
          return Results{{"inputs", heed::tensor(inputs, heed::DType::float64)},
@@ -282,7 +282,7 @@ Step step_10(const CharactersSolution& yours) {
        "train_step",
        "ids (2, 4), lr 0.01",
        [=] {
-         return Results{{"loss of steps 1 to 4", yours.four_steps(*small(), ids, next, 0.01)}};
+         return Results{{{"loss of steps 1 to 4", "第 1 到 4 步的损失"}, yours.four_steps(*small(), ids, next, 0.01)}};
        },
        trains(next, true, false),
        {{"no_step",
@@ -302,7 +302,7 @@ Step step_10(const CharactersSolution& yours) {
          trains(next, true, true)}}},
       {{"drawing a character", "抽取一个字符"},
        "draw",
-       "logits = [1, 0, 2, -1], temperatures 0.5, 1, 2",
+       {"logits = [1, 0, 2, -1], temperatures 0.5, 1, 2", "logits = [1, 0, 2, -1]，温度 0.5、1、2"},
        draws([=](double temperature, double uniform) { return yours.draw(scores, temperature, uniform); }),
        draws([=](double temperature, double uniform) { return drawn(1 / temperature, uniform, true); }),
        {{"multiplied",
@@ -329,10 +329,10 @@ Step step_10(const CharactersSolution& yours) {
        "",
        [=] {
          *trained = train(yours);
-         return Results{{"held-out loss", trained->held_out < 0.9 ? 0.0 : trained->held_out}};
+         return Results{{{"held-out loss", "留出损失"}, trained->held_out < 0.9 ? 0.0 : trained->held_out}};
        },
        [] {
-         return Results{{"held-out loss", 0.0}};
+         return Results{{{"held-out loss", "留出损失"}, 0.0}};
        }}};
   step.picture = [=](Language language) {
     const bool zh = language == Language::zh;

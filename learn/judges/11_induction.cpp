@@ -221,11 +221,14 @@ Step step_11(const InductionSolution& yours) {
        [=] {
          const std::vector<Sequences> all = sequences(yours);
          *results = {train(yours, all, 2), train(yours, all, 1)};
-         return Results{{"two layers above 90 % (1: yes)", (*results)[0].back().accuracy > 0.9 ? 1.0 : 0.0},
-                        {"one layer below 60 % (1: yes)", (*results)[1].back().accuracy < 0.6 ? 1.0 : 0.0}};
+         return Results{{{"two layers above 90 % (1: yes)", "两层高于 90 %（1：是）"},
+                         (*results)[0].back().accuracy > 0.9 ? 1.0 : 0.0},
+                        {{"one layer below 60 % (1: yes)", "一层低于 60 %（1：是）"},
+                         (*results)[1].back().accuracy < 0.6 ? 1.0 : 0.0}};
        },
        [] {
-         return Results{{"two layers above 90 % (1: yes)", 1.0}, {"one layer below 60 % (1: yes)", 1.0}};
+         return Results{{{"two layers above 90 % (1: yes)", "两层高于 90 %（1：是）"}, 1.0},
+                        {{"one layer below 60 % (1: yes)", "一层低于 60 %（1：是）"}, 1.0}};
        }}};
   step.picture = [=](Language language) {
     const bool zh = language == Language::zh;

@@ -148,7 +148,9 @@ Step step_12(const CausesSolution& yours) {
     };
   };
   const auto width = [](const std::function<double(int, int)>& of) -> Compute {
-    return [=] { return Results{{"half width", std::vector<double>{of(230, 1000), of(50, 100), of(400, 400)}}}; };
+    return [=] {
+      return Results{{{"half width", "半宽"}, std::vector<double>{of(230, 1000), of(50, 100), of(400, 400)}}};
+    };
   };
   const auto result = std::make_shared<Study>();
 
@@ -176,7 +178,7 @@ Step step_12(const CausesSolution& yours) {
          weighed([=](int b, int h) { return at(b, h, q(0), k(0)); }, 2)}}},
       {{"a mask that cuts one edge", "切断一条边的掩码"},
        "without_edge",
-       "2 heads, T = 3, cut = 1, query = 2 1, key = 0 2",
+       {"2 heads, T = 3, cut = 1, query = 2 1, key = 0 2", "2 个头，T = 3，cut = 1，query = 2 1，key = 0 2"},
        [=] {
          return Results{{"visible", heed::tensor(yours.without_edge(heads, T, one, query, key), heed::DType::float64)}};
        },
@@ -261,14 +263,16 @@ Step step_12(const CausesSolution& yours) {
          *result = study(yours);
          const auto& cuts = result->cuts;
          const double before = static_cast<double>(result->right) / result->sentences;
-         return Results{{"above 95 % before (1: yes)", before > 0.95 ? 1.0 : 0.0},
-                        {"both heads: lost above 0.8 (1: yes)", cuts[2].lost > 0.8 ? 1.0 : 0.0},
-                        {"control: lost below 0.1 (1: yes)", std::abs(cuts[3].lost) < 0.1 ? 1.0 : 0.0}};
+         return Results{{{"above 95 % before (1: yes)", "切断之前高于 95 %（1：是）"}, before > 0.95 ? 1.0 : 0.0},
+                        {{"both heads: lost above 0.8 (1: yes)", "两个头：失去 0.8 以上（1：是）"},
+                         cuts[2].lost > 0.8 ? 1.0 : 0.0},
+                        {{"control: lost below 0.1 (1: yes)", "对照：失去不到 0.1（1：是）"},
+                         std::abs(cuts[3].lost) < 0.1 ? 1.0 : 0.0}};
        },
        [] {
-         return Results{{"above 95 % before (1: yes)", 1.0},
-                        {"both heads: lost above 0.8 (1: yes)", 1.0},
-                        {"control: lost below 0.1 (1: yes)", 1.0}};
+         return Results{{{"above 95 % before (1: yes)", "切断之前高于 95 %（1：是）"}, 1.0},
+                        {{"both heads: lost above 0.8 (1: yes)", "两个头：失去 0.8 以上（1：是）"}, 1.0},
+                        {{"control: lost below 0.1 (1: yes)", "对照：失去不到 0.1（1：是）"}, 1.0}};
        }}};
   step.picture = [=](Language language) {
     const bool zh = language == Language::zh;

@@ -66,7 +66,8 @@ std::string number(double x) { return std::isnan(x) ? "nan" : fmt::format("{:.6g
 std::string difference(const Results& yours, const Results& expected, double tolerance, Language language) {
   const bool zh = language == Language::zh;
   for (std::size_t i = 0; i < expected.size() && i < yours.size(); ++i) {
-    const auto& [name, right] = expected[i];
+    const auto& [names, right] = expected[i];
+    const std::string& name = in(language, names);
     const Numbers& got = yours[i].second;
     const auto line = [&](const std::string& what, const std::string& a, const std::string& b) {
       return zh ? fmt::format("      应为    {}{}\n      实际    {}{}\n", what, a, what, b)

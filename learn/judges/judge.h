@@ -39,7 +39,7 @@ struct Numbers {
   Numbers(const std::vector<int>& x) : shape{std::ssize(x)}, values(x.begin(), x.end()) {}
 };
 /// Several results of one check, each with a name ("dx").
-using Results = std::vector<std::pair<std::string, Numbers>>;
+using Results = std::vector<std::pair<Text, Numbers>>;
 using Compute = std::function<Results()>;
 
 /// A known mistake: what is wrong, where in the formula, and the numbers that it gives.
