@@ -117,7 +117,7 @@ class Model(_core._Model):
         return inspect(*([command] if command else []), self.path if run and self.path else self._place(), *words,
                        progress=progress)
 
-    def adapt(self, layers: Sequence[str], *, rank: int = 8, alpha: float = 8, seed: int = 1, base: Path | None = None) -> None:
+    def adapt(self, layers: str | Sequence[str], *, rank: int = 8, alpha: float = 8, seed: int = 1, base: Path | None = None) -> None:
         """Adds adapters (LoRA, Hu et al. 2021) to the layers with these names, such as W_Q, and freezes the rest.
 
             model.adapt(["W_Q", "W_V"], rank=8)
@@ -127,7 +127,7 @@ class Model(_core._Model):
 
         `base` names the model for PEFT: by default the path that load() opened.
         """
-        self._adapt(list(layers), rank, alpha, seed, os.fspath(base or self.path or ""))
+        self._adapt([layers] if isinstance(layers, str) else list(layers), rank, alpha, seed, os.fspath(base or self.path or ""))
 
     def attention(self, sentence: str | None = None, query: str | None = None, *, words: bool = False,
                   step: int | None = None) -> studies.Attention:
