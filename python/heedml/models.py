@@ -113,7 +113,9 @@ class Model(_core._Model):
 
     def _ask(self, command: str, *words: str, progress: Progress | None = None, run: bool = False) -> str:
         if run and self.path is None:
-            raise Error(f"{command}: needs the sentences of a run; this model was not loaded from one, so give it a text")
+            hint = {"circuit": "; give it pairs of texts", "heads": "; give it a file", "report": "; give it a file", "history": "",
+                    "verify": "; give it a file of golden values"}.get(command, "; give it a text")
+            raise Error(f"{command or 'attention'}: needs the sentences of a run; this model was not loaded from one{hint}")
         return inspect(*([command] if command else []), self.path if run and self.path else self._place(), *words,
                        progress=progress)
 
@@ -160,18 +162,21 @@ class Model(_core._Model):
         """Generates pairs of texts from the model's words: ioi, greater_than, agreement, gender or induction."""
         return studies.Pairs(self._ask("pairs", *_options(task=task, language=language, count=count, seed=seed)))
 
-    def restored(self, pairs: Path | studies.Pairs, *, limit: int | None = None,
+    def restored(self, pairs: studies.PairsOf, *, limit: int | None = None,
                  progress: Progress | None = None) -> studies.Restored:
-        """Measures how much of the answer each activation restores, for pairs of texts: those of pairs(), or a file."""
+        """Measures how much of the answer each activation restores, for pairs of texts.
+
+        `pairs` are those of pairs(), a file, or dicts with the keys of its lines: clean, corrupted, right and wrong.
+        """
         with studies.file_of(pairs) as file:
             return studies.Restored(self._ask("causes", file, *_options(limit=limit), "--json", progress=progress))
 
-    def circuit(self, pairs: Path | studies.Pairs | None = None, *, method: str = "eap_ig", choice: str = "greedy",
+    def circuit(self, pairs: studies.PairsOf | None = None, *, method: str = "eap_ig", choice: str = "greedy",
                 faithfulness: float = 0.8, limit: int | None = None, seed: int = 1, step: int | None = None,
                 svg: Path | None = None, progress: Progress | None = None) -> studies.Circuit:
         """Finds the edges between heads and MLPs that carry an answer, for pairs of texts or the run's held-out sentences.
 
-        `method` is eap, eap_ig, deeplift or exact, `choice` greedy or threshold. `svg` is a file to draw the circuit in.
+        `pairs` are as in restored(). `method` is eap, eap_ig, deeplift or exact, `choice` greedy or threshold. `svg` is a file to draw the circuit in.
         """
         options = _options(method=method, choice=choice, faithfulness=faithfulness, limit=limit, seed=seed, step=step,
                            svg=None if svg is None else os.fspath(svg))

@@ -7,7 +7,7 @@ import html
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -239,15 +239,19 @@ class Pairs:
         return len(self.jsonl.splitlines())
 
 
+PairsOf = str | os.PathLike[str] | Pairs | Sequence[Mapping[str, Any]]
+
+
 @contextlib.contextmanager
-def file_of(pairs: str | os.PathLike[str] | Pairs) -> Iterator[str]:
+def file_of(pairs: PairsOf) -> Iterator[str]:
     """Yields the path of a file of pairs, which is removed afterwards if it was written for this."""
-    if not isinstance(pairs, Pairs):
+    if isinstance(pairs, (str, os.PathLike)):
         yield os.fspath(pairs)
         return
+    given = pairs if isinstance(pairs, Pairs) else Pairs("".join(json.dumps(dict(row)) + "\n" for row in pairs))
     with tempfile.TemporaryDirectory(prefix="heedml-") as directory:
         path = os.path.join(directory, "pairs.jsonl")
-        pairs.save(path)
+        given.save(path)
         yield path
 
 

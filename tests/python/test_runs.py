@@ -75,9 +75,11 @@ def test_pairs_of_texts(model, tmp_path):
     pairs.save(tmp_path / "pairs.jsonl")
     for ask, command in ((writer.restored, "causes"), (writer.circuit, "circuit")):
         result = ask(pairs, limit=8)
-        assert result.json == ask(tmp_path / "pairs.jsonl", limit=8).json
+        assert result.json == ask(tmp_path / "pairs.jsonl", limit=8).json == ask(pairs.rows(), limit=8).json
         assert result.json == printed(command, file, tmp_path / "pairs.jsonl", "--limit", "8", "--json")
     assert len(writer.restored(pairs, limit=8).rows()) > 8
+    with pytest.raises(heedml.Error, match="not loaded from one; give it pairs"):
+        writer.circuit()
     with pytest.raises(heedml.Error, match="expected one of ioi"):
         model.pairs("idioms")
 
