@@ -318,6 +318,16 @@ Step step_10(const CharactersSolution& yours) {
          {"Always the most probable character, whatever `uniform` is.", "不管 uniform 是多少，总是取最可能的字符。"},
          "the first k with [[p_0 + ... + p_k > uniform]]",
          draws([](double, double) { return std::size_t{2}; })},
+        {"not_accumulated",
+         {"Each share alone is compared with `uniform`. Add them up, and take the first k whose total exceeds it.",
+          "每个份额单独与 uniform 比较了。应该累加，取累加值第一个超过它的 k。"},
+         "the first k with [[p_0 + ... + p_k]] > uniform",
+         draws([=](double temperature, double uniform) {
+           const Tensor p = softmax(heed::tensor({4}, scores, heed::DType::float64) / temperature);
+           std::size_t k = 0;
+           while (k < 3 && p.at({static_cast<std::int64_t>(k)}) <= uniform) ++k;
+           return k;
+         })},
         {"not_shares",
          {"The exponentials are not divided by their sum: their running total exceeds any uniform number too early.",
           "指数没有除以它们的和：累加值太早就超过了随机数。"},
