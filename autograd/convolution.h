@@ -74,4 +74,16 @@ Tensor avg_pool2d(const Tensor& x, HeightWidth kernel, const PoolOptions& option
 /// Does the same along one axis: (B, C, L) -> (B, C, L').
 Tensor avg_pool1d(const Tensor& x, std::int64_t kernel, const PoolOptions& options = {});
 
+/// Result of batch_norm().
+struct BatchNormResult {
+  Tensor output;          ///< of the shape of x
+  Tensor mean, variance;  ///< (C), constants; the variance divides by n
+};
+/// Returns (x - mean) / sqrt(variance + eps) * gain + bias with the mean and the variance of each channel over all other axes (Ioffe &
+/// Szegedy 2015, arXiv:1502.03167): x (B, C, ...), gain and bias (C). The layer BatchNorm calls it. (channel_norm.cpp)
+BatchNormResult batch_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double eps = 1e-5);
+/// Does the same with the mean and the variance of each of `groups` groups of neighbouring channels of each example (Wu & He 2018,
+/// arXiv:1803.08494).
+Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& gain, const Tensor& bias, double eps = 1e-5);
+
 }  // namespace heed

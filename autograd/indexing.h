@@ -26,6 +26,10 @@ Tensor index_add(const Tensor& x, const Ids& indices, const Tensor& values, int 
 Tensor index_select(const Tensor& x, const Ids& indices, int axis = 0);
 Ids index_select(const Ids& x, const Ids& indices, int axis = 0);            ///< copies
 Booleans index_select(const Booleans& x, const Ids& indices, int axis = 0);  ///< copies
+void gather(const Tensor&, int, const Ids&) = delete;                        // the axis comes last: gather(x, ids, 1)
+void scatter(const Tensor&, int, const Ids&, const Tensor&) = delete;    // the axis comes last: scatter(x, ids, y, 1)
+void index_add(const Tensor&, int, const Ids&, const Tensor&) = delete;  // the axis comes last: index_add(x, ids, y, 0)
+void index_select(const Tensor&, int, const Ids&) = delete;              // the axis comes last: index_select(x, ids, 0)
 Tensor embedding(const Tensor& table, const Ids& ids);      ///< table (V, d), ids in [0, V) -> (ids.shape()..., d)
 Tensor select_rows(const Tensor& x, const Ids& positions);  ///< x[b, positions[b], :]: (B, T, d), (B) -> (B, d)
 /// Returns (..., classes): 1 at ids, else 0.

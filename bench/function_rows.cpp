@@ -230,6 +230,10 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   add("softmax", [](T t) { return softmax(t); });
   add("softmax, first axis", [](T t) { return softmax(t, 0); });
   add("log_softmax", [](T t) { return log_softmax(t); });
+  add("batch_norm", [](T t, T gain, T bias) { return batch_norm(t, gain, bias).output; },
+      {images, of_channels, of_channels});
+  add("group_norm", [](T t, T gain, T bias) { return group_norm(t, 2, gain, bias); },
+      {images, of_channels, of_channels});
   add("layer_norm", [](T t, T gain, T bias) { return layer_norm(t, gain, bias); }, {x, row, row});
   add("rms_norm", [](T a, T b) { return rms_norm(a, b); }, {x, row});
   add("cross_entropy", [=](T t) { return cross_entropy(t, ids({n}, c)); });

@@ -1,6 +1,6 @@
+#include <heed/autograd/convolution.h>
 #include <heed/nn/batch_norm.h>
 
-#include <algorithm>
 #include <cmath>
 
 namespace heed {
@@ -49,25 +49,25 @@ BatchNorm::BatchNorm(Scope scope, int channels, ChannelNormConfig constants)
 Tensor BatchNorm::operator()(const Tensor& x, Phase phase) const {
   const LayerScope scope(name);
   check_input("BatchNorm", x, gain);
-  Tensor mean = per_channel(running_mean, x), variance = per_channel(running_variance, x);
+  Tensor y;
   if (phase == Phase::train) {
     const double n = static_cast<double>(x.numel()) / static_cast<double>(x.size(1));
     if (n < 2) {
       fail("BatchNorm: training needs at least two values per channel, got {}; use Phase::evaluate or a larger batch",
            to_string(x.shape()));
     }
-    std::vector<int> axes{0};
-    for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
-    mean = heed::mean(x, axes, true);
-    variance = var(x, axes, true);
+    const BatchNormResult result = batch_norm(x, gain, bias, config.epsilon);
+    y = result.output;
     const NoRecording constants;
     const auto move = [&](const Tensor& running, const Tensor& batch, double factor) {
-      running.copy_from(running * (1 - config.momentum) + reshape(batch.detach(), running.shape()) * factor);
+      running.copy_from(running * (1 - config.momentum) + batch * factor);
     };
-    move(running_mean, mean, config.momentum);
-    move(running_variance, variance, config.momentum * n / (n - 1));
+    move(running_mean, result.mean, config.momentum);
+    move(running_variance, result.variance, config.momentum * n / (n - 1));
+  } else {
+    const Tensor factor = gain / sqrt(running_variance + config.epsilon);
+    y = (x - per_channel(running_mean, x)) * per_channel(factor, x) + per_channel(bias, x);
   }
-  Tensor y = (x - mean) / sqrt(variance + config.epsilon) * per_channel(gain, x) + per_channel(bias, x);
   Hook::show(name, "output", y);
   return y;
 }
@@ -87,10 +87,7 @@ GroupNorm::GroupNorm(Scope scope, int number, int channels, double constant)
 Tensor GroupNorm::operator()(const Tensor& x) const {
   const LayerScope scope(name);
   check_input("GroupNorm", x, gain);
-  const Tensor grouped = reshape(x, {x.size(0), groups, x.numel() / std::max<std::int64_t>(1, x.size(0) * groups)});
-  const Tensor centred = grouped - mean(grouped, -1, true);
-  const Tensor normalised = centred / sqrt(var(grouped, {-1}, true) + epsilon);
-  Tensor y = reshape(normalised, x.shape()) * per_channel(gain, x) + per_channel(bias, x);
+  Tensor y = group_norm(x, groups, gain, bias, epsilon);
   Hook::show(name, "output", y);
   return y;
 }

@@ -53,8 +53,10 @@ void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::s
     }
   }
   if (!mistakes.empty()) {
-    fail("{}: its tensors do not match the model's; was the model configured differently?\n  {}", source,
-         listed(mistakes, "\n  "));
+    fail(
+        "{}: its tensors do not match; was the model or the optimiser configured differently?\n  "
+        "{}",
+        source, listed(mistakes, "\n  "));
   }
   for (const auto& [name, tensor] : to) tensor.copy_from(given.at(name)->detach());
 }

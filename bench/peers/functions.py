@@ -180,6 +180,8 @@ def calls(n, c):
         "max_pool1d, 2": ((signals,), lambda t: F.max_pool1d(t, 2)),
         "avg_pool2d, 2 x 2": ((images,), lambda t: F.avg_pool2d(t, 2)),
         "avg_pool1d, 2": ((signals,), lambda t: F.avg_pool1d(t, 2)),
+        "batch_norm": ((images, bias, bias), lambda t, gain, shift: F.batch_norm(t, None, None, gain, shift, True)),
+        "group_norm": ((images, bias, bias), lambda t, gain, shift: F.group_norm(t, 2, gain, shift)),
         "layer_norm": ((x, row, row), lambda t, gain, bias: F.layer_norm(t, row, gain, bias)),
         "rms_norm": ((x, row), lambda t, gain: F.rms_norm(t, row, gain, 1e-6)),
         "rotary": ((heads, angles, angles), lambda t, c, s: rotate(t, c.detach(), s.detach())),

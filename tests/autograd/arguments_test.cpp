@@ -48,6 +48,10 @@ class Given {
     drew_variable = true;
     return variable(x);
   }
+  // A parameter of the channels of x, or any tensor.
+  Tensor for_channels(const Tensor& x) {
+    return x.rank() > 1 && x.size(1) < 9 && flag() ? ones({x.size(1)}, x.dtype()) : tensor();
+  }
   Ids ids() {
     return one_of<Ids>({Ids(), Ids({}, {0}), Ids({2}, {1, 0}), Ids({3}, {0, 1, 2}), Ids({2}, {7, -1}),
                         Ids({2, 3}, {0, 1, 0, 1, 0, 1}), Ids({1, 1, 1, 1, 1, 1, 1, 1}, {0})});
@@ -211,6 +215,16 @@ std::vector<Call> reducing_calls() {
                  return layer_norm(g.tensor(), gain, g.flag() ? gain : g.tensor(), g.number());
                }),
           call("layer_norm", [](Given& g) { return layer_norm(g.tensor(), {}, {}, g.number()); }),
+          call("batch_norm",
+               [](Given& g) {
+                 const Tensor x = g.tensor();
+                 return batch_norm(x, g.for_channels(x), g.for_channels(x), g.number()).output;
+               }),
+          call("group_norm",
+               [](Given& g) {
+                 const Tensor x = g.tensor();
+                 return group_norm(x, g.size(), g.for_channels(x), g.for_channels(x), g.number());
+               }),
           call("rms_norm", [](Given& g) { return rms_norm(g.tensor(), g.tensor(), g.number()); }),
           call("mse_loss", [](Given& g) { return mse_loss(g.tensor(), g.tensor(), g.reduction()); }),
           call("bce_with_logits", [](Given& g) { return bce_with_logits(g.tensor(), g.tensor(), g.reduction()); }),

@@ -305,6 +305,8 @@ TEST_CASE("Each operation keeps only the tensors that its gradient needs, and de
       {"softmax", {"output"}},
       {"log_softmax", {"output"}},
       {"layer_norm", {"input 0", "input 1"}},
+      {"batch_norm", {"input 0", "input 1"}},
+      {"group_norm", {"input 0", "input 1"}},
       {"attention", {"input 0", "input 1", "input 2", "input 3", "output"}}};
   const std::set<std::string> of_both_outputs{"attention weights"};  // its sample joins them: concat keeps no input
   for (const Operation* operation : operations()) {

@@ -16,7 +16,7 @@ TEST_CASE("Each public function of ops.h, indexing.h, convolution.h and recurren
   std::set<std::string> measured;
   for (const Row& row : function_rows(true)) measured.insert(row.counterpart["function"].get<std::string>());
   const std::regex declaration(
-      R"(^(?:Tensor|Ids|Booleans|bool|double|void|std::int64_t|std::vector<Tensor>|Ordered|AttentionResult) (operator[^(]+|\w+)\()");
+      R"(^(?:Tensor|Ids|Booleans|bool|double|void|std::int64_t|std::vector<Tensor>|Ordered|AttentionResult|BatchNormResult) (operator[^(]+|\w+)\()");
   std::istringstream lines(read_file("autograd/ops.h") + read_file("autograd/indexing.h") +
                            read_file("autograd/convolution.h") + read_file("autograd/recurrent.h"));
   std::set<std::string> declared;

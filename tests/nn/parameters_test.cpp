@@ -96,19 +96,20 @@ TEST_CASE("Parameters::load copies every value, or none when names or shapes do 
   CHECK(message([&] {
           parameters.load({{"a", ones({2})}, {"c", ones({})}, {"b", ones({3, 1})}}, "bad.safetensors");
         }) ==
-        "bad.safetensors: its tensors do not match the model's; was the model configured differently?\n"
+        "bad.safetensors: its tensors do not match; was the model or the optimiser configured "
+        "differently?\n"
         "  b: expected shape (3), got (3, 1)\n"
         "  extra: c ()");
   CHECK(message([&] {
           parameters.load({{"a", ones({2})}}, "short");
         }) ==
-        "short: its tensors do not match the model's; was the model configured differently?\n"
+        "short: its tensors do not match; was the model or the optimiser configured differently?\n"
         "  missing: b (3)");
   NamedTensors many{{"a", ones({2})}, {std::string(1000, 'b'), ones({3})}};
   for (int i = 0; i < 5000; ++i) many.emplace_back("n" + std::to_string(i), ones({}));
   const std::string said = message([&] { parameters.load(many, "damaged"); });
   CHECK(
-      said.starts_with("damaged: its tensors do not match the model's; was the model configured differently?\n"
+      said.starts_with("damaged: its tensors do not match; was the model or the optimiser configured differently?\n"
                        "  missing: b (3)\n"
                        "  extra: " +
                        std::string(59, 'b') + "… (3)\n  extra: n0 ()\n"));

@@ -128,7 +128,7 @@ TEST_CASE("The optimiser's state is named after the parameters, and loading it i
   CHECK(message([&] {
           sgd.load_state({{"p.b", zeros({5, 3})}, {"q.m", zeros({4})}, {"steps", zeros({})}}, "state");
         }) ==
-        "state: its tensors do not match the model's; was the model configured differently?\n"
+        "state: its tensors do not match; was the model or the optimiser configured differently?\n"
         "  missing: q.b (4)\n"
         "  extra: q.m (4)");
 }

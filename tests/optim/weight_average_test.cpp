@@ -52,7 +52,7 @@ TEST_CASE("WeightAverage::Shown replaces the weights by their mean, and then res
   CHECK(other.state()[0].second.to_vector() == average.state()[0].second.to_vector());
   CHECK(message([&] {
           other.load_state({{"steps", full({}, 1, DType::float64)}}, "file");
-        }).starts_with("file: its tensors do not match the model's"));
+        }).starts_with("file: its tensors do not match"));
   const Tensor late = Scope(parameters, 1).parameter("late", {1}, Init::ones());
   CHECK(message([&] {
           average.add();
