@@ -98,12 +98,14 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
           cpu::parallel_for(from[0], cpu::row_grain(from[0], d), [&](std::int64_t begin, std::int64_t end) {
             std::vector<T> row_sum(static_cast<std::size_t>(first_use ? 0 : d));
             for (std::int64_t r = begin; r < end; ++r) {
-              T *row = to + r * d, *sum = first_use ? row : row_sum.data();
-              const std::int64_t first = begins[r], last = begins[r + 1];
-              if (first == last) {
-                if (first_use) cpu::fill(row, d, T{0}, all);
+              if (begins[r] == begins[r + 1]) {  // with the rows after it that have no id: fill() waits for its stores
+                const std::int64_t from_row = r;
+                while (r + 1 < end && begins[r + 1] == begins[r + 2]) ++r;
+                if (first_use) cpu::fill(to + from_row * d, (r + 1 - from_row) * d, T{0}, all);
                 continue;
               }
+              T *row = to + r * d, *sum = first_use ? row : row_sum.data();
+              const std::int64_t first = begins[r], last = begins[r + 1];
               std::copy_n(g + positions[first] * d, d, sum);
               for (std::int64_t i = first + 1; i < last; ++i) {
                 const T* dy_row = g + positions[i] * d;
