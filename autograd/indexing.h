@@ -41,6 +41,8 @@ Ids nonzero(const Booleans& x);
 Ids nonzero(const Tensor& x);
 Ids nonzero(const Ids& x);
 ///@}
+Ids to_ids(const Tensor& x);    ///< its numbers; throws `Error` for one that is no integer of 32 bits
+Ids to_ids(const Booleans& x);  ///< 1 where x is true, else 0
 
 /// Elements in another order; each returns a copy. (rearranging.cpp)
 ///@{

@@ -236,6 +236,25 @@ Tensor one_hot(const Ids& ids, std::int64_t classes, DType dtype) {
   return y;
 }
 
+Ids to_ids(const Tensor& x) {
+  check_defined("to_ids", {&x});
+  std::vector<std::int32_t> values = cpu::new_values<std::int32_t>("to_ids", x.shape());
+  std::ranges::transform(x.to_vector(), values.begin(), [](double number) {
+    constexpr double end = 0x1p31;
+    if (!(number >= -end && number < end && number == std::trunc(number))) {
+      fail("to_ids: expected integers of 32 bits, got {}", number);
+    }
+    return static_cast<std::int32_t>(number);
+  });
+  return Ids(x.shape(), std::move(values));
+}
+
+Ids to_ids(const Booleans& x) {
+  std::vector<std::int32_t> values;
+  for (const std::uint8_t value : x) values.push_back(value != 0);
+  return Ids(x.shape(), std::move(values));
+}
+
 Tensor arange(double begin, double end, double step, DType dtype) {
   const double count = std::ceil((end - begin) / step);
   if (!(std::isfinite(count) && count < 0x1p62))

@@ -182,6 +182,7 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   add("scatter_add, last axis", [=](T a, T b) { return scatter_add(a, ids(x, c), b, 1); });
   add("scatter, last axis", [=](T a, T b) { return scatter(a, ids(x, c), b, 1); });
   add("index_add", [=](T a, T b) { return index_add(a, ids({n}, n), b); });
+  add("to_ids", [=] { return to_ids(third(x)); });
   add("nonzero", [=] { return nonzero(third(x)); });
   add("flip, first axis", [](T t) { return flip(t, 0); });
   add("flip, last axis", [](T t) { return flip(t, 1); });

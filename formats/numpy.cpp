@@ -270,8 +270,17 @@ void write_npy(const std::filesystem::path& path, const Booleans& x) {
   write_file(path, npy_bytes("|b1", Booleans(x.shape(), std::move(values))));
 }
 
-NamedTensors parse_npz(std::string_view bytes, const std::string& source) {
-  NamedTensors arrays;
+const Tensor& NumpyArrays::operator[](const std::string& name) const& {
+  std::vector<std::string> names;
+  for (const auto& [key, tensor] : *this) {
+    if (key == name) return tensor;
+    names.push_back(key);
+  }
+  fail("read_npz: no array '{}' among {}{}", name, size(), did_you_mean(name, names));
+}
+
+NumpyArrays parse_npz(std::string_view bytes, const std::string& source) {
+  NumpyArrays arrays;
   for (auto& [name, text] : read_zip(bytes, source)) {
     const std::string where = fmt::format("{}: '{}'", source, excerpt(name));
     if (!name.ends_with(".npy")) fail("{} is not a .npy file; expected an archive of numpy.savez", where);
@@ -281,7 +290,7 @@ NamedTensors parse_npz(std::string_view bytes, const std::string& source) {
   return arrays;
 }
 
-NamedTensors read_npz(const std::filesystem::path& path) { return parse_npz(read_file(path), path.string()); }
+NumpyArrays read_npz(const std::filesystem::path& path) { return parse_npz(read_file(path), path.string()); }
 
 void write_npz(const std::filesystem::path& path, const NamedTensors& arrays) {
   std::vector<std::pair<std::string, std::string>> files;

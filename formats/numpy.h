@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace heed {
 
@@ -29,12 +30,21 @@ void write_npy(const std::filesystem::path& path, const Tensor& x);
 void write_npy(const std::filesystem::path& path, const Ids& x);       ///< int32
 void write_npy(const std::filesystem::path& path, const Booleans& x);  ///< bool
 
-/// Reads all arrays of a .npz file (numpy.savez, numpy.savez_compressed) by their names, as read_npy() does. Throws Error as that
-/// does, and for a damaged archive.
+/// The arrays of a .npz file, in its order.
 ///
-///     const NamedTensors arrays = read_npz("mnist.npz");   // "x_train", "y_train", ...
-NamedTensors read_npz(const std::filesystem::path& path);
-NamedTensors parse_npz(std::string_view bytes, const std::string& source);  ///< source: named in errors
+///     const NumpyArrays arrays = read_npz("mnist.npz");
+///     const Tensor x = arrays["x_train"];
+///     const Ids labels = to_ids(arrays["y_train"]);
+struct NumpyArrays : NamedTensors {
+  using NamedTensors::operator[];
+  /// Returns the array with this name. Throws Error that suggests the most similar name.
+  const Tensor& operator[](const std::string& name) const&;
+  Tensor operator[](const std::string& name) && { return std::as_const(*this)[name]; }  ///< of a temporary: a handle
+};
+/// Reads all arrays of a .npz file (numpy.savez, numpy.savez_compressed), as read_npy() does. Throws Error as that does, and for a
+/// damaged archive.
+NumpyArrays read_npz(const std::filesystem::path& path);
+NumpyArrays parse_npz(std::string_view bytes, const std::string& source);  ///< source: named in errors
 
 /// Writes a .npz file atomically, without compression: numpy.load(path)["x"]. Throws Error for a name that occurs twice or is empty, for
 /// a type that write_npy() refuses, and for a file of 4 GB or more.

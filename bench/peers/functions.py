@@ -150,6 +150,7 @@ def calls(n, c):
         "any": lambda: third.any().item(),
         "all": lambda: third.all().item(),
         "ids % 7": lambda: chosen % 7,
+        "to_ids": lambda: third.int(),
         "nonzero": lambda: third.nonzero(),
         "count": lambda: third.count_nonzero().item(),
         "tensor of ids": chosen.int().float,

@@ -293,6 +293,7 @@ std::vector<Call> arranging_calls() {
       call("arange", [](Given& g) { arange(g.number(), g.number(), g.number(), g.dtype()); }),
       call("random_uniform", [](Given& g) { random_uniform(g.shape(), g.random, g.number(), g.number()); }),
       call("random_normal", [](Given& g) { random_normal(g.shape(), g.random, g.number(), g.number()); }),
+      call("to_ids", [](Given& g) { to_ids(g.tensor()); }),
       call("random_ids", [](Given& g) { random_ids(g.shape(), g.random, g.axis()); })};
 }
 

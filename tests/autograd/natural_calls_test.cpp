@@ -61,6 +61,11 @@ TEST_CASE("Ids and Booleans take elements or rows in braces") {
   CHECK(message([] { Ids({{1, 2}, {3}}); }) == "array: expected rows of one length, got 2 and 1");
   CHECK(message([] { Ids({1L, 5000000000L}); }) == "array: expected integers of 32 bits, got 5000000000");
   CHECK(Ids({-2147483648L})[0] == -2147483648L);
+  CHECK(to_ids(tensor({{3, -2}, {0, 7}})).shape() == Shape{2, 2});
+  CHECK(to_ids(tensor({3, -2}))[1] == -2);
+  CHECK(to_ids(tensor({1, 2}) > 1)[1] == 1);
+  CHECK(message([] { to_ids(tensor({1, 2.5})); }) == "to_ids: expected integers of 32 bits, got 2.5");
+  CHECK(message([] { to_ids(tensor(2147483648.0)); }) == "to_ids: expected integers of 32 bits, got 2147483648");
   Random one(1), same(1);
   CHECK(random_normal({3}, one, DType::float64).to_vector() ==
         random_normal({3}, same, 0, 1, DType::float64).to_vector());

@@ -55,8 +55,10 @@ TEST_CASE("read_npy reads NumPy's types, orders and versions") {
 
 TEST_CASE("read_npz reads stored and deflated arrays") {
   for (const char* name : {"stored.npz", "deflated.npz"}) {
-    const NamedTensors arrays = read_npz(numpy_golden(name));
+    const NumpyArrays arrays = read_npz(numpy_golden(name));
     REQUIRE(arrays.size() == 2);
+    CHECK(arrays["x"].to_vector() == numpy_values(-5));
+    CHECK(message([&] { static_cast<void>(arrays["X"]); }) == "read_npz: no array 'X' among 2 (did you mean 'x'?)");
     CHECK(arrays[0].first == "x");
     CHECK(arrays[0].second.to_vector() == numpy_values(-5));
     CHECK(arrays[1].second.shape() == Shape{1000});
