@@ -43,8 +43,9 @@ Step step_04(const SoftmaxSolution& yours) {
          "y_ij = e^x_ij / [[sum over k of e^x_ik]]",
          of([](const Tensor& x) { return softmax(x, 0); }, scores)},
         {"whole_matrix",
-         {"The whole matrix adds up to 1. Each row needs a sum of its own: set it to 0 at the start of each row.",
-          "加起来是 1 的是整个矩阵。每一行要有自己的和：换行时把它清零。"},
+         {"The whole matrix adds up to 1. Each row needs a sum of its own: a loop sets it to 0 at the start of each "
+          "row, NumPy has sum(axis=1, keepdims=True).",
+          "加起来是 1 的是整个矩阵。每一行要有自己的和：循环在换行时把它清零，NumPy 用 sum(axis=1, keepdims=True)。"},
          "y_ij = e^x_ij / [[sum over k of e^x_ik]]",
          of([](const Tensor& x) { return exp(x) / sum(exp(x)); }, scores)},
         {"not_divided",

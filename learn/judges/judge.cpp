@@ -82,6 +82,11 @@ std::string difference(const Results& yours, const Results& expected, double tol
   return "";
 }
 
+bool have_equal_shapes(const Results& yours, const Results& expected) {
+  return std::ranges::equal(yours, expected,
+                            [](const auto& a, const auto& b) { return a.second.shape == b.second.shape; });
+}
+
 // Returns the formula behind `lead`, and below it a line that marks the parts in [[ ]]. A long formula breaks at spaces.
 std::string marked(const std::string& formula, const std::string& lead) {
   std::string text, marks;
@@ -139,7 +144,8 @@ using Print = std::function<void(const std::string&)>;
 
 Verdict judged(const Step& step, Language language, const Print& print) {
   const bool zh = language == Language::zh;
-  const std::string ending = step.in_python ? "py" : "h", option = step.in_python ? " --python" : "";
+  const std::string ending = step.in_python ? "py" : "h",
+                    option = std::string(zh ? " --language zh" : "") + (step.in_python ? " --python" : "");
   Verdict verdict;
   print(zh ? fmt::format("第 {} 步：{}\n", step.number, step.title.zh)
            : fmt::format("step {}: {}\n", step.number, step.title.en));
@@ -164,10 +170,10 @@ Verdict judged(const Step& step, Language language, const Print& print) {
     const std::string& given = in(language, check.input);
     const std::string input =
         given.empty() ? "" : wrapped(zh ? "      输入    " : "      input     ", given, zh ? 14 : 16);
-    Results yours;
+    Results yours, expected;
     try {
       yours = check.yours();
-      const Results expected = check.expected();
+      expected = check.expected();
       if (equal(yours, expected, check.tolerance)) {
         print(headed("✓"));
         ++verdict.passed;
@@ -208,6 +214,12 @@ Verdict judged(const Step& step, Language language, const Print& print) {
     if (!found.empty())
       print((zh ? "      你的数字与下面这个错误的数字相同：\n" : "      Your numbers equal those of this mistake:\n") +
             found);
+    else if (!yours.empty() && !have_equal_shapes(yours, expected))
+      print(wrapped("      ",
+                    zh ? fmt::format("先看形状：{}() 上面的注释说了结果该有的形状。", check.function)
+                       : fmt::format("Look at the shapes first: the comment of {}() says which shape the result has.",
+                                     check.function),
+                    6));
     else if (!yours.empty())
       print(
           wrapped("      ",
