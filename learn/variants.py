@@ -122,7 +122,11 @@ def main():
                 file.write_text(text, encoding="utf-8")
         for step in IN_PYTHON:
             (directory / step).mkdir(exist_ok=True)
-            for name, text in python_variants(step).items():
+            variants = python_variants(step)
+            for stale in (directory / step).glob("*.py"):
+                if stale.stem not in variants:
+                    stale.unlink()
+            for name, text in variants.items():
                 (directory / step / f"{name}.py").write_text(text, encoding="utf-8")
         return
     stale = []

@@ -58,6 +58,12 @@ struct Expressions {
   static Differentiated reused(const Inputs& x) {  // a is read three times
     return differentiated<Tape>(x, [](auto& v) { return (v[0] + v[1]) + (v[0] + v[0]); });
   }
+  static Differentiated earlier(const Inputs& x) {  // y is not the last entry; the gradient is that of all entries
+    Tape tape;
+    const auto a = tape.leaf(x[0]), b = tape.leaf(x[1]), y = a + b;
+    [[maybe_unused]] const auto later = y + a;
+    return {y.number(), tape.backward(y)};
+  }
   static Differentiated neuron(const Inputs& x) {
     return differentiated<Tape>(x, [](auto& v) { return tanh(v[0] * v[2] + v[1] * v[3] + v[4]) / (1.0 + exp(-v[0])); });
   }
@@ -75,15 +81,15 @@ struct Expressions {
 
 /// The code that the learner wrote.
 struct TapeSolution {
-  Run add, subtract, multiply, divide, exp_of, log_of, tanh_of, chain, reused, neuron;
+  Run add, subtract, multiply, divide, exp_of, log_of, tanh_of, chain, reused, earlier, neuron;
   std::string (*drawn)();
   std::string (*svg)(Language language);
 };
 template <class Tape>
 TapeSolution tape_solution() {
   using E = Expressions<Tape>;
-  return {E::add,     E::subtract, E::multiply, E::divide, E::exp_of, E::log_of,
-          E::tanh_of, E::chain,    E::reused,   E::neuron, E::drawn,  E::svg};
+  return {E::add,   E::subtract, E::multiply, E::divide, E::exp_of, E::log_of, E::tanh_of,
+          E::chain, E::reused,   E::earlier,  E::neuron, E::drawn,  E::svg};
 }
 #define LEARN_01 tape_solution<Tape>()
 
@@ -96,7 +102,7 @@ Differentiated in_python(const Inputs& x) {
 inline TapeSolution python_01() {
   static constexpr char add[] = "add", subtract[] = "subtract", multiply[] = "multiply", divide[] = "divide",
                         exp[] = "exp", log[] = "log", tanh[] = "tanh", chain[] = "chain", reused[] = "reused",
-                        neuron[] = "neuron";
+                        earlier[] = "earlier", neuron[] = "neuron";
   return {in_python<add>,
           in_python<subtract>,
           in_python<multiply>,
@@ -106,6 +112,7 @@ inline TapeSolution python_01() {
           in_python<tanh>,
           in_python<chain>,
           in_python<reused>,
+          in_python<earlier>,
           in_python<neuron>,
           [] { return python_text("drawn"); },
           [](Language language) {

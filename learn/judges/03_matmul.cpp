@@ -107,6 +107,16 @@ Step step_03(const MatmulSolution& yours) {
          {"dB lacks the transpose of A.", "dB 里的 A 没有转置。"},
          "dB = A[[^T]] dC",
          of_backward(right_da, product)},
+        {"b_gradient_order",
+         {"dB is dC A^T. The order is reversed: A^T stands on the left.", "dB 算成了 dC A^T。次序反了：A^T 在左边。"},
+         "dB = [[A^T dC]]",
+         of_backward(right_da, [](const Tensor& a, const Tensor& g) { return matmul(g, transpose(a)); })},
+        {"swapped",
+         {"dA and dB are swapped: the gradient of A comes first.", "dA 和 dB 的位置反了：先返回 A 的梯度。"},
+         "Returns the gradients [[(dA, dB)]]",
+         [=] {
+           return Results{{"dA", right_db(tensor_of(A), tensor_of(dC))}, {"dB", right_da(tensor_of(dC), tensor_of(B))}};
+         }},
         {"b_gradient_transposed",
          {"dB is transposed: you computed dC^T A. It must have the shape of B.",
           "dB 转置了：你算的是 dC^T A。它的形状应与 B 相同。"},

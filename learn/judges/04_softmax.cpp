@@ -14,7 +14,7 @@ using Of = std::function<Tensor(const Tensor&)>;
 
 Step step_04(const SoftmaxSolution& yours) {
   const Array scores({2, 3}, {2, 1, 0.1, 0.5, -1, 1.5});
-  const Array large({2, 2}, {1000, 1001, -1000, -1000});
+  const Array large({2, 3}, {0, 1000, 1001, -1000, -1000, -1000});
   const Array hidden({2, 3}, {1, -infinity, 2, -infinity, -infinity, -infinity});
   const Array dy({2, 3}, {0.3, -0.5, 1, 0.2, 0.7, -0.4});
   const auto mine = [=](const Array& x) -> Compute { return [=] { return Results{{"y", yours.softmax(x)}}; }; };
@@ -59,7 +59,7 @@ Step step_04(const SoftmaxSolution& yours) {
          of([](const Tensor& x) { return x / sum(x, {1}, true); }, scores)}}},
       {{"large scores", "很大的分数"},
        "softmax",
-       "x = [[1000, 1001], [-1000, -1000]]",
+       "x = [[0, 1000, 1001], [-1000, -1000, -1000]]",
        mine(large),
        of(right, large),
        {{"no_maximum",

@@ -14,7 +14,7 @@ using heed::Tensor;
 Step step_05(const CrossEntropySolution& yours) {
   using Of = std::function<Tensor(const Tensor&, const Tensor&)>;  // of the logits, and 1 at each label
   const Array x({2, 3}, {2, 1, 0.1, 0.5, -1, 1.5}), equal({1, 4}, {0.5, 0.5, 0.5, 0.5}), large({1, 2}, {1000, 1001}),
-      tiny({1, 2}, {0, -800});
+      low({1, 2}, {-1000, -1000}), tiny({1, 2}, {0, -800});
   const std::vector<int> labels{0, 1}, one{2}, zero{0}, second{1};
   const auto mine = [=](const Array& logits, const std::vector<int>& right) -> Compute {
     return [=] { return Results{{"loss", yours.cross_entropy(logits, right)}}; };
@@ -116,6 +116,19 @@ Step step_05(const CrossEntropySolution& yours) {
        mine(large, zero),
        of(loss, large, zero),
        mistakes(large, zero)},
+      {{"logits far below 0", "远小于 0 的 logit"},
+       "cross_entropy",
+       {"x = [[-1000, -1000]], label 0", "x = [[-1000, -1000]]，标签 0"},
+       mine(low, zero),
+       of(loss, low, zero),
+       {{"zero_maximum",
+         {"The maximum starts at 0, so it is never below 0: e^-1000 rounds to 0, and ln 0 is -infinity. Start with an "
+          "element of the row.",
+          "最大值从 0 开始，不会小于 0：e^-1000 舍入成 0，ln 0 是负无穷。应该从这一行的一个元素开始。"},
+         "m_i = [[max over k of x_ik]]",
+         [] {
+           return Results{{"loss", -infinity}};
+         }}}},
       {{"a tiny probability", "极小的概率"},
        "cross_entropy",
        {"x = [[0, -800]], label 1", "x = [[0, -800]]，标签 1"},
@@ -136,22 +149,22 @@ Step step_05(const CrossEntropySolution& yours) {
        },
        {{"not_divided",
          {"The gradient is not divided by the number of rows: the loss is a mean.", "梯度没有除以行数：损失是平均值。"},
-         "dx_ij = (softmax(x)_ij - 1 if j is the label) [[/ n]]",
+         "dx_ij = (softmax(x)_ij - [j is the label]) [[/ n]]",
          gradient([](const Tensor& p, const Tensor& hot) { return p - hot; })},
         {"label_missing",
          {"The 1 at the label is missing: this gradient lowers every logit.",
           "标签处没有减 1：这样的梯度会压低所有的 logit。"},
-         "dx_ij = (softmax(x)_ij [[- 1 if j is the label]]) / n",
+         "dx_ij = (softmax(x)_ij [[- [j is the label]]]) / n",
          gradient([](const Tensor& p, const Tensor&) { return p / 2; })},
         {"reversed",
          {"The signs are reversed: a step against this gradient would raise the loss.",
           "符号反了：沿它的反方向走，损失反而变大。"},
-         "dx_ij = ([[softmax(x)_ij - 1]] if j is the label) / n",
+         "dx_ij = (softmax(x)_ij [[-]] [j is the label]) / n",
          gradient([](const Tensor& p, const Tensor& hot) { return (hot - p) / 2; })},
         {"label_only",
          {"Only the label gets a gradient. All logits of a row share its probability, so each of them has one.",
           "只有标签有梯度。一行里的所有 logit 分享概率，每一个都有梯度。"},
-         "dx_ij = ([[softmax(x)_ij]] - 1 if j is the label) / n",
+         "dx_ij = ([[softmax(x)_ij]] - [j is the label]) / n",
          gradient([](const Tensor& p, const Tensor& hot) { return (p - 1) * hot / 2; })}}}};
   return step;
 }

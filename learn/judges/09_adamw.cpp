@@ -17,7 +17,7 @@ struct AdamFaults {
   bool m_uncorrected = false, v_uncorrected = false, from_zero = false, decay_in_gradient = false,
        decay_without_lr = false, decay_missing = false;
   bool eps_inside = false, not_squared = false, betas_swapped = false, ascent = false, root_missing = false,
-       forgotten = false;
+       forgotten = false, v_of_gradient = false;
 };
 
 std::vector<Values> faulty(Values p, const std::vector<Values>& gradients, const Values& options,
@@ -35,7 +35,7 @@ std::vector<Values> faulty(Values p, const std::vector<Values>& gradients, const
       if (!fault.decay_in_gradient) p[i] -= (fault.decay_without_lr ? 1 : lr) * decay * p[i];
       if (fault.forgotten) m[i] = v[i] = 0;
       m[i] = beta1 * m[i] + (1 - beta1) * g;
-      v[i] = beta2 * v[i] + (1 - beta2) * (fault.not_squared ? std::abs(g) : g * g);
+      v[i] = beta2 * v[i] + (1 - beta2) * (fault.not_squared ? std::abs(g) : fault.v_of_gradient ? g : g * g);
       const double m_hat = fault.m_uncorrected ? m[i] : m[i] / (1 - std::pow(beta1, t)),
                    v_hat = fault.v_uncorrected ? v[i] : v[i] / (1 - std::pow(beta2, t));
       const double divisor = fault.eps_inside     ? std::sqrt(v_hat + eps)
@@ -45,13 +45,18 @@ std::vector<Values> faulty(Values p, const std::vector<Values>& gradients, const
     }
     result.push_back(p);
   }
+  if (fault.forgotten) m = v = Values(p.size());
+  result.push_back(m);
+  result.push_back(v);
   return result;
 }
 
 Results results(const std::vector<Values>& steps) {
   Results r;
-  for (std::size_t i = 0; i < steps.size(); ++i)
+  for (std::size_t i = 0; i + 2 < steps.size(); ++i)
     r.push_back({{fmt::format("p after step {} ", i + 1), fmt::format("第 {} 步之后的 p", i + 1)}, steps[i]});
+  r.push_back({{"moments.m", "moments.m"}, steps[steps.size() - 2]});
+  r.push_back({{"moments.v", "moments.v"}, steps.back()});
   return r;
 }
 
@@ -67,43 +72,47 @@ Step step_09(const AdamWSolution& yours) {
     std::vector<Mistake> all{
         entry("ascent",
               {"The step goes up the gradient: the loss grows. Subtract.", "沿梯度方向走了：损失会变大。应该减。"},
-              "p = p [[-]] lr m^ / (sqrt(v^) + eps)", {.ascent = true}),
+              "p = p [[-]] lr m_hat / (sqrt(v_hat) + eps)", {.ascent = true}),
         entry("uncorrected",
               {"The bias correction is left out: m and v start at 0, so the first steps have the wrong size.",
                "没有偏差修正：m 和 v 从 0 开始，最初几步的大小不对。"},
-              "m^ = m [[/ (1 - beta1^t)]]        v^ = v [[/ (1 - beta2^t)]]",
+              "m_hat = m [[/ (1 - beta1^t)]]        v_hat = v [[/ (1 - beta2^t)]]",
               {.m_uncorrected = true, .v_uncorrected = true}),
-        entry("v_uncorrected", {"v lacks its bias correction.", "v 没有做偏差修正。"}, "v^ = v [[/ (1 - beta2^t)]]",
+        entry("v_uncorrected", {"v lacks its bias correction.", "v 没有做偏差修正。"}, "v_hat = v [[/ (1 - beta2^t)]]",
               {.v_uncorrected = true}),
-        entry("m_uncorrected", {"m lacks its bias correction.", "m 没有做偏差修正。"}, "m^ = m [[/ (1 - beta1^t)]]",
+        entry("m_uncorrected", {"m lacks its bias correction.", "m 没有做偏差修正。"}, "m_hat = m [[/ (1 - beta1^t)]]",
               {.m_uncorrected = true}),
         entry("from_zero",
               {"The first step has t = 0: the correction divides by 0. Increase t before you use it.",
                "第一步用了 t = 0：偏差修正除以了 0。要先加 1 再用。"},
               "[[t = t + 1]]", {.from_zero = true}),
         entry("eps_inside",
-              {"eps is added inside the root. It belongs outside, to sqrt(v^).",
-               "eps 加在了根号里面。应该加在外面：sqrt(v^) + eps。"},
-              "p = p - lr m^ / (sqrt(v^) [[+ eps]])", {.eps_inside = true}),
+              {"eps is added inside the root. It belongs outside, to sqrt(v_hat).",
+               "eps 加在了根号里面。应该加在外面：sqrt(v_hat) + eps。"},
+              "p = p - lr m_hat / (sqrt(v_hat) [[+ eps]])", {.eps_inside = true}),
         entry("not_squared",
               {"v averages the size of the gradient, not its square.", "v 平均的是梯度的绝对值，而不是它的平方。"},
               "v = beta2 v + (1 - beta2) [[g^2]]", {.not_squared = true}),
         entry("root_missing",
-              {"The step is divided by v^ itself. Divide by its square root.", "除以了 v^ 本身，应该除以它的平方根。"},
-              "p = p - lr m^ / ([[sqrt]](v^) + eps)", {.root_missing = true})};
-    if (g.size() > 1) {
-      all.push_back(entry("betas_swapped", {"beta1 and beta2 are swapped.", "beta1 和 beta2 用反了。"},
-                          "m = [[beta1]] m + (1 - [[beta1]]) g", {.betas_swapped = true}));
-      all.push_back(entry("forgotten",
-                          {"The moments are forgotten between steps: write to moments.m and moments.v, not to copies.",
-                           "两步之间忘掉了矩：要写入 moments.m 和 moments.v，而不是它们的副本。"},
-                          "m = [[beta1 m]] + (1 - beta1) g", {.forgotten = true}));
-    }
+              {"The step is divided by v_hat itself. Divide by its square root.",
+               "除以了 v_hat 本身，应该除以它的平方根。"},
+              "p = p - lr m_hat / ([[sqrt]](v_hat) + eps)", {.root_missing = true})};
+    all.push_back(
+        entry("v_of_gradient",
+              {"v averages the gradient, not its square. Its root is then nan where the gradient is negative.",
+               "v 平均的是梯度，而不是它的平方。梯度是负数时，它的平方根是 nan。"},
+              "v = beta2 v + (1 - beta2) [[g^2]]", {.v_of_gradient = true}));
+    all.push_back(entry("forgotten",
+                        {"The moments are forgotten between steps: write to moments.m and moments.v, not to copies.",
+                         "两步之间忘掉了矩：要写入 moments.m 和 moments.v，而不是它们的副本。"},
+                        "m = [[beta1 m]] + (1 - beta1) g", {.forgotten = true}));
+    all.push_back(entry("betas_swapped", {"beta1 and beta2 are swapped.", "beta1 和 beta2 用反了。"},
+                        "m = [[beta1]] m + (1 - [[beta1]]) g", {.betas_swapped = true}));
     if (options[4] > 0) {
       all.push_back(entry("decay_in_gradient",
                           {"The decay is added to the gradient, as in Adam. AdamW decays the parameter itself, so that "
-                           "the division by sqrt(v^) does not reach the decay.",
-                           "衰减加进了梯度，那是 Adam 的做法。AdamW 直接让参数衰减，衰减不受除以 sqrt(v^) 的影响。"},
+                           "the division by sqrt(v_hat) does not reach the decay.",
+                           "衰减加进了梯度，那是 Adam 的做法。AdamW 直接让参数衰减，衰减不受除以 sqrt(v_hat) 的影响。"},
                           "p = p - [[lr weight_decay p]]", {.decay_in_gradient = true}));
       all.push_back(entry("decay_without_lr", {"The decay lacks the factor lr.", "衰减漏乘了 lr。"},
                           "p = p - [[lr]] weight_decay p", {.decay_without_lr = true}));
@@ -133,7 +142,11 @@ Step step_09(const AdamWSolution& yours) {
       {{"heed's optimiser takes the same steps", "heed 的优化器走的步子相同"},
        "adamw_step",
        {"the same", "同上"},
-       [=] { return results(yours.steps(start, gradients, with_decay)); },
+       [=] {
+         Results steps = results(yours.steps(start, gradients, with_decay));
+         steps.resize(gradients.size(), {"", 0.0});  // without the moments
+         return steps;
+       },
        [=] {
          heed::Parameters parameters;
          const heed::Tensor p = variable(heed::tensor({3}, start, heed::DType::float64));
@@ -150,7 +163,10 @@ Step step_09(const AdamWSolution& yours) {
            adam.step(all, 0.1);
            steps.push_back(p.to_vector());
          }
-         return results(steps);
+         steps.resize(steps.size() + 2);
+         Results expected = results(steps);
+         expected.resize(gradients.size(), {"", 0.0});
+         return expected;
        }}};
   return step;
 }

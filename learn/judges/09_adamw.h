@@ -4,7 +4,7 @@
 
 namespace learn {
 
-/// The code that the learner wrote: the parameters after each of these gradients.
+/// The code that the learner wrote: the parameters after each of these gradients, and then m and v.
 struct AdamWSolution {
   using Numbers = std::vector<double>;
   /// options: lr, beta1, beta2, eps, weight_decay
@@ -19,6 +19,8 @@ struct AdamWSolution {
         adamw_step(p, g, moments, AdamW{o[0], o[1], o[2], o[3], o[4]});                                          \
         result.push_back(p);                                                                                     \
       }                                                                                                          \
+      result.push_back(moments.m);                                                                               \
+      result.push_back(moments.v);                                                                               \
       return result;                                                                                             \
     }                                                                                                            \
   }

@@ -238,7 +238,7 @@ Step step_10(const CharactersSolution& yours) {
        {{"not_shifted",
          {"The target of each character is the character itself. The model would learn to copy, and the loss would "
           "fall to 0.",
-          "每个字符的目标是它自己：模型只会学会照抄，损失会降到 0。"},
+          "每个字符的目标是它自己：模型只会学会复制，损失会降到 0。"},
          "targets_bt = text[start_b + t [[+ 1]]]",
          cut(0, 0)},
         {"previous",

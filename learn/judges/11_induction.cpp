@@ -16,11 +16,11 @@ namespace learn {
 namespace {
 
 using heed::Tensor;
-using Signs = std::vector<std::int32_t>;
+using Symbols = std::vector<std::int32_t>;
 constexpr int kinds = 16, length = 24, fewest = 6;
 
-Signs repeated(int period, heed::Random& random) {
-  Signs all(kinds), result;
+Symbols repeated(int period, heed::Random& random) {
+  Symbols all(kinds), result;
   std::iota(all.begin(), all.end(), 0);
   random.shuffle(all);
   for (int t = 0; t < length; ++t) result.push_back(all[static_cast<std::size_t>(t % period)]);
@@ -42,12 +42,13 @@ struct Sequences {
 std::vector<Sequences> sequences(const InductionSolution& yours) {
   heed::Random random(102);
   const auto draw = [&](bool is_measured) {
-    Signs inputs, targets;
+    Symbols inputs, targets;
     for (int b = 0; b < per_step; ++b) {
       const int period =
           is_measured ? measured_period : fewest + static_cast<int>(random.below(length / 2 - fewest + 1));
-      const Signs signs = repeated(period, random), right = yours.targets(signs, static_cast<std::size_t>(period));
-      inputs.insert(inputs.end(), signs.begin(), signs.end());
+      const Symbols symbols = repeated(period, random),
+                    right = yours.targets(symbols, static_cast<std::size_t>(period));
+      inputs.insert(inputs.end(), symbols.begin(), symbols.end());
       targets.insert(targets.end(), right.begin(), right.end());
     }
     return Sequences{heed::Ids({per_step, length}, inputs), heed::Ids({per_step, length}, targets)};
@@ -102,10 +103,10 @@ std::string shown(const std::vector<Row>& rows, Language language) {
 }  // namespace
 
 InductionSolution python_11() {
-  return {[](const Signs& signs, std::size_t period) {
+  return {[](const Symbols& symbols, std::size_t period) {
             const std::vector<double> targets =
-                python_one("targets", {heed::Ids({std::ssize(signs)}, signs), static_cast<int>(period)}).values;
-            return Signs(targets.begin(), targets.end());
+                python_one("targets", {heed::Ids({std::ssize(symbols)}, symbols), static_cast<int>(period)}).values;
+            return Symbols(targets.begin(), targets.end());
           },
           [](const Tensor& weights) { return python_one("previous_token_score", {weights}).values; },
           [](const Tensor& weights, std::int64_t period) {
@@ -114,12 +115,12 @@ InductionSolution python_11() {
 }
 
 Step step_11(const InductionSolution& yours) {
-  const Signs signs{7, 3, 5, 1, 7, 3, 5, 1, 7};
+  const Symbols symbols{7, 3, 5, 1, 7, 3, 5, 1, 7};
   const auto labelled = [=](int from, int shift) -> Compute {
     return [=] {
-      std::vector<double> result(signs.size(), -1);
-      for (int t = from; t + 1 < std::ssize(signs); ++t)
-        result[static_cast<std::size_t>(t)] = signs[static_cast<std::size_t>(t + shift)];
+      std::vector<double> result(symbols.size(), -1);
+      for (int t = from; t + 1 < std::ssize(symbols); ++t)
+        result[static_cast<std::size_t>(t)] = symbols[static_cast<std::size_t>(t + shift)];
       return Results{{"target", result}};
     };
   };
@@ -147,25 +148,25 @@ Step step_11(const InductionSolution& yours) {
   step.checks = {
       {{"what can be predicted", "能预测的是什么"},
        "targets",
-       "signs = 7 3 5 1 7 3 5 1 7, period 4",
+       "symbols = 7 3 5 1 7 3 5 1 7, period 4",
        [=] {
-         const Signs right = yours.targets(signs, 4);
+         const Symbols right = yours.targets(symbols, 4);
          return Results{{"target", std::vector<double>(right.begin(), right.end())}};
        },
        labelled(4, 1),
        {{"every_target",
          {"Every position has a target. In the first period nothing can be known: the loss then rewards guessing.",
           "每个位置都有目标。第一个周期里什么也无法知道，损失就会鼓励猜测。"},
-         "target_t = signs[t + 1] [[if t >= period]] and t + 1 < T",
+         "target_t = symbols[t + 1] [[if t >= period]] and t + 1 < T",
          labelled(0, 1)},
         {"one_early",
-         {"The first target comes one position early: the sign there has not occurred before.",
+         {"The first target comes one position early: the symbol there has not occurred before.",
           "第一个目标早了一个位置：那里的符号以前没有出现过。"},
-         "target_t = signs[t + 1] if [[t >= period]] and t + 1 < T",
+         "target_t = symbols[t + 1] if [[t >= period]] and t + 1 < T",
          labelled(3, 1)},
         {"not_shifted",
-         {"The target is the sign itself. It must be the next one.", "目标成了符号自己，应该是下一个。"},
-         "target_t = signs[t [[+ 1]]] if t >= period and t + 1 < T",
+         {"The target is the symbol itself. It must be the next one.", "目标成了符号自己，应该是下一个。"},
+         "target_t = symbols[t [[+ 1]]] if t >= period and t + 1 < T",
          labelled(4, 0)}}},
       {{"previous-token heads", "前一词元头"},
        "previous_token_score",
@@ -175,11 +176,11 @@ Step step_11(const InductionSolution& yours) {
        },
        scored(1, 1, 7),
        {{"itself",
-         {"This is the weight of each sign on itself.", "这是每个符号对自己的权重。"},
+         {"This is the weight of each symbol on itself.", "这是每个符号对自己的权重。"},
          "weights[h][t][[[t - 1]]]",
          scored(0, 0, 8)},
         {"itself",
-         {"This is the weight of each sign on itself.", "这是每个符号对自己的权重。"},
+         {"This is the weight of each symbol on itself.", "这是每个符号对自己的权重。"},
          "weights[h][t][[[t - 1]]]",
          scored(1, 0, 7)},
         {"transposed",
@@ -197,13 +198,14 @@ Step step_11(const InductionSolution& yours) {
          return Results{{"score", yours.induction_score(weights, period)}};
        },
        scored(period, period - 1, 8 - period),
-       {{"same_sign",
-         {"This is the weight on the last occurrence of the current sign. The head must attend to the sign after it.",
+       {{"same_symbol",
+         {"This is the weight on the last occurrence of the current symbol. The head must attend to the symbol after "
+          "it.",
           "这是对当前符号上一次出现的权重。归纳头看的是它后面的那个符号。"},
          "weights[h][t][t - period [[+ 1]]]",
          scored(period, period, 8 - period)},
         {"before_it",
-         {"This is the weight on the sign before the last occurrence. The head must attend to the sign after it.",
+         {"This is the weight on the symbol before the last occurrence. The head must attend to the symbol after it.",
           "这是对上一次出现之前那个符号的权重。归纳头看的是它后面的那个符号。"},
          "weights[h][t][t - period [[+ 1]]]",
          scored(period + 1, period + 1, 8 - period)},
@@ -215,7 +217,7 @@ Step step_11(const InductionSolution& yours) {
          {"Row and column are swapped. The row is the query, the column the key.", "行和列反了。行是查询，列是键。"},
          "weights[h][[[t]]][t - period + 1]",
          scored(period, period - 1, 8 - period, true)}}},
-      {{"two layers learn to copy, one layer does not", "两层学会了照抄，一层学不会"},
+      {{"two layers learn to copy, one layer does not", "两层学会了复制，一层学不会"},
        "targets",
        "",
        [=] {

@@ -6,7 +6,7 @@ namespace learn {
 
 /// The code that the learner wrote.
 struct InductionSolution {
-  std::vector<std::int32_t> (*targets)(const std::vector<std::int32_t>& signs, std::size_t period);
+  std::vector<std::int32_t> (*targets)(const std::vector<std::int32_t>& symbols, std::size_t period);
   std::vector<double> (*previous_token_score)(const heed::Tensor& weights);
   std::vector<double> (*induction_score)(const heed::Tensor& weights, std::int64_t period);
 };

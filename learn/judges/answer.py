@@ -1,14 +1,16 @@
 """answer.py: calls the functions of a step in Python for the judge (python.cpp).
 
-A request is a line "load|FILE" or "name|argument|...", the answer a line "ok|result|..." or "text|...", "missing|function|line", "invalid|message" for a
-ValueError, or "error|message". An array is "sizes:numbers"; "b sizes:numbers" is one of booleans, "i sizes:numbers" one of integers. "i:numbers"
+A request is a line "load|FILE|SECONDS", of processor time that the file may use, or "name|argument|...". The answer is a line "ok|result|..."
+or "text|...", "missing|function|line", "invalid|message" for a ValueError, or "error|message". An array is "sizes:numbers"; "b sizes:numbers" is one of booleans, "i sizes:numbers" one of integers. "i:numbers"
 is a list of integers, "n:number" an integer, "f:number" a number, "m;NAME=ARRAY;..." the parameters of a model by name.
 "p:N" is a part: a function of the judge's that the step may call by the answer "call|N|array", to which the judge answers with an array.
 """
 
 import importlib.util
 import os
+import resource
 import sys
+import time
 import traceback
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads would wait for each other
@@ -22,6 +24,13 @@ from given.tape import Tensor, cross_entropy
 np.seterr(all="ignore")
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # what the step prints must not reach the judge
+
+
+def limit(seconds):
+    """Ends this process by SIGXCPU after as many more seconds of processor time, rounded up."""
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    soft = int(time.process_time() + seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
 
 
 def load(file):
@@ -53,6 +62,15 @@ def differentiated(step, name, x):
     y = expressions(step)[name](leaves)
     gradient = tape.backward(y)
     return y.number, [gradient[leaf.index] for leaf in leaves]
+
+
+def earlier(step, a, b):
+    """Returns y and its gradient by all entries of a tape on which y is not the last one."""
+    tape = step.Tape()
+    a, b = tape.leaf(float(a)), tape.leaf(float(b))
+    y = a + b
+    y + a
+    return y.number, tape.backward(y)
 
 
 def drawn(step):
@@ -96,12 +114,12 @@ def called(part, x):
 
 
 def adamw_steps(step, p, gradients, options):
-    """Returns the parameters after each step."""
+    """Returns the parameters after each step, and then the moments."""
     moments, steps = step.Moments(len(p)), []
     for g in gradients:
         p = step.adamw_step(p, g, moments, *map(float, options))
         steps.append(p)
-    return np.array(steps)
+    return np.array([*steps, moments.m, moments.v])
 
 
 class Characters:
@@ -155,7 +173,9 @@ def answer(step, name, arguments):
         return "text|" + tape.drawn(y).replace("\n", "\\n")
     if name == "entries":
         return "text|" + entries(drawn(step)[0]).replace("\n", "\\n")
-    if name.startswith("tape."):
+    if name == "tape.earlier":
+        result = earlier(step, *parsed(*arguments))
+    elif name.startswith("tape."):
         result = differentiated(step, name[5:], *map(parsed, arguments))
     elif name.startswith("characters."):
         result = getattr(Characters, name[11:])(step, *map(parsed, arguments))
@@ -163,6 +183,8 @@ def answer(step, name, arguments):
         result = adamw_steps(step, *map(parsed, arguments))
     else:
         result = getattr(step, name)(*map(parsed, arguments))
+    if name == "broadcast_shape" and isinstance(result, tuple):  # a shape as NumPy has it
+        result = list(result)
     results = result if isinstance(result, tuple) else (result,)
     return "|".join(["ok", *(written(name, one) for one in results)])
 
@@ -185,6 +207,7 @@ def main():
         try:
             if name == "load":  # run by the first call, which reports its errors
                 step, file, said = None, arguments[0], "ok"
+                limit(int(arguments[1]))
             else:
                 step = step or load(file)
                 said = answer(step, name, arguments)

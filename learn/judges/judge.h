@@ -75,6 +75,11 @@ struct Step {
 /// Returns the step without what it checks in C++ alone.
 Step in_python(Step step);
 
+/// Processor time that a step may use. On a busy machine, a step that is right takes long but uses no more of it.
+inline constexpr int seconds_of_a_step = 60;
+/// Thrown for a function in Python that has used up this time.
+struct Endless {};
+
 /// What the judge says.
 struct Verdict {
   std::size_t passed = 0;            ///< checks

@@ -21,13 +21,16 @@ struct Process {
   pid_t number = -1;
   std::FILE *to = nullptr, *from = nullptr;
   ~Process() { end(); }
-  void end() {
-    if (number < 0) return;
+  // Ends it, and returns the signal that did, or 0.
+  int end() {
+    if (number < 0) return 0;
     std::fclose(to);
     std::fclose(from);
-    kill(number, SIGKILL);
-    waitpid(number, nullptr, 0);
+    kill(number, SIGKILL);  // does nothing to one that has ended
+    int status = 0;
+    waitpid(number, &status, 0);
     number = -1;
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   }
 };
 Process python_process;
@@ -80,7 +83,10 @@ std::vector<std::string> asked(const std::string& request, const std::vector<Pyt
   }
   if (kind == "invalid") throw std::invalid_argument(unescaped(fmt::format("{}", fmt::join(parts, "|"))));
   if (kind == "error") throw std::runtime_error(unescaped(fmt::format("{}", fmt::join(parts, "|"))));
-  if (kind.empty()) throw std::runtime_error("python3 ended; it needs NumPy: pip install numpy");
+  if (kind.empty()) {
+    if (python_process.end() == SIGXCPU) throw Endless();
+    throw std::runtime_error("python3 ended; it needs NumPy: pip install numpy");
+  }
   return parts;
 }
 
@@ -104,10 +110,11 @@ PythonArgument::PythonArgument(const heed::Parameters& x) : text("m") {
   for (const auto& [name, tensor] : x) text += fmt::format(";{}={}", name, PythonArgument(tensor).text);
 }
 
-void start_python(const std::string& answer_py, const std::string& step) {
+void start_python(const std::string& answer_py, const std::string& step, int seconds) {
+  const std::string load = fmt::format("load|{}|{}", step, seconds);
   if (python_process.number >= 0) {
     try {
-      asked("load|" + step);
+      asked(load);
       return;
     } catch (const std::runtime_error&) {  // it has ended
       python_process.end();
@@ -129,7 +136,7 @@ void start_python(const std::string& answer_py, const std::string& step) {
   close(from[1]);
   python_process.to = fdopen(to[1], "w");
   python_process.from = fdopen(from[0], "r");
-  asked("load|" + step);
+  asked(load);
 }
 
 std::vector<Array> python(const std::string& function, const std::vector<PythonArgument>& arguments,

@@ -1,5 +1,6 @@
 #pragma once
 #include "given/array.h"
+#include "judge.h"
 
 #include <heed/autograd/array.h>
 #include <heed/autograd/tensor.h>
@@ -26,8 +27,9 @@ struct PythonArgument {
   PythonArgument(const std::vector<double>& x);
 };
 
-/// Loads a step's file in Python, whose functions those below then call; starts python3 at the first call.
-void start_python(const std::string& answer_py, const std::string& step);
+/// Loads a step's file in Python, whose functions those below then call; starts python3 at the first call. The functions of the file may use
+/// `seconds` of processor time: python() throws Endless when they have used more.
+void start_python(const std::string& answer_py, const std::string& step, int seconds = seconds_of_a_step);
 
 /// A function of the judge's that a function in Python may call.
 using PythonPart = std::function<heed::Tensor(const heed::Tensor&)>;

@@ -1,4 +1,8 @@
-// The solution of step 3: the product of two matrices, and its gradients.
+// The solution of step 3: the product of two matrices, and its gradients. What you need of given/array.h:
+//
+//     Array C({2, 3});               zeros in two rows and three columns
+//     A.rows()   A.columns()         the sizes of a matrix
+//     C(i, j) += A(i, k) * B(k, j)   reads and writes elements, counted from 0
 #pragma once
 #include "given/array.h"
 

@@ -1,6 +1,6 @@
 """The solution of step 3: the product of two matrices, and its gradients.
 
-Matrices are NumPy arrays: A[i, k] is an element, A.shape[0] the number of rows. Write the loops; A @ B would do it for you.
+Matrices are NumPy arrays: A[i, k] is an element, A.shape[0] the number of rows, np.zeros((2, 3)) a new matrix of zeros. Write the loops; A @ B would do it for you.
 """
 
 import numpy as np

@@ -25,8 +25,8 @@ struct Moments {
 ///     p = p - lr weight_decay p
 ///     m = beta1 m + (1 - beta1) g
 ///     v = beta2 v + (1 - beta2) g^2
-///     m^ = m / (1 - beta1^t)        v^ = v / (1 - beta2^t)
-///     p = p - lr m^ / (sqrt(v^) + eps)
+///     m_hat = m / (1 - beta1^t)        v_hat = v / (1 - beta2^t)
+///     p = p - lr m_hat / (sqrt(v_hat) + eps)
 inline void adamw_step(std::vector<double>& p, const std::vector<double>& g, Moments& moments, const AdamW& options) {
   // begin adamw_step
   const auto [lr, beta1, beta2, eps, weight_decay] = options;

@@ -1,4 +1,5 @@
-// Step 2: a product of tensors whose shapes broadcast, and its gradients.
+// Step 2: a product of tensors whose shapes broadcast, and its gradients. From here on, dx means d loss / dx, in the shape
+// of x; dy, the gradient of the result, is given to you.
 #pragma once
 #include "given/array.h"
 

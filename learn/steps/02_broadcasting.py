@@ -1,7 +1,7 @@
 """Step 2: a product of tensors whose shapes broadcast, and its gradients.
 
 Tensors are NumPy arrays of float64. NumPy broadcasts, too: here you write what it does. x.shape has the sizes, x.ravel() the numbers row by
-row.
+row. From here on, dx means d loss / dx, in the shape of x; dy, the gradient of the result, is given to you.
 """
 
 import itertools

@@ -18,7 +18,7 @@ def cross_entropy(x, labels):
 def cross_entropy_backward(x, labels):
     """Returns the gradient of x, for a gradient of 1 at the loss:
 
-        dx_ij = (softmax(x)_ij - 1 if j is the label of row i) / n
+        dx_ij = (softmax(x)_ij - [j is the label of row i]) / n        where [ ] is 1 or 0
 
     What the model expects, less what is right, per row. Each row of dx adds up to 0.
     """

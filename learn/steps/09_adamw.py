@@ -19,7 +19,7 @@ def adamw_step(p, g, moments, lr=0.001, beta1=0.9, beta2=0.999, eps=1e-8, weight
         p = p - lr weight_decay p
         m = beta1 m + (1 - beta1) g
         v = beta2 v + (1 - beta2) g^2
-        m^ = m / (1 - beta1^t)        v^ = v / (1 - beta2^t)
-        p = p - lr m^ / (sqrt(v^) + eps)
+        m_hat = m / (1 - beta1^t)        v_hat = v / (1 - beta2^t)
+        p = p - lr m_hat / (sqrt(v_hat) + eps)
     """
     raise NotImplementedError("adamw_step")  # your code here

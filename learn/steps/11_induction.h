@@ -1,10 +1,10 @@
-// Step 11: find the heads by which a model copies. Sequences repeat random signs,
+// Step 11: find the heads by which a model copies. Sequences repeat random symbols,
 //
 //     position  0 1 2 3 4 5 6 7 8 ...        period 4
-//     sign      x K f R x K f R x ...
+//     symbol    x K f R x K f R x ...
 //
 // so after the second K comes what came after the first. A model of two layers learns it with two kinds of heads: a previous-token head
-// attends from each sign to the one before; an induction head attends from the second K to the sign after the first K.
+// attends from each symbol to the one before; an induction head attends from the second K to the symbol after the first K.
 #pragma once
 #include "given/array.h"
 
@@ -18,12 +18,12 @@ namespace learn {
 
 using heed::Tensor;
 
-/// Returns what the model is to predict at each position: the next sign where it follows from what was seen, else -1, which the loss
-/// ignores. Position t can know its next sign when the sign at t has occurred before:
+/// Returns what the model is to predict at each position: the next symbol where it follows from what was seen, else -1, which the loss
+/// ignores. Position t can know its next symbol when the symbol at t has occurred before:
 ///
-///     target_t = signs[t + 1]   if t >= period and t + 1 < T
+///     target_t = symbols[t + 1]   if t >= period and t + 1 < T
 ///     target_t = -1             otherwise
-inline std::vector<std::int32_t> targets(const std::vector<std::int32_t>& signs, std::size_t period) {
+inline std::vector<std::int32_t> targets(const std::vector<std::int32_t>& symbols, std::size_t period) {
   throw NotWritten("targets");  // your code here
 }
 
@@ -34,8 +34,8 @@ inline std::vector<double> previous_token_score(const Tensor& weights) {
   throw NotWritten("previous_token_score");  // your code here
 }
 
-/// Returns for each head how strongly it is an induction head: the weight on the sign after the last occurrence of the current one.
-/// The sign at t occurred last at t - period.
+/// Returns for each head how strongly it is an induction head: the weight on the symbol after the last occurrence of the current one.
+/// The symbol at t occurred last at t - period.
 ///
 ///     score_h = mean over t from period to T - 1 of weights[h][t][t - period + 1]
 inline std::vector<double> induction_score(const Tensor& weights, std::int64_t period) {

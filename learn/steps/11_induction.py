@@ -1,23 +1,23 @@
-"""Step 11: find the heads by which a model copies. Sequences repeat random signs,
+"""Step 11: find the heads by which a model copies. Sequences repeat random symbols,
 
     position  0 1 2 3 4 5 6 7 8 ...        period 4
-    sign      x K f R x K f R x ...
+    symbol    x K f R x K f R x ...
 
 so after the second K comes what came after the first. A model of two layers learns it with two kinds of heads: a previous-token head
-attends from each sign to the one before; an induction head attends from the second K to the sign after the first K.
+attends from each symbol to the one before; an induction head attends from the second K to the symbol after the first K.
 """
 
 import numpy as np
 
 
-def targets(signs, period):
-    """Returns what the model is to predict at each position: the next sign where it follows from what was seen, else -1, which the loss
-    ignores. Position t can know its next sign when the sign at t has occurred before:
+def targets(symbols, period):
+    """Returns what the model is to predict at each position: the next symbol where it follows from what was seen, else -1, which the loss
+    ignores. Position t can know its next symbol when the symbol at t has occurred before:
 
-        target_t = signs[t + 1]   if t >= period and t + 1 < T
+        target_t = symbols[t + 1]   if t >= period and t + 1 < T
         target_t = -1             otherwise
 
-    signs (T) is an array of integers, and so is the result.
+    symbols (T) is an array of integers, and so is the result.
     """
     raise NotImplementedError("targets")  # your code here
 
@@ -31,8 +31,8 @@ def previous_token_score(weights):
 
 
 def induction_score(weights, period):
-    """Returns for each head how strongly it is an induction head: the weight on the sign after the last occurrence of the current one.
-    The sign at t occurred last at t - period.
+    """Returns for each head how strongly it is an induction head: the weight on the symbol after the last occurrence of the current one.
+    The symbol at t occurred last at t - period.
 
         score_h = mean over t from period to T - 1 of weights[h][t][t - period + 1]
     """

@@ -35,6 +35,7 @@ expect() {  # expect CODE TEXT ARGUMENT...: learn/judge ends with the exit code 
 
 export LC_ALL=C.UTF-8
 expect 2 "expected a step from 1 to 12, got '13'" 13
+expect 2 "expected one step, got '4' and '5'" 4 5
 expect 2 "expected a step from 1 to 12, got ''"
 expect 2 "expected --language en or --language zh, got 'fr'" 4 --language fr
 expect 2 "unknown option '--lang'" 4 --lang zh
@@ -57,10 +58,14 @@ expect 1 "there is no element (5, 7) in a matrix of shape (2, 3)" 4
 sed -i 's/double sum = dy(5, 7);/double sum = nothing;/' $file
 expect 1 "learn/steps/04_softmax.h does not compile." 4
 grep -q "error: .nothing. was not declared\|error: use of undeclared identifier" printed || { cat printed; exit 1; }
+grep -qE "g\+\+|clang|-std=|FAILED|ninja" printed && { echo "expected the compiler's messages alone"; cat printed; exit 1; }
+cp learn/solutions/04_softmax.h learn/steps/
+sed -i 's/^  return dx;$//' $file
+expect 1 "return-type" 4
 if python3 -c 'import numpy' 2> /dev/null; then
   expect 1 "softmax() is not written yet: learn/steps/04_softmax.py:16." 4 --python
   cp learn/solutions/01_tape.py learn/steps/
-  expect 0 "All 11 checks pass." 1 --python --picture tape.svg
+  expect 0 "All 12 checks pass." 1 --python --picture tape.svg
   cmp tape.svg learn/tape.svg
 else
   expect 2 "pip install numpy" 4 --python

@@ -25,8 +25,8 @@
 namespace learn {
 namespace {
 
-Step python_step(const std::filesystem::path& file, const std::string& name) {
-  start_python("learn/judges/answer.py", file.string());
+Step python_step(const std::filesystem::path& file, const std::string& name, int seconds = seconds_of_a_step) {
+  start_python("learn/judges/answer.py", file.string(), seconds);
   const std::map<std::string, std::function<Step()>> steps{{"01_tape", [] { return step_01(python_01()); }},
                                                            {"02_broadcasting", [] { return step_02(python_02()); }},
                                                            {"03_matmul", [] { return step_03(python_03()); }},
@@ -78,12 +78,12 @@ TEST_CASE("The judge shows what Python raises, and where", "[learn]") {
   if (!has_numpy()) return;
   const std::filesystem::path directory = std::filesystem::path(LEARN_VARIANTS).parent_path() / "raises";
   std::filesystem::create_directories(directory);
-  const auto verdict = [&](const std::string& body) {
+  const auto verdict = [&](const std::string& body, int seconds = seconds_of_a_step) {
     const std::filesystem::path file = directory / "step.py";
     std::FILE* out = std::fopen(file.c_str(), "w");
     fmt::print(out, "import numpy as np\n\n\ndef matmul(A, B):\n    {}\n", body);
     std::fclose(out);
-    return judge(python_step(file, "03_matmul"), Language::en).text;
+    return judge(python_step(file, "03_matmul", seconds), Language::en).text;
   };
   CHECK(verdict("return A[5, 7]").find("IndexError: index 5 is out of bounds for axis 0 with size 2\n      (line 5)") !=
         std::string::npos);
@@ -91,6 +91,10 @@ TEST_CASE("The judge shows what Python raises, and where", "[learn]") {
   CHECK(verdict("return A, B").find("expected one result, got 2") != std::string::npos);
   CHECK(verdict("print('seen'); return (").find("SyntaxError") != std::string::npos);
   CHECK(verdict("import os; os._exit(3)").find("python3 ended") != std::string::npos);
+  CHECK(verdict("while True: pass", 1).find("matmul() has not ended after 60 seconds of processor time") !=
+        std::string::npos);
+  CHECK(verdict("import time; time.sleep(2.1); return A @ B", 1).find("✓ a product of two square matrices") !=
+        std::string::npos);  // a busy machine takes long and uses no processor time
   CHECK(verdict("return A @ B").find("✓ a product of two square matrices") != std::string::npos);
   std::ifstream right(std::filesystem::path(LEARN_VARIANTS) / "10_characters/right.py");
   std::string tensor_returned{std::istreambuf_iterator<char>(right), {}};
