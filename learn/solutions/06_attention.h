@@ -36,7 +36,7 @@ inline Attended simple_attention(const Tensor& X) {
   // end simple_attention
 }
 
-/// Attention of queries Q (T, d_k) to keys K (T, d_k) with values V (T, d_v). visible (T, T) is true where query i may attend to
+/// Attention of queries Q (T, d_k) to keys K (T, d_k) with values V (T, d_v). d_k is the number of columns of Q. visible (T, T) is true where query i may attend to
 /// key j.
 ///
 ///     scores  = Q K^T / sqrt(d_k)

@@ -13,6 +13,8 @@ using heed::Tensor;
 /// Cuts the d features of each token into `heads` groups of d / heads neighbours: (B, T, d) -> (B, heads, T, d / heads). Head h gets
 /// the features h d_k, ..., (h + 1) d_k - 1. reshape() keeps the order of the numbers; transpose(x, a, b) swaps two axes:
 ///
+///     reshape(x, {x.size(0), x.size(1), heads, d_k})        where x.size(0) is B
+///
 ///     (B, T, d) --reshape--> (B, T, heads, d_k) --transpose(1, 2)--> (B, heads, T, d_k)
 inline Tensor split_heads(const Tensor& x, int heads) {
   // begin split_heads

@@ -22,6 +22,7 @@ def simple_attention(X):
 
 def attention(Q, K, V, visible):
     """Attention of queries Q (T, d_k) to keys K (T, d_k) with values V (T, d_v). visible (T, T) is true where query i may attend to key j.
+    d_k is the number of columns of Q.
 
         scores  = Q K^T / sqrt(d_k)
         scores  = -infinity where visible is false
