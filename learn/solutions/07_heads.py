@@ -8,7 +8,8 @@ from given.layers import softmax
 def split_heads(x, heads):
     """Cuts the d features of each token into `heads` groups of d / heads neighbours: (B, T, d) -> (B, heads, T, d / heads).
 
-    Head h gets the features h d_k, ..., (h + 1) d_k - 1. x.reshape(...) keeps the order of the numbers; x.swapaxes(a, b) swaps two axes:
+    Head h gets the features h d_k, ..., (h + 1) d_k - 1. x.reshape(B, T, heads, d_k) keeps the order of the numbers, where
+    B, T, d = x.shape; x.swapaxes(a, b) swaps two axes:
 
         (B, T, d) --reshape--> (B, T, heads, d_k) --transpose(1, 2)--> (B, heads, T, d_k)
     """
