@@ -42,7 +42,7 @@ Step step_08(const BlockSolution& yours) {
   step.checks = {
       {{"layer norm", "层归一化"},
        "layer_norm",
-       "x (2, 3, 4), and 0.001 x",
+       {"x (2, 3, 4), and 0.001 x", "x (2, 3, 4)，以及 0.001 x"},
        normed([=](const Tensor& v) { return yours.layer_norm(v, gain, bias, 1e-5); }),
        normed([=](const Tensor& v) { return heed::layer_norm(v, gain, bias, 1e-5); }),
        {{"variance_of_sample",
