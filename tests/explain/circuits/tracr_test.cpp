@@ -160,7 +160,7 @@ TEST_CASE("Patching each edge finds the circuits of compiled programs, gradients
     CHECK(found(ScoreMethod::exact) == 1);
     CHECK(found(ScoreMethod::deeplift) >= 0.95);
     for (const ScoreMethod method : {ScoreMethod::eap, ScoreMethod::eap_ig}) {
-      CHECK((saturated.contains(name) ? found(method) < 0.95 : found(method) == 1));
+      CHECK((saturated.contains(name) ? found(method) < 0.95 : found(method) >= 0.95));
     }
   }
 }
