@@ -2,6 +2,7 @@
 
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/sums.h"
+#include "autograd/internal/norm.h"
 
 #include <heed/autograd/convolution.h>
 #include <heed/autograd/operation.h>
@@ -78,23 +79,13 @@ BatchNormResult composed(const Tensor& x, std::int64_t groups, const Tensor& gai
 template <class T>
 bool statistics_of(const Sets& sets, const T* x, double eps, T* means, T* variances, T* inverse) {
   sets.for_each([&](std::int64_t s) {
-    double mean = sets.sum<T>(s, [=](std::int64_t i) { return x[i]; }) / sets.size();
-    const auto squares_around = [&](T mu) {
-      return sets.sum<T>(s, [=](std::int64_t i) { return (x[i] - mu) * (x[i] - mu); });
-    };
-    double squares = squares_around(static_cast<T>(mean));
-    // Corrects the rounding error of the mean of numbers far from 0: equal numbers must give exactly 0.
-    if (mean * mean * sets.size() > 4096 * squares) {
-      const T mu = static_cast<T>(mean);
-      mean = static_cast<double>(mu) + sets.sum<T>(s, [=](std::int64_t i) { return x[i] - mu; }) / sets.size();
-      squares = squares_around(static_cast<T>(mean));
-    }
-    means[s] = static_cast<T>(mean);
+    means[s] = static_cast<T>(sets.sum<T>(s, [=](std::int64_t i) { return x[i]; }) / sets.size());
+    const double squares = squares_around(
+        means[s], sets.size(), [&](auto f) { return sets.sum<T>(s, [=](std::int64_t i) { return f(x[i]); }); });
     variances[s] = static_cast<T>(squares / sets.size());
     inverse[s] = static_cast<T>(1 / std::sqrt(squares / sets.size() + eps));
   });
-  constexpr T most = sizeof(T) == sizeof(float) ? T(1e18) : T(1e150);
-  return std::all_of(inverse, inverse + sets.count, [](T r) { return r > 1 / most && r < most; });
+  return std::all_of(inverse, inverse + sets.count, is_usual<T>);
 }
 
 template <class T>
@@ -127,7 +118,7 @@ void backward_of(const Sets& sets, const T* x, const T* gain, const T* dy, const
 BatchNormResult normalised(const Operation& operation, const Tensor& x, std::int64_t groups, const Tensor& gain,
                            const Tensor& bias, double eps) {
   check_defined(operation.name(), {&x, &gain, &bias});
-  if (!(eps >= 0 && std::isfinite(eps))) fail("{}: eps must be finite and at least 0, got {}", operation.name(), eps);
+  check_eps(operation.name(), eps);
   const auto fits = [&](const Tensor& parameter) {
     return parameter.shape() == Shape{x.size(1)} && parameter.dtype() == x.dtype();
   };

@@ -1,5 +1,6 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/sums.h"
+#include "autograd/internal/norm.h"
 
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
@@ -13,13 +14,6 @@ namespace {
 
 // Whether to subtract the mean: yes for layer_norm, no for rms_norm.
 enum class Centre { no, yes };
-
-// Returns whether neither the row that has this 1 / sqrt(variance + eps) nor its squares exceed the range of T.
-template <class T>
-bool is_usual(T inverse) {
-  constexpr T most = sizeof(T) == sizeof(float) ? T(1e18) : T(1e150);
-  return inverse > 1 / most && inverse < most;
-}
 
 // The mean and 1 / sqrt(variance + eps) of a row.
 struct RowStatistics {
@@ -115,18 +109,10 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
           means[i] = centre == Centre::yes ? static_cast<T>(cpu::sum_row(from + i * n, n) / count) : T{0};
         }
         for (std::int64_t i = first; i < last; ++i) {
-          const T* row = from + i * n;
-          const auto squares_around = [=](T mu) {
-            return cpu::sum_terms<T>(n, [=](std::int64_t j) { return (row[j] - mu) * (row[j] - mu); });
+          const auto sum = [row = from + i * n, n](auto f) {
+            return cpu::sum_terms<T>(n, [=](std::int64_t k) { return f(row[k]); });
           };
-          double squares = squares_around(means[i]);
-          const double mu = static_cast<double>(means[i]);
-          // Corrects the rounding error of the mean of rows far from 0: a row of equal numbers must give exactly 0.
-          if (centre == Centre::yes && mu * mu * count > 4096 * squares) {
-            const double rest = cpu::sum_terms<T>(n, [=, m = means[i]](std::int64_t j) { return row[j] - m; });
-            means[i] = static_cast<T>(mu + rest / count);
-            squares = squares_around(means[i]);
-          }
+          const double squares = squares_around(means[i], count, sum);  // without centring the mean is 0 and stays so
           inverse[i] = static_cast<T>(1 / std::sqrt(squares / count + eps));  // 0 or NaN if squares are not finite
         }
         for (std::int64_t i = first; i < last; ++i) {
@@ -185,10 +171,6 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
         const auto over_rows = [=](const Tensor& v) { return sum(reshape(v, {rows, n}), {0}); };
         return std::vector{dx, over_rows(dy * h), over_rows(dy)};
       }));
-}
-
-void check_eps(const char* operation, double eps) {
-  if (!(eps >= 0 && std::isfinite(eps))) fail("{}: eps must be finite and at least 0, got {}", operation, eps);
 }
 
 bool fits_row(const Tensor& parameter, const Tensor& x) {

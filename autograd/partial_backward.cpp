@@ -38,7 +38,7 @@ struct Forget {
 
 std::vector<Tensor> tape::recorded_gradients(const Tensor& output, const Tensor& cotangent,
                                              const std::vector<std::int64_t>& at) {
-  tape::check_output(output, cotangent, true);
+  check_output(output, cotangent, true);
   const std::int64_t last = node_of(output);
   Pass pass(*thread.tape, 0, true);
   pass.lead_to(at, last);

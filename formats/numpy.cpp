@@ -1,3 +1,4 @@
+#include "formats/internal/named_tensor.h"
 #include "formats/internal/zip.h"
 
 #include <heed/autograd/half.h>
@@ -271,12 +272,7 @@ void write_npy(const std::filesystem::path& path, const Booleans& x) {
 }
 
 const Tensor& NumpyArrays::operator[](const std::string& name) const& {
-  std::vector<std::string> names;
-  for (const auto& [key, tensor] : *this) {
-    if (key == name) return tensor;
-    names.push_back(key);
-  }
-  fail("read_npz: no array '{}' among {}{}", name, size(), did_you_mean(name, names));
+  return named_tensor(*this, name, "read_npz: no array");
 }
 
 NumpyArrays parse_npz(std::string_view bytes, const std::string& source) {

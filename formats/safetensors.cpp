@@ -1,5 +1,6 @@
 #include "autograd/half.h"
 #include "files/digest.h"
+#include "formats/internal/named_tensor.h"
 #include "formats/internal/safetensors_header.h"
 #include "tokenizers/internal/json.h"
 
@@ -92,12 +93,7 @@ bool check_digest(const std::map<std::string, std::string>& metadata, std::strin
 }  // namespace
 
 const Tensor& SafeTensors::operator[](const std::string& name) const& {
-  std::vector<std::string> names;
-  for (const auto& [key, tensor] : tensors) {
-    if (key == name) return tensor;
-    names.push_back(key);
-  }
-  fail("safetensors: no tensor '{}' among {}{}", name, tensors.size(), did_you_mean(name, names));
+  return named_tensor(tensors, name, "safetensors: no tensor");
 }
 
 namespace {

@@ -145,6 +145,11 @@ TEST_CASE("Models of Tracr give its outputs for all inputs of the programs") {
 TEST_CASE("Patching each edge finds the circuits of compiled programs, gradients those without saturated softmax") {
   // Heads of these compare one-hot vectors with scores of some hundred: where the weights are 0 and 1, gradients vanish.
   const std::set<std::string> saturated{"hist", "count_less_freq", "dyck"};
+#if defined(HEED_SANITIZED)  // products and sums are rounded apart, and edges of nearly one score change places
+  constexpr double all_found = 0.95;
+#else
+  constexpr double all_found = 1;
+#endif
   for (const auto& entry : std::filesystem::directory_iterator(programs)) {
     const std::string name = entry.path().filename().string();
     CAPTURE(name);
@@ -160,7 +165,7 @@ TEST_CASE("Patching each edge finds the circuits of compiled programs, gradients
     CHECK(found(ScoreMethod::exact) == 1);
     CHECK(found(ScoreMethod::deeplift) >= 0.95);
     for (const ScoreMethod method : {ScoreMethod::eap, ScoreMethod::eap_ig}) {
-      CHECK((saturated.contains(name) ? found(method) < 0.95 : found(method) >= 0.95));
+      CHECK((saturated.contains(name) ? found(method) < 0.95 : found(method) >= all_found));
     }
   }
 }
