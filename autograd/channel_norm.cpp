@@ -153,7 +153,12 @@ BatchNormResult normalised(const Operation& operation, const Tensor& x, std::int
     });
     return true;
   });
-  if (!is_usual) return composed(x, groups, gain, bias, eps);
+  if (!is_usual) {  // squares exceed the range of float32, or of float64
+    if (x.dtype() == DType::float64) return composed(x, groups, gain, bias, eps);
+    const auto wide = [](const Tensor& values) { return values.to(DType::float64); };
+    const BatchNormResult result = normalised(operation, wide(x), groups, wide(gain), wide(bias), eps);
+    return {result.output.to(x.dtype()), result.mean.to(x.dtype()), result.variance.to(x.dtype())};
+  }
   const auto backward = [sets](const Tensor& dy, const Tensor& X, const Tensor& scale, const Tensor& moments) {
     const Tensor dense_dy = contiguous(dy), dense_scale = contiguous(scale);
     Tensor dx(X.shape(), X.dtype()), sums({2, X.size(0), sets.C}, X.dtype());
