@@ -1,5 +1,4 @@
 #include "autograd/cpu/kernels.h"
-#include "autograd/cpu/lanes.h"
 #include "autograd/internal/adjoints.h"
 
 #include <heed/autograd/operation.h>
@@ -9,9 +8,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <numeric>
-#include <span>
+#include <utility>
 
 namespace heed {
 namespace {
@@ -44,19 +42,24 @@ void check_values(const char* operation, const Tensor& x, const Ids& indices, co
        to_string(indices.shape()), to_string(values.dtype()), to_string(values.shape()));
 }
 
-// Calls f(e, offset) for each element e of the indices, with the offset of the chosen element of x (which has
-// `strides`).
-template <class F>
+// Calls f(e, offset) for each element e of the indices, in order or backwards, with the offset of the chosen element of x (which
+// has `strides`).
+template <bool backwards = false, class F>
 void for_chosen(const Ids& indices, const Shape& strides, int axis, F f) {
   if (indices.numel() == 0) return;
   Shape others = strides;
   others[axis] = 0;
   const cpu::Walk<1> walk(indices.shape(), {&others});
   const std::int64_t n = walk.size[0], step = walk.stride[0][0], along = strides[axis];
-  walk.rows(0, indices.numel() / n, [&](std::int64_t first, const std::array<std::int64_t, 1>& offset) {
-    const std::int32_t* const index = indices.data() + first;
-    for (std::int64_t i = 0; i < n; ++i) f(first + i, offset[0] + i * step + index[i] * along);
-  });
+  const std::int64_t rows = indices.numel() / n;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t row = backwards ? rows - 1 - r : r, offset = walk.offsets(row)[0];
+    const std::int32_t* const index = indices.data() + row * n;
+    for (std::int64_t k = 0; k < n; ++k) {
+      const std::int64_t i = backwards ? n - 1 - k : k;
+      f(row * n + i, offset + i * step + index[i] * along);
+    }
+  }
 }
 
 // y[i, j] = x[i, indices[i, j]]
@@ -87,20 +90,6 @@ void add_chosen(Tensor& y, const Ids& indices, const Tensor& values, int axis) {
     T* to = y.mutable_data<T>();
     for_chosen(indices, y.strides(), axis, [=](std::int64_t e, std::int64_t offset) { to[offset] += from[e]; });
   });
-}
-
-constexpr std::int64_t drawn_together = 128;  // elements
-
-// Draws `each` uniform numbers in [0, 1) for each of n elements. use(first, count, u) gets those for the elements from `first`
-// on: the number `e` of element first + j is u[j][e].
-template <std::size_t each, class Use>
-void draw_uniform(std::int64_t n, Random& random, Use use) {
-  double u[drawn_together][each];
-  for (std::int64_t i = 0; i < n; i += drawn_together) {
-    const std::int64_t count = std::min(drawn_together, n - i);
-    random.uniform(std::span(u[0], each * static_cast<std::size_t>(count)));
-    use(i, count, u);
-  }
 }
 
 Ids sample_indices() { return Ids({2, 3}, {0, 1, 1, 1, 0, 1}); }
@@ -153,22 +142,45 @@ Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, in
                 }));
 }
 
-// x without the elements that are replaced, plus the values that stay.
+// Which elements scatter() replaces, and which of its values a later one replaces.
+struct Replaced {
+  Booleans elements, values;
+  Replaced(const Shape& shape, const Ids& indices, int axis) {
+    std::vector<std::uint8_t> is_replaced(static_cast<std::size_t>(shape.numel()));
+    std::vector<std::uint8_t> is_passed(static_cast<std::size_t>(indices.numel()));
+    for_chosen<true>(indices, row_major_strides(shape), axis, [&](std::int64_t e, std::int64_t offset) {
+      is_passed[static_cast<std::size_t>(e)] = std::exchange(is_replaced[static_cast<std::size_t>(offset)], 1);
+    });
+    elements = Booleans(shape, std::move(is_replaced));
+    values = Booleans(indices.shape(), std::move(is_passed));
+  }
+};
+
+static const Operation scatter_operation(
+    "scatter", "y = x, y[i, indices[i, j]] = values[i, j], in the order of j",
+    "dx = dy, 0 where y is a value; dvalues[i, j] = dy[i, indices[i, j]], 0 where a later value replaced it", [] {
+      return std::vector<GradientSample>{
+          {"columns", {{{2, 2}}, {{2, 3}}}, [](auto& x) { return scatter(x[0], sample_indices(), x[1], 1); }},
+          {"rows", {{{4, 3}}, {{2, 3}}}, [](auto& x) { return scatter(x[0], sample_indices(), x[1], 0); }}};
+    });
 Tensor scatter(const Tensor& x, const Ids& indices, const Tensor& values, int axis) {
   check_defined("scatter", {&x, &values});
   const int a = checked_axis("scatter", axis, x.rank());
   check_indices("scatter", x.shape(), indices, a);
   check_values("scatter", x, indices, values);
-  std::vector<std::int64_t> last(static_cast<std::size_t>(x.numel()), -1);  // that goes to each element of x
-  const auto for_each = [&, strides = row_major_strides(x.shape())](auto f) { for_chosen(indices, strides, a, f); };
-  for_each([&](std::int64_t e, std::int64_t offset) { last[static_cast<std::size_t>(offset)] = e; });
-  std::vector<std::uint8_t> is_replaced(last.size()), is_passed(static_cast<std::size_t>(indices.numel()));
-  std::ranges::transform(last, is_replaced.begin(), [](std::int64_t e) { return e >= 0; });
-  for_each([&](std::int64_t e, std::int64_t offset) {
-    is_passed[static_cast<std::size_t>(e)] = last[static_cast<std::size_t>(offset)] != e;
+  Tensor y = x.detach().clone();
+  const Tensor dense = contiguous(values.detach());
+  dispatch(y.dtype(), [&]<class T>() {
+    const T* const from = dense.data<T>();
+    T* const to = y.mutable_data<T>();
+    for_chosen(indices, y.strides(), a, [=](std::int64_t e, std::int64_t offset) { to[offset] = from[e]; });
   });
-  return scatter_add(masked_fill(x, Booleans(x.shape(), std::move(is_replaced)), 0), indices,
-                     masked_fill(values, Booleans(indices.shape(), std::move(is_passed)), 0), a);
+  return record(scatter_operation, {&x, &values}, y, Saved(indices),
+                Recordable([a](const Tensor& dy, const Ids& chosen) {
+                  const Replaced replaced(dy.shape(), chosen, a);
+                  return std::vector{masked_fill(dy, replaced.elements, 0),
+                                     masked_fill(gather(dy, chosen, a), replaced.values, 0)};
+                }));
 }
 
 void cpu::check_selection(const char* operation, const Shape& shape, const Ids& indices, int axis) {
@@ -238,21 +250,27 @@ Tensor one_hot(const Ids& ids, std::int64_t classes, DType dtype) {
 
 Ids to_ids(const Tensor& x) {
   check_defined("to_ids", {&x});
-  std::vector<std::int32_t> values = cpu::new_values<std::int32_t>("to_ids", x.shape());
-  std::ranges::transform(x.to_vector(), values.begin(), [](double number) {
-    constexpr double end = 0x1p31;
-    if (!(number >= -end && number < end && number == std::trunc(number))) {
-      fail("to_ids: expected integers of 32 bits, got {}", number);
-    }
-    return static_cast<std::int32_t>(number);
+  const auto values = cpu::unset_values<std::int32_t>("to_ids", x.shape());
+  const Tensor dense = contiguous(x.detach());
+  dispatch(x.dtype(), [&]<class T>() {
+    const auto is_id = [](T number) {
+      constexpr T end = T{0x1p31};
+      return number >= -end && number < end && number == std::trunc(number);
+    };
+    const T *const begin = dense.data<T>(), *const end = begin + dense.numel();
+    bool all_are = true;
+    for (const T* number = begin; number < end; ++number) all_are &= is_id(*number);
+    if (!all_are)
+      fail("to_ids: expected integers of 32 bits, got {}", static_cast<double>(*std::find_if_not(begin, end, is_id)));
+    std::transform(begin, end, values.get(), [](T number) { return static_cast<std::int32_t>(number); });
   });
-  return Ids(x.shape(), std::move(values));
+  return Ids(x.shape(), values);
 }
 
 Ids to_ids(const Booleans& x) {
-  std::vector<std::int32_t> values;
-  for (const std::uint8_t value : x) values.push_back(value != 0);
-  return Ids(x.shape(), std::move(values));
+  const auto values = cpu::unset_values<std::int32_t>("to_ids", x.shape());
+  std::transform(x.begin(), x.end(), values.get(), [](std::uint8_t value) { return value != 0; });
+  return Ids(x.shape(), values);
 }
 
 Tensor arange(double begin, double end, double step, DType dtype) {
@@ -268,9 +286,9 @@ Tensor arange(double end, DType dtype) { return arange(0, end, 1, dtype); }
 Ids arange_ids(std::int32_t end) { return arange_ids(0, end); }
 
 Ids full_ids(const Shape& shape, std::int32_t value) {
-  std::vector<std::int32_t> values = cpu::new_values<std::int32_t>("full_ids", shape);
-  std::ranges::fill(values, value);
-  return {shape, std::move(values)};
+  const auto values = cpu::unset_values<std::int32_t>("full_ids", shape);
+  std::fill_n(values.get(), shape.numel(), value);
+  return {shape, values};
 }
 
 Ids arange_ids(std::int32_t begin, std::int32_t end) {
@@ -278,116 +296,9 @@ Ids arange_ids(std::int32_t begin, std::int32_t end) {
   if (count > std::numeric_limits<std::int32_t>::max()) {
     fail("arange_ids: from {} to {} are {} numbers; expected at most 2^31 - 1", begin, end, count);
   }
-  std::vector<std::int32_t> values = cpu::new_values<std::int32_t>("arange_ids", {count});
-  std::iota(values.begin(), values.end(), begin);
-  return Ids({count}, std::move(values));
-}
-
-Tensor random_uniform(const Shape& shape, Random& random, double low, double high, DType dtype) {
-  if (!(low <= high && std::isfinite(high - low))) {
-    fail("random_uniform: expected finite bounds, low at most high, got {} and {}", low, high);
-  }
-  Tensor y(shape, dtype, "random_uniform");
-  dispatch(dtype, [&]<class T>() {
-    // rounding may reach the bound
-    const T bound = static_cast<T>(high), least = static_cast<T>(low);
-    const T below = bound > least ? std::nextafter(bound, least) : bound;
-    T* const to = y.mutable_data<T>();
-    draw_uniform<1>(y.numel(), random, [=](std::int64_t first, std::int64_t count, const auto& u) {
-      for (std::int64_t j = 0; j < count; ++j) {
-        const T value = static_cast<T>(low + (high - low) * u[j][0]);
-        to[first + j] = value < bound ? value : below;
-      }
-    });
-  });
-  return y;
-}
-
-Tensor random_uniform(const Shape& shape, Random& random, DType dtype) {
-  return random_uniform(shape, random, 0, 1, dtype);
-}
-
-// Box & Muller (1958), as in Random::normal().
-Tensor random_normal(const Shape& shape, Random& random, double mean, double deviation, DType dtype) {
-  if (!(deviation >= 0 && std::isfinite(deviation) && std::isfinite(mean))) {
-    fail("random_normal: expected a finite mean and a finite deviation of at least 0, got {} and {}", mean, deviation);
-  }
-  if (dtype != DType::float32) {
-    return computed("random_normal", shape, dtype, [&](std::int64_t) { return mean + deviation * random.normal(); });
-  }
-  Tensor y(shape, dtype, "random_normal");
-  float* const to = y.mutable_data<float>();
-  draw_uniform<2>(y.numel(), random, [=](std::int64_t first, std::int64_t count, const auto& u) {
-    constexpr double two_pi = 2 * std::numbers::pi;
-    constexpr std::int64_t width = cpu::lane_count<double>;
-    double logarithms[drawn_together], cosines[drawn_together];
-    for (std::int64_t j = 0; j < count; ++j) {
-      logarithms[j] = 1 - u[j][0];
-      cosines[j] = two_pi * u[j][1];
-    }
-    for (std::int64_t j = 0; j < count; j += width) {
-      const std::int64_t n = std::min(width, count - j);
-      const auto logarithm = cpu::log(cpu::load_lanes(logarithms + j, 1, n));
-      const auto cosine = cpu::cos(cpu::load_lanes(cosines + j, 1, n));
-      std::memcpy(logarithms + j, &logarithm, sizeof logarithm);
-      std::memcpy(cosines + j, &cosine, sizeof cosine);
-    }
-    // The C library's functions of single numbers are more exact. A float differs only where a number lies between two floats.
-    constexpr double least = 1 - 0x1p-48, most = 1 + 0x1p-48;
-    int unsure = 0;
-    for (std::int64_t j = 0; j < count; ++j) {
-      const double z = std::sqrt(-2 * logarithms[j]) * cosines[j];
-      const float a = static_cast<float>(mean + deviation * (z * least));
-      to[first + j] = a;
-      unsure |= a != static_cast<float>(mean + deviation * (z * most));
-    }
-    for (std::int64_t j = 0; j < count && unsure; ++j) {
-      const double radius = std::sqrt(-2 * std::log(1 - u[j][0])), z = radius * std::cos(two_pi * u[j][1]);
-      to[first + j] = static_cast<float>(mean + deviation * z);
-    }
-  });
-  return y;
-}
-
-Tensor random_normal(const Shape& shape, Random& random, DType dtype) {
-  return random_normal(shape, random, 0, 1, dtype);
-}
-
-Ids random_ids(const Shape& shape, Random& random, std::int32_t end) {
-  if (end < 1) fail("random_ids: expected an end above 0, got {}", end);
-  std::vector<std::int32_t> values = cpu::new_values<std::int32_t>("random_ids", shape);
-  random.below(end, values);
-  return Ids(shape, std::move(values));
-}
-
-Ids random_ids(const Shape& shape, Random& random, const Tensor& weights) {
-  check_defined("random_ids", {&weights});
-  if (weights.rank() != 1) fail("random_ids: expected weights (n), got {}", to_string(weights.shape()));
-  std::vector<double> ends = weights.to_vector();  // of the part of [0, total) of each id
-  for (const double weight : ends) {
-    if (!(weight >= 0 && std::isfinite(weight)))
-      fail("random_ids: expected finite weights of at least 0, got {}", weight);
-  }
-  std::partial_sum(ends.begin(), ends.end(), ends.begin());
-  if (ends.empty() || !(ends.back() > 0 && std::isfinite(ends.back()))) {
-    fail("random_ids: expected weights with a finite sum above 0, got {}", ends.empty() ? 0 : ends.back());
-  }
-  std::vector<std::int32_t> values = cpu::new_values<std::int32_t>("random_ids", shape);
-  const auto last =
-      std::ranges::lower_bound(ends, ends.back());  // the last id with a weight: rounding may reach the total
-  for (std::int32_t& value : values) {
-    const auto found = std::upper_bound(ends.begin(), last, random.uniform() * ends.back());
-    value = static_cast<std::int32_t>(found - ends.begin());
-  }
-  return Ids(shape, std::move(values));
-}
-
-Ids random_permutation(std::int32_t n, Random& random) {
-  if (n < 0) fail("random_permutation: expected a size of at least 0, got {}", n);
-  std::vector<std::int32_t> values = cpu::new_values<std::int32_t>("random_permutation", {n});
-  std::iota(values.begin(), values.end(), 0);
-  random.shuffle(values);
-  return Ids({n}, std::move(values));
+  const auto values = cpu::unset_values<std::int32_t>("arange_ids", {count});
+  std::iota(values.get(), values.get() + count, begin);
+  return Ids({count}, values);
 }
 
 }  // namespace heed

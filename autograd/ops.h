@@ -276,7 +276,7 @@ Tensor operator*(const Ids& a, const Tensor& b);
 Tensor operator*(const Booleans& a, const Tensor& b);
 ///@}
 
-/// New constants. (indices.cpp)
+/// New constants. (indices.cpp, random_tensors.cpp)
 Tensor arange(double begin, double end, double step = 1, DType dtype = DType::float32);  ///< begin + i step, before end
 Tensor arange(double end, DType dtype = DType::float32);                                 ///< 0, 1, ..., before end
 Ids arange_ids(std::int32_t begin, std::int32_t end);                                    ///< begin, ..., end - 1

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <type_traits>
+#include <vector>
 
 namespace heed {
 namespace {
@@ -32,6 +35,32 @@ struct Windows {
         f(i * out.width + j, first, end, std::max<std::int64_t>(0, left), std::min(size.width, left + kernel.width));
       }
     }
+  }
+
+  // Calls f(first window, element, n, stride, together) for n windows in a row and `together` of their elements. These begin at
+  // `element` in the first window, and `stride` further in each next one. Each window meets its elements in order.
+  template <class F>
+  [[gnu::always_inline]] inline void for_each_element(F f) const {
+    const auto call = [&](auto step, auto together) {
+      for (std::int64_t i = 0; i < out.height; ++i) {
+        const std::int64_t top = i * stride.height - padding.height;
+        for (std::int64_t row = std::max<std::int64_t>(0, top); row < std::min(size.height, top + kernel.height);
+             ++row) {
+          for (std::int64_t k = 0; k < kernel.width; k += together) {
+            const std::int64_t before = std::max<std::int64_t>(0, padding.width - k),
+                               first = (before + step - 1) / step;
+            const std::int64_t last = std::min((size.width - 1 + padding.width - k) / step, out.width - 1);
+            const std::int64_t column = first * step + k - padding.width;
+            f(i * out.width + first, row * size.width + column, last - first + 1, step, together);
+          }
+        }
+      }
+    };
+    const std::integral_constant<std::int64_t, 1> one;
+    const std::integral_constant<std::int64_t, 2> two;
+    if (stride.width == 1) return call(one, one);
+    if (stride.width != 2) return call(stride.width, one);
+    kernel.width == 2 && padding.width == 0 ? call(two, two) : call(two, one);
   }
 };
 
@@ -105,19 +134,22 @@ static const Operation avg_pool_transposed_operation(
 
 namespace {
 
-// x (planes, height width) -> (planes, out)
-Tensor max_pool(const Tensor& x, const Windows& w) {
+// The greater number, the first of two equal ones; NaN if one is NaN.
+template <class T>
+[[gnu::always_inline]] inline T greater(T a, T b) {
+  return b > a || b != b ? b : a;
+}
+
+// The position of the first maximum of each window, or of its first NaN, in its plane: x (planes, height width) -> (planes, out)
+Ids places_of_maxima(const Tensor& x, const Windows& w) {
   const Tensor dense = contiguous(x.detach());
-  Tensor y(w.flat_out(), x.dtype(), "max_pool2d");
-  std::vector<std::int32_t> chosen(static_cast<std::size_t>(y.numel()));
+  const auto places = cpu::unset_values<std::int32_t>("max_pool2d", w.flat_out());
   dispatch(x.dtype(), [&]<class T>() {
     const T* const all = dense.data<T>();
-    T* const results = y.mutable_data<T>();
     cpu::parallel_for(w.planes, w.grain(), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t plane = begin; plane < end; ++plane) {
         const T* const from = all + plane * w.plane();
-        T* const to = results + plane * w.positions();
-        std::int32_t* const positions = chosen.data() + plane * w.positions();
+        std::int32_t* const to = places.get() + plane * w.positions();
         w.for_each([=](std::int64_t at, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
           std::int64_t best = top * w.size.width + left;
           T greatest = from[best];
@@ -128,16 +160,73 @@ Tensor max_pool(const Tensor& x, const Windows& w) {
               greatest = is_better ? from[j] : greatest;
             }
           }
-          to[at] = greatest;
-          positions[at] = static_cast<std::int32_t>(best);
+          to[at] = static_cast<std::int32_t>(best);
         });
       }
     });
   });
-  const Ids positions(w.flat_out(), std::move(chosen));
-  return record(max_pool_operation, {&x}, y, Saved(positions), Recordable([w](const Tensor& dy, const Ids& at) {
-                  return std::vector{scatter_add(zeros(w.flat(), dy.dtype()), at, dy, 1)};
-                }));
+  return Ids(w.flat_out(), places);
+}
+
+// Computes the maximum of each window of a plane.
+template <class T>
+void find_maxima(const T* x, const Windows& w, T* y) {
+  std::fill_n(y, w.positions(), -std::numeric_limits<T>::infinity());
+  w.for_each_element([=](std::int64_t at, std::int64_t from, std::int64_t n, auto stride, auto together) {
+#pragma omp simd
+    for (std::int64_t j = 0; j < n; ++j) {
+      for (std::int64_t k = 0; k < together; ++k) y[at + j] = greater(y[at + j], x[from + j * stride + k]);
+    }
+  });
+}
+
+// Adds the gradient of each window of a plane to its first maximum. `left` holds the gradients; at the end it holds zeros.
+template <class T>
+void spread_to_maxima(const T* x, const T* y, const Windows& w, T* left, T* dx) {
+  w.for_each_element([=](std::int64_t at, std::int64_t from, std::int64_t n, auto stride, auto together) {
+#pragma omp simd
+    for (std::int64_t j = 0; j < n; ++j) {
+      for (std::int64_t k = 0; k < together; ++k) {
+        const T v = x[from + j * stride + k], gradient = left[at + j];
+        const bool is_maximum = v == y[at + j] || v != v;
+        dx[from + j * stride + k] += is_maximum ? gradient : 0;
+        left[at + j] = is_maximum ? 0 : gradient;
+      }
+    }
+  });
+}
+
+// x (planes, height width) -> (planes, out)
+Tensor max_pool(const Tensor& x, const Windows& w) {
+  const Tensor dense = contiguous(x.detach());
+  Tensor y(w.flat_out(), x.dtype(), "max_pool2d");
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* const from = dense.data<T>();
+    T* const to = y.mutable_data<T>();
+    cpu::parallel_for(w.planes, w.grain(), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t p = begin; p < end; ++p) find_maxima(from + p * w.plane(), w, to + p * w.positions());
+    });
+  });
+  return record(
+      max_pool_operation, {&x}, y, Saved(x, y),
+      [w](const Tensor& dy, const Tensor& X, const Tensor& Y) {
+        const Tensor dense_x = contiguous(X);
+        Tensor dx = zeros(w.flat(), dy.dtype()), left = contiguous(dy).clone();
+        dispatch(dy.dtype(), [&]<class T>() {
+          const T *const from = dense_x.data<T>(), *const maxima = Y.data<T>();
+          T *const gradients = left.mutable_data<T>(), *const to = dx.mutable_data<T>();
+          cpu::parallel_for(w.planes, w.grain(), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t p = begin; p < end; ++p) {
+              const std::int64_t plane = p * w.plane(), out = p * w.positions();
+              spread_to_maxima(from + plane, maxima + out, w, gradients + out, to + plane);
+            }
+          });
+        });
+        return std::vector{dx};
+      },
+      Recordable([w](const Tensor& dy, const Tensor& X, const Tensor&) {
+        return std::vector{scatter_add(zeros(w.flat(), dy.dtype()), places_of_maxima(X, w), dy, 1)};
+      }));
 }
 
 Tensor avg_pool(const Tensor& x, const Windows& w) {

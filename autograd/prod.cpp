@@ -26,6 +26,24 @@ double product_of_row(const T* x, std::int64_t n) {
   return std::accumulate(parts.begin(), parts.end(), 1.0, std::multiplies());
 }
 
+constexpr std::int64_t min_columns = 16;
+
+// Computes the product of each column of x (rows, columns), whose rows begin every `step` elements.
+template <class T>
+void products_of_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t step, T* to) {
+  constexpr std::int64_t tile = 512;
+  cpu::parallel_for((columns + tile - 1) / tile, 1, [=](std::int64_t index, std::int64_t) {
+    const std::int64_t first = index * tile, width = std::min(tile, columns - first);
+    std::array<double, tile> products;
+    products.fill(1);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const T* const row = x + first + r * step;
+      for (std::int64_t c = 0; c < width; ++c) products[static_cast<std::size_t>(c)] *= static_cast<double>(row[c]);
+    }
+    std::transform(products.begin(), products.begin() + width, to + first, [](double p) { return static_cast<T>(p); });
+  });
+}
+
 // Returns dy times the product of the other elements of each row (m, n): what comes before an element times what comes after it,
 // so that no quotient meets a zero.
 Tensor products_of_others(const Tensor& dy, const Tensor& x) {
@@ -64,11 +82,13 @@ static const Operation prod_operation("prod", "y = product of x over axes, in do
 // The product of each row: x (m, n) -> (m).
 static Tensor product_of_rows(const Tensor& x) {
   const std::int64_t m = x.size(0), n = x.size(1);
-  const Tensor dense = contiguous(x.detach());
+  const bool has_columns = x.strides()[0] == 1 && m >= min_columns && n > 0;
+  const Tensor dense = has_columns ? x.detach() : contiguous(x.detach());
   Tensor y({m}, x.dtype(), "prod");
   dispatch(x.dtype(), [&]<class T>() {
     const T* const from = dense.data<T>();
     T* const to = y.mutable_data<T>();
+    if (has_columns) return products_of_columns(from, n, m, x.strides()[1], to);
     cpu::parallel_for(m, cpu::row_grain(m, n), [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) to[r] = static_cast<T>(product_of_row(from + r * n, n));
     });

@@ -5,6 +5,7 @@
 #include <heed/autograd/ops.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <vector>
 
@@ -75,17 +76,24 @@ Ids nonzero(const Booleans& x) {
       fail("nonzero: axis {} of {} has more than 2^31 positions", axis, to_string(x.shape()));
     }
   }
-  std::vector<std::int32_t> positions = cpu::new_values<std::int32_t>("nonzero", {found, rank});
-  std::size_t to = 0;
-  for (std::int64_t i = 0; i < x.numel(); ++i) {
-    if (!x.data()[i]) continue;
-    std::int64_t left = i;
-    for (int axis = x.rank(); axis-- > 0; left /= x.size(axis)) {
-      positions[to + static_cast<std::size_t>(axis)] = static_cast<std::int32_t>(left % x.size(axis));
+  const auto positions = cpu::unset_values<std::int32_t>("nonzero", {found, rank});
+  std::array<std::int64_t, Shape::max_rank> at{};  // the position of the first element of a row
+  std::int32_t* to = positions.get();
+  const std::int64_t columns = rank ? x.size(-1) : 1, others = rank ? rank - 1 : 0;
+  for (const std::uint8_t* row = x.begin(); row < x.end(); row += columns) {
+    for (std::int64_t column = 0; column < columns; ++column) {
+      if (!row[column]) continue;
+      for (std::int64_t axis = 0; axis < others; ++axis)
+        *to++ = static_cast<std::int32_t>(at[static_cast<std::size_t>(axis)]);
+      if (rank > 0) *to++ = static_cast<std::int32_t>(column);
     }
-    to += static_cast<std::size_t>(rank);
+    for (std::int64_t axis = others; axis-- > 0;) {
+      const std::size_t a = static_cast<std::size_t>(axis);
+      if (++at[a] < x.size(static_cast<int>(axis))) break;
+      at[a] = 0;
+    }
   }
-  return Ids({found, rank}, std::move(positions));
+  return Ids({found, rank}, positions);
 }
 Ids nonzero(const Tensor& x) {
   check_defined("nonzero", {&x});
@@ -140,11 +148,23 @@ Tensor flip(const Tensor& x, const std::vector<int>& axes) {
   return y;
 }
 
+static const Operation roll_operation(
+    "roll", "y[i] = x[(i - shift) mod n] along an axis", "dx = dy, rolled by -shift", [] {
+      std::vector<GradientSample> samples;
+      for (const auto& [shape, by] : {std::pair<Shape, std::int64_t>{{4}, 1}, {{2, 3}, -1}, {{3, 2}, 5}, {{2, 0}, 1}}) {
+        samples.push_back({fmt::format("{} by {}", to_string(shape), by), {{shape}}, [n = by](auto& x) {
+                             return roll(x[0], n, -1);
+                           }});
+      }
+      return samples;
+    });
 Tensor roll(const Tensor& x, std::int64_t shift, int axis) {
   check_defined("roll", {&x});
   const int a = checked_axis("roll", axis, x.rank());
   const std::int64_t n = x.size(a), by = n ? (shift % n + n) % n : 0;
-  return concat({slice(x, a, n - by), slice(x, a, 0, n - by)}, a);
+  const Tensor from = x.detach();
+  return record(roll_operation, {&x}, concat({slice(from, a, n - by), slice(from, a, 0, n - by)}, a), Saved(),
+                Recordable([a, by](const Tensor& dy) { return std::vector{roll(dy, -by, a)}; }));
 }
 
 }  // namespace heed

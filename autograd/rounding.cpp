@@ -6,15 +6,17 @@
 
 #include <cmath>
 
-// Functions of steps. A backward of zeros lets a loss depend on them, as PyTorch's do. masked_fill() makes the zeros, since a recorded
-// backward computes with dy.
+// Functions of steps. A backward of zeros lets a loss depend on them, as PyTorch's do. A recorded backward computes with dy, so
+// masked_fill() makes its zeros.
 namespace heed {
 namespace {
 
 template <class F>
 Tensor stepped(const Operation& operation, const Tensor& x, F f) {
-  return record(operation, {&x}, cpu::map(operation.name(), x, f), Saved(),
-                Recordable([](const Tensor& dy) { return std::vector{masked_fill(dy, Booleans({}, {1}), 0)}; }));
+  return record(
+      operation, {&x}, cpu::map(operation.name(), x, f), Saved(),
+      [](const Tensor& dy) { return std::vector{zeros(dy.shape(), dy.dtype())}; },
+      Recordable([](const Tensor& dy) { return std::vector{masked_fill(dy, Booleans({}, {1}), 0)}; }));
 }
 
 // The samples multiply by 0.2, to keep all differences between two steps.

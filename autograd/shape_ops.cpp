@@ -295,6 +295,22 @@ Tensor contiguous(const Tensor& x) {
                 Recordable([](const Tensor& dy) { return std::vector{dy}; }));
 }
 
+// Copies x to y, where blocks of `block` elements begin every `step` elements.
+template <class T>
+static void copy_blocks(const Tensor& x, T* y, std::int64_t block, std::int64_t step) {
+  if (x.numel() == 0) return;
+  const cpu::Walk<1> walk(x.shape(), {&x.strides()});
+  const std::int64_t run = walk.size[0];  // a product of the last sizes, as is `block`: one divides the other
+  if (run != 1 && walk.stride[0][0] != 1) return copy_blocks(contiguous(x), y, block, step);
+  const std::int64_t piece = std::min(run, block), pieces = x.numel() / piece;
+  cpu::parallel_for(pieces, cpu::row_grain(pieces, piece),
+                    [=, from = x.data<T>()](std::int64_t begin, std::int64_t end) {
+                      for (std::int64_t e = begin * piece; e < end * piece; e += piece) {
+                        std::copy_n(from + walk.offsets(e / run)[0] + e % run, piece, y + e / block * step + e % block);
+                      }
+                    });
+}
+
 static const Operation concat_operation(
     "concat", "y = the parts one after another along an axis", "d(part) = its slice of dy", [] {
       const auto join = [](int axis) { return [axis](auto& x) { return concat(x, axis); }; };
@@ -330,12 +346,9 @@ Tensor concat(const std::vector<Tensor>& parts, int axis) {
   dispatch_stored(y.dtype(), [&]<class T>() {
     if (y.numel() == 0) return;  // its other sizes may be huge
     const std::int64_t inner = y.strides()[a];
+    T* const to = y.mutable_data<T>();
     for (std::size_t p = 0; p < parts.size(); ++p) {
-      const Tensor part = contiguous(parts[p].detach());
-      const std::int64_t block = part.size(a) * inner, outer = block ? part.numel() / block : 0;
-      T* to = y.mutable_data<T>() + begins[p] * inner;
-      for (std::int64_t o = 0; o < outer; ++o)
-        std::copy_n(part.data<T>() + o * block, block, to + o * shape[a] * inner);
+      copy_blocks(parts[p].detach(), to + begins[p] * inner, parts[p].size(a) * inner, shape[a] * inner);
     }
   });
   return record(concat_operation, inputs, y, Saved(begins),

@@ -37,6 +37,12 @@ TEST_CASE("prod multiplies over axes, with exact derivatives beside zeros") {
   CHECK(prod(example(), {0, 1}, true).shape() == Shape{1, 1});
   CHECK(prod(ones({2, 0}), 1).to_vector() == NumberList{1, 1});
   CHECK(prod(tensor({2}, {1e-30, 1e30})).item() == Approx(1));
+  const Tensor wide = reshape(arange(1, 6 * 1030 + 1, 1, DType::float64), {3, 2, 1030});  // more columns than a tile
+  for (const Tensor& x : {wide, flip(wide, 0), permute(wide, {0, 2, 1}), slice(wide, 2, 3, 40), slice(wide, 2, 3, 9),
+                          broadcast_to(slice(wide, 0, 1, 2), {3, 2, 1030})}) {
+    const Tensor expected = slice(x, 0, 0, 1) * slice(x, 0, 1, 2) * slice(x, 0, 2, 3);
+    CHECK(distance(prod(x, 0, true), expected) < 1e-15);
+  }
   const Slopes rows = slopes([](const Tensor& x) { return prod(x, 1); });
   CHECK(distance(rows.first.to_vector(), {0, -3, 0, -4.5, -0.75, 2.25, 0, 0, 0}) < 1e-12);
   CHECK(distance(rows.second.to_vector(), {12, 0, -9, 22.5, 16.875, -41.625, 0, 0, 0}) < 1e-12);
@@ -110,6 +116,7 @@ TEST_CASE("index_add adds slices in order, and scatter keeps the last value of a
         NumberList{1.5, 0, 9, 8, 3, -1, 0, 7, 0});
   const double endless = INFINITY;
   CHECK(scatter(full({2}, endless), Ids({1}, {1}), ones({1}), 0).to_vector() == NumberList{endless, 1});
+  CHECK(std::signbit(scatter(ones({1}), Ids({1}, {0}), -zeros({1}), 0).item()));
   const Tensor base = variable(ones({3})), values = variable(tensor({3}, {5, 6, 7}));
   const Recording recording;
   const Tensor y = scatter(base, Ids({3}, {1, 1, 0}), values, 0);
@@ -127,6 +134,9 @@ TEST_CASE("nonzero lists the positions of elements that are not 0") {
   CHECK(numbers(found) == std::vector{0, 0, 0, 2, 1, 0, 1, 1, 1, 2, 2, 1});
   CHECK(numbers(nonzero(tensor({3}, {std::nan(""), 0, -0.0}))) == std::vector{0});
   CHECK(numbers(nonzero(Ids({4}, {0, 7, 0, -1}))) == std::vector{1, 3});
+  const Tensor cube = reshape(tensor({12}, {0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1}), {2, 3, 2});
+  CHECK(numbers(nonzero(cube)) == std::vector{0, 0, 1, 0, 2, 1, 1, 0, 0, 1, 2, 1});
+  CHECK(nonzero(zeros({0, 3})).shape() == Shape{0, 2});
   CHECK(nonzero(zeros({2, 2})).shape() == Shape{0, 2});
   CHECK(nonzero(ones({})).shape() == Shape{1, 0});
   const Tensor x = tensor({4}, {1, -2, 3, -4});

@@ -118,6 +118,16 @@ TEST_CASE("concat joins tensors of any layout along an axis") {
   CHECK(distance(slice(joined, 1, 0, 4), x) == 0);
   CHECK(distance(slice(joined, 1, 4, 5), y) == 0);
   CHECK(distance(slice(joined, 1, 5, 9), x) == 0);
+  const Tensor dense = uniform({2, 3, 4, 5}, random);
+  for (const Tensor& z : {dense, transpose(dense), permute(dense, {2, 0, 3, 1}), slice(dense, 3, 1, 3),
+                          slice(dense, 1, 0, 2), slice(slice(dense, 3, 1, 3), 1, 1, 2), slice(dense, 2, 0, 4, 2),
+                          broadcast_to(slice(dense, 0, 0, 1), {3, 3, 4, 5})}) {
+    for (int axis = 0; axis < 4; ++axis) {
+      const Tensor twice = concat({z, z}, axis);
+      CHECK(distance(slice(twice, axis, 0, z.size(axis)), z) == 0);
+      CHECK(distance(slice(twice, axis, z.size(axis), 2 * z.size(axis)), z) == 0);
+    }
+  }
 }
 
 TEST_CASE("slice accepts any step") {
