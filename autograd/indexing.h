@@ -12,7 +12,7 @@
 ///     const Tensor mirrored = flip(images, -1);                                   // columns from right to left
 namespace heed {
 
-/// Elements by index, counted from 0. Throws `Error` for an index outside the axis. (indices.cpp, rearranging.cpp)
+/// Elements by index, counted from 0. Throws `Error` for an index outside the axis. (indices.cpp, gather.cpp, rearranging.cpp)
 Tensor gather(const Tensor& x, const Ids& indices, int axis);  ///< y[i, j, k] = x[i, indices[i, j, k], k] for axis 1
 /// Returns x with y[i, indices[i, j, k], k] += values[i, j, k] applied in order (for axis 1). indices and values have one shape.
 Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, int axis);

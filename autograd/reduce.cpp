@@ -153,12 +153,11 @@ Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
                 }));
 }
 
-Tensor cpu::norm_in_double(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
-  const Split s = split_axes("norm", x, axes, x.strides());
-  Tensor y(keepdim ? s.output_keepdim : s.output, DType::float64, "norm");
+Tensor cpu::squares_in_double(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+  const Split s = split_axes("sum of squares", x, axes, x.strides());
+  Tensor y(keepdim ? s.output_keepdim : s.output, DType::float64, "sum of squares");
   dispatch(x.dtype(), [&]<class T>() {
-    sum_each<Of::squares, T>(
-        x, s, [to = y.mutable_data<double>()](std::int64_t i, double total) { to[i] = std::sqrt(total); });
+    sum_each<Of::squares, T>(x, s, [to = y.mutable_data<double>()](std::int64_t i, double total) { to[i] = total; });
   });
   return y;
 }

@@ -175,13 +175,25 @@ Tensor min(const Tensor& x, const Axes& axes, bool keepdim) {
   return reduced_extreme<false>(min_operation, x, axes, keepdim);
 }
 
+static Tensor squares_over(const Tensor& x, const Axes& axes, bool keepdim);
+static const Operation squares_operation("sum of squares", "y = sum(x^2), in double", "dx = 2 dy x", [] {
+  return cpu::reduction_samples(squares_over, Argument::Values::any, true);
+});
+static Tensor squares_over(const Tensor& x, const Axes& axes, bool keepdim) {
+  const Tensor total = cpu::squares_in_double(x, axes, keepdim);
+  const Shape kept = keepdim ? total.shape() : checked_split("var", x, axes).output_keepdim;
+  return record(
+      squares_operation, {&x}, total.to(x.dtype()), Saved(x),
+      Recordable([kept](const Tensor& dy, const Tensor& X) { return std::vector{X * reshape(dy * 2, kept)}; }));
+}
+
 // The mean of the squares of x - mean. Where they are too large or too small for a float, it is computed in double.
 Tensor var(const Tensor& x, const Axes& axes, bool keepdim, double correction) {
   const Shape kept = checked_split("var", x, axes).output_keepdim;
   if (!(correction >= 0 && std::isfinite(correction))) {
     fail("var: correction must be finite and at least 0, got {}", correction);
   }
-  const Tensor total = sum(square(x - mean(x, axes, true)), axes, keepdim);
+  const Tensor total = squares_over(x - mean(x, axes, true), axes, keepdim);
   const std::int64_t n = x.numel() / std::max<std::int64_t>(1, kept.numel());
   const Tensor y = total / std::max(0.0, static_cast<double>(n) - correction);
   if (x.dtype() != DType::float32) return y;
@@ -205,7 +217,7 @@ static const Operation norm_operation("norm", "y = sqrt(sum(x^2)), in double, wh
                                       [] { return cpu::reduction_samples(norm, Argument::Values::nonzero, false); });
 Tensor norm(const Tensor& x, const Axes& axes, bool keepdim) {
   const Shape kept_axes = checked_split("norm", x, axes).output_keepdim;
-  const Tensor length = cpu::norm_in_double(x, axes, keepdim), y = length.to(x.dtype());
+  const Tensor length = sqrt(cpu::squares_in_double(x, axes, keepdim)), y = length.to(x.dtype());
   return record(
       norm_operation, {&x}, y, Saved(x, length, std::vector<int>(axes)),
       [kept = kept_axes](const Tensor& dy, const Tensor& X, const Tensor& lengths, const std::vector<int>&) {

@@ -50,8 +50,8 @@ double total_of_long_row(const T* x, std::int64_t n) {
   return total;
 }
 
-// Returns sqrt(sum x^2) over the axes, in double.
-Tensor norm_in_double(const Tensor& x, const std::vector<int>& axes, bool keepdim);
+// Returns sum x^2 over the axes, in double.
+Tensor squares_in_double(const Tensor& x, const std::vector<int>& axes, bool keepdim);
 
 std::vector<GradientSample> reduction_samples(Tensor (*f)(const Tensor&, const Axes&, bool), Argument::Values values,
                                               bool empty_allowed);

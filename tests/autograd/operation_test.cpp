@@ -293,6 +293,7 @@ TEST_CASE("Each operation keeps only the tensors that its gradient needs, and de
       {"minimum", {"input 0", "input 1"}},
       {"norm", {"input 0", "output"}},
       {"prod", {"input 0"}},
+      {"sum of squares", {"input 0"}},
       {"max_pool2d", {"input 0", "output"}},
       {"logsumexp", {"input 0", "output"}},
       {"rms_norm", {"input 0", "input 1"}},

@@ -35,6 +35,7 @@ TEST_CASE("operations() contains every differentiable function, with its formula
                                        "where",
                                        "masked_fill",
                                        "sum",
+                                       "sum of squares",
                                        "max",
                                        "min",
                                        "reshape",
