@@ -44,6 +44,9 @@ class PairReader {
     const std::string query = text("query", false);
     pair.group = text("group", false);
     const std::string clean = text("clean"), corrupted = text("corrupted");
+    if (query.empty() && model_.queries.empty() && !model_.head().has_token_logits()) {
+      file_.mistake(line_, "missing key 'query': this model names no word that texts are asked at");
+    }
     if (file_.mistakes() > before) return {};
     read_question("clean", clean, query, pair.clean);
     read_question("corrupted", corrupted, query, pair.corrupted);
@@ -54,6 +57,9 @@ class PairReader {
     } else if (pair.clean.query != pair.corrupted.query) {
       file_.mistake(line_, "expected the question at the same token of both texts, got {} and {}", pair.clean.query + 1,
                     pair.corrupted.query + 1);
+    } else if (pair.clean.tokens == pair.corrupted.tokens) {
+      file_.mistake(line_, "expected two texts that differ, got the same tokens twice: {}",
+                    listed(pair.clean.tokens, " ", 20));
     }
     read_answers("answer", clean, pair.clean, pair.right);
     read_answers("wrong", clean, pair.clean, pair.wrong);
@@ -166,6 +172,7 @@ int answer_index(const Model& model, const std::string& text, const Example& cle
     }
     fail("expected one of the candidates {}, got '{}'", listed(texts), excerpt(answer));
   }
+  if (answer.empty()) fail("expected a word, got an empty text");
   if (!model.head().has_token_logits()) {
     if (model.vocabulary.contains(answer)) return model.vocabulary[answer];
     fail("'{}' is not among the model's words{}", excerpt(answer), did_you_mean(answer, model.vocabulary.words()));

@@ -128,8 +128,9 @@ void take_words(Request& request, const Command& command, const std::vector<std:
       const bool reads_sentence = std::string_view(command.shared).find("sentence") != std::string_view::npos;
       fail("{}: is a pretrained model, without the sentences of a run that inspect {} reads. {}", run.string(),
            command.name,
-           reads_sentence ? fmt::format("Give it one: inspect {} MODEL --sentence TEXT", command.name)
-                          : "inspect MODEL --sentence TEXT shows its attention");
+           command.instead  ? command.instead
+           : reads_sentence ? fmt::format("Give it one: inspect {} MODEL --sentence TEXT", command.name)
+                            : "inspect MODEL --sentence TEXT shows its attention");
     }
   }
 }

@@ -43,8 +43,9 @@ struct Command {
   const char *summary, *example;     // line in `inspect --help`, and last line of the command's own help
   const char* shared;                // options shared with other commands: "step layer head json"
   void (*declare)(cxxopts::OptionAdder& options) = nullptr;  // declares the command's own options
-  bool of_runs = false;    // whether it reads the sentences of a run, which a pretrained model does not have
-  bool is_shared = false;  // whether several processes share its work
+  bool of_runs = false;           // whether it reads the sentences of a run, which a pretrained model does not have
+  const char* instead = nullptr;  // what to do with a pretrained model, where that is not --sentence
+  bool is_shared = false;         // whether several processes share its work
   std::string (*answer)(const Request& request);
 };
 

@@ -243,8 +243,10 @@ void add_looks(Report& result, const Asked& asked, std::vector<Example> examples
 void check_chooses(const Model& model) {
   check_has_head(model);
   if (!model.head().chooses_candidates()) {
-    fail("a report needs a model that chooses among candidates (model.answer: candidate); this one {}",
-         model.head().has_token_logits() ? "predicts tokens" : "answers with a word of its vocabulary");
+    fail(
+        "a report needs a model that chooses among candidates (model.answer: candidate); this one {}. inspect "
+        "evaluate measures any model",
+        model.head().has_token_logits() ? "predicts tokens" : "answers with a word of its vocabulary");
   }
 }
 

@@ -197,6 +197,7 @@ const Command causes_command{
                "pairs of its kind");
         },
     .of_runs = true,
+    .instead = "Give it pairs, inspect causes MODEL FILE.jsonl, or one sentence, inspect causes MODEL --sentence TEXT",
     .is_shared = true,
     .answer =
         [](const Request& request) {

@@ -8,6 +8,9 @@ const Command history_command{.name = "history",
                               .example = "inspect history runs/kept",
                               .shared = "limit layer head json",
                               .of_runs = true,
+                              .instead =
+                                  "It has the weights of one step, and inspect causes MODEL FILE.jsonl measures "
+                                  "what its answers to pairs of texts depend on",
                               .is_shared = true,
                               .answer = [](const Request& request) {
                                 check_json_of_all_heads(request);

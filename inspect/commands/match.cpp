@@ -21,6 +21,9 @@ const Command match_command{
                   cxxopts::value<std::string>(), "FILE");
         },
     .of_runs = true,
+    .instead =
+        "Heads are matched between runs of train that differ in the seed; inspect circuit MODEL FILE.jsonl shows "
+        "which heads of one model matter for pairs of texts",
     .is_shared = true,
     .answer =
         [](const Request& request) {

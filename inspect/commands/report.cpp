@@ -12,6 +12,9 @@ const Command report_command{.name = "report",
                              .example = "inspect report runs/places test.jsonl",
                              .shared = "json",
                              .of_runs = true,
+                             .instead =
+                                 "inspect evaluate MODEL FILE measures its answers, and inspect causes MODEL "
+                                 "FILE.jsonl what they depend on",
                              .is_shared = true,
                              .answer = [](const Request& request) {
                                const std::filesystem::path& run = request.runs[0];

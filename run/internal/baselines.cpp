@@ -34,7 +34,8 @@ Baselines read_baselines(const std::filesystem::path& run) {
   if (!std::filesystem::exists(path)) {
     if (!is_of_train(run))
       fail(
-          "{}: is missing; only train writes baselines, and another program made this run; inspect heads works without",
+          "{}: is missing; only train writes baselines, and another program made this run; inspect "
+          "evaluate and inspect heads work without",
           file);
     fail("{}: is missing; {} (where model.answer is candidate)", file, written_by_resuming(run));
   }

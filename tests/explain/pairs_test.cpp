@@ -69,6 +69,11 @@ TEST_CASE("read_pairs reads texts and answers, and reports all mistakes by line"
           model,
           "{\"clean\": \"The dog saw it\", \"corrupted\": \"dog saw it\", \"answer\": \"dog\", \"wrong\": \"dog\"}") ==
       "FILE:1: expected two texts of as many tokens, got 4 and 3\nFILE:1: wrong: 'dog' is a right answer, too");
+  CHECK(mistakes(model,
+                 "{\"clean\": \"The dog saw it\", \"corrupted\": \"The  dog saw it\", \"answer\": \"\", \"wrong\": "
+                 "\"cat\"}") ==
+        "FILE:1: expected two texts that differ, got the same tokens twice: The dog saw it\n"
+        "FILE:1: answer: expected a word, got an empty text");
   CHECK(mistakes(model, "\n") == "FILE: expected pairs of texts, one JSON object per line, got none");
 
   const Model chooser = answerer(true);
@@ -76,6 +81,12 @@ TEST_CASE("read_pairs reads texts and answers, and reports all mistakes by line"
                  "{\"clean\": \"The [dog] saw [the bird] it\", \"corrupted\": \"The [cat] saw [the bird] it\", "
                  "\"answer\": \"the bird\", \"wrong\": \"bird\"}") ==
         "FILE:1: wrong: expected one of the candidates dog, the bird, got 'bird'");
+
+  Model unnamed = model;
+  unnamed.queries.clear();
+  CHECK(mistakes(unnamed, "{" + clean + ", \"answer\": \"dog\", \"wrong\": \"cat\"}") ==
+        "FILE:1: missing key 'query': this model names no word that texts are asked at");
+  CHECK(mistakes(unnamed, "{" + clean + ", \"answer\": \"dog\", \"wrong\": \"cat\", \"query\": \"it\"}") == "no error");
 }
 
 TEST_CASE("read_pairs takes the answer of a model of texts with the space before it") {

@@ -41,8 +41,8 @@ TEST_CASE("inspect causes measures one sentence of a pretrained model, with or w
   CHECK(message([&] {
           shown({"causes", model});
         }) == model +
-                  ": is a pretrained model, without the sentences of a run that inspect causes reads. Give it one: "
-                  "inspect causes MODEL --sentence TEXT");
+                  ": is a pretrained model, without the sentences of a run that inspect causes reads. Give it pairs, "
+                  "inspect causes MODEL FILE.jsonl, or one sentence, inspect causes MODEL --sentence TEXT");
 
   CopiedModel bare("bert_bare");
   write_file(bare.path() / "tokenizer.json", tokenizer_of_words());
@@ -151,11 +151,15 @@ TEST_CASE("inspect page writes one sentence of a pretrained model, and commands 
     CAPTURE(part);
     CHECK(html.find(part) != std::string::npos);
   }
-  for (const char* command : {"causes", "history", "report"}) {
-    CAPTURE(command);
-    CHECK(message([&] {
-            shown({command, model});
-          }).starts_with(model + ": is a pretrained model, without the sentences of a run that inspect " + command));
+  for (const auto& [words, hint] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"causes", model}, "inspect causes MODEL FILE.jsonl"},
+           {{"history", model}, "It has the weights of one step, and inspect causes MODEL FILE.jsonl"},
+           {{"match", model, model}, "inspect circuit MODEL FILE.jsonl"},
+           {{"report", model}, "inspect evaluate MODEL FILE"}}) {
+    CAPTURE(words[0]);
+    const std::string told = message([&] { shown(words); });
+    CHECK(told.starts_with(model + ": is a pretrained model, without the sentences of a run that inspect " + words[0]));
+    CHECK(told.find(hint) != std::string::npos);
   }
   CHECK(message([&] {
           shown({"heads", model});
