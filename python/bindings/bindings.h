@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
@@ -26,33 +27,19 @@ using namespace nb::literals;
 /// Releases Python's lock while an operation computes.
 using Unlocked = nb::call_guard<nb::gil_scoped_release>;
 
-// The types of nanobind that they hold are hidden.
-#define HEED_HIDDEN [[gnu::visibility("hidden")]]
-
-/// Arguments that are converted where they are used, so that a message can name what is wrong.
-struct HEED_HIDDEN IntegerArray {  ///< whatever NumPy takes for an array of integers
+/// A value of Python that is converted where it is used, so that a message can name what is wrong.
+template <int>
+struct [[gnu::visibility("hidden")]] Later {
   nb::object given;
 };
-struct HEED_HIDDEN BooleanArray {  ///< whatever NumPy takes for an array of booleans
-  nb::object given;
-};
-struct HEED_HIDDEN Sizes {  ///< a whole number, or a sequence of them
-  nb::object given;
-};
-struct HEED_HIDDEN Axes {  ///< an axis, a sequence of axes, or None for all
-  nb::object given;
-};
-struct HEED_HIDDEN TypeName {  ///< "float32" or "float64", or NumPy's name of it
-  nb::object given;
-};
-
-/// Arrays of NumPy as results.
-struct HEED_HIDDEN Int32Array {
-  nb::object given;
-};
-struct HEED_HIDDEN BoolArray {
-  nb::object given;
-};
+using IntegerArray = Later<0>;  ///< whatever NumPy takes for an array of integers
+using BooleanArray = Later<1>;  ///< whatever NumPy takes for an array of booleans
+using Operand = Later<2>;       ///< a tensor, or whatever NumPy takes for an array of numbers
+using Sizes = Later<3>;         ///< a whole number, or a sequence of them
+using Axes = Later<4>;          ///< an axis, a sequence of axes, or None for all
+using TypeName = Later<5>;      ///< "float32" or "float64", or NumPy's name of it
+using Int32Array = Later<6>;    ///< a result: an array of NumPy
+using BoolArray = Later<7>;     ///< a result: an array of NumPy
 
 /// Convert arguments. Throw Error that begins with `where`.
 Ids ids_of(const char* where, const IntegerArray& array);
@@ -74,6 +61,8 @@ Tensor tensor_of(const char* where, nb::handle data, const TypeName& dtype = {})
 inline Tensor given_tensor(const char* where, nb::handle value) {
   return nb::isinstance<Tensor>(value) ? nb::cast<Tensor>(value) : tensor_of(where, value);
 }
+/// Returns the tensor itself, or a copy in the dtype of `other` if that is a tensor.
+Tensor operand_of(const char* where, const Operand& value, const Operand& other);
 /// Returns an array in the memory of `x` that has __dlpack__.
 nb::object dlpack_of(const Tensor& x);
 /// Returns a tensor in the memory of a writable array that has __dlpack__ or is one of NumPy.
@@ -96,10 +85,44 @@ E value_of(const char* where, const std::string& name) {
 
 /// Runs Python's signal handlers. Throws what they raise, such as KeyboardInterrupt. Takes the lock.
 void check_signals();
-/// Returns the tensor, or None for an undefined one.
-nb::object or_none(const Tensor& x);
 /// Returns the tensor, or an undefined one for None.
 inline Tensor or_undefined(const std::optional<Tensor>& x) { return x ? *x : Tensor(); }
+
+/// Makes an object in its place by a function that runs without Python's lock.
+template <class Object, class F>
+void make_unlocked(Object* self, F made) {
+  std::optional<Object> object;
+  const nb::gil_scoped_release release;
+  object.emplace(made());
+  new (self) Object(std::move(*object));
+}
+/// Keeps a value that holds objects of Python. Any thread may drop it, also after the interpreter has ended.
+template <class T>
+std::shared_ptr<T> kept(T value) {
+  return {new T(std::move(value)), [](T* held) {
+            if (!nb::is_alive()) return;
+            const nb::gil_scoped_acquire lock;
+            delete held;
+          }};
+}
+
+/// Return getters of a parameter of a layer, and of one that a layer may lack.
+template <class Layer, class Value>
+auto getter(Value Layer::*field) {
+  return [field](const Layer& l) { return Tensor(l.*field); };
+}
+template <class Layer, class Value>
+auto optional_getter(Value Layer::*field) {
+  return [field](const Layer& l) { return (l.*field).defined() ? std::optional<Tensor>(l.*field) : std::nullopt; };
+}
+
+/// Defines __iter__ of a class by a function that lists what it iterates over.
+template <class Object, class F>
+void bind_iterator(nb::class_<Object>& c, const char* element, F listed) {
+  c.def(
+      "__iter__", [listed](const Object& self) { return nb::iter(nb::cast(listed(self))); },
+      nb::sig(fmt::format("def __iter__(self) -> collections.abc.Iterator[{}]", element).c_str()));
+}
 
 /// Makes a class whose objects a `with` statement opens and closes, by enter(Object&) and exit(Object&).
 template <class Object, class Enter, class Exit>
@@ -120,7 +143,6 @@ nb::class_<Object> bind_context(nb::module_& m, const char* name, const char* do
 void bind_errors();
 nb::class_<Tensor> bind_tensor(nb::module_& m);
 void bind_operations(nb::module_& m, nb::class_<Tensor>& tensor);
-void bind_attention(nb::module_& m);
 void bind_record(nb::module_& m, nb::class_<Tensor>& tensor);
 void bind_derivatives(nb::module_& m);
 void bind_layers(nb::module_& m);
@@ -147,6 +169,7 @@ namespace nanobind::detail {
   };
 HEED_LATER_CASTER(IntegerArray, "ArrayLike")
 HEED_LATER_CASTER(BooleanArray, "ArrayLike")
+HEED_LATER_CASTER(Operand, "Tensor | ArrayLike")
 HEED_LATER_CASTER(Sizes, "int | collections.abc.Sequence[int]")
 HEED_LATER_CASTER(Axes, "int | collections.abc.Sequence[int] | None")
 HEED_LATER_CASTER(TypeName, "DTypeLike | None")

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <nanobind/stl/tuple.h>
+
 // Layers beside those of transformers: convolutions, pooling, norms over channels, recurrence.
 namespace heed::python {
 namespace {
@@ -63,9 +65,8 @@ void conv_layer(nb::module_& m, const char* name, const char* doc, Kernel kernel
           "dilation"_a = 1, "groups"_a = 1, "bias"_a = true, output...)
       .def("__call__", &Layer::operator(), "x"_a, Unlocked())
       .def_ro("name", &Layer::name)
-      .def_prop_ro("weight", [](const Layer& l) { return Tensor(l.weight); })
-      .def_prop_ro(
-          "bias", [](const Layer& l) { return or_none(l.bias); }, nb::sig("def bias(self) -> Tensor | None"))
+      .def_prop_ro("weight", getter(&Layer::weight))
+      .def_prop_ro("bias", optional_getter(&Layer::bias))
       .def("__repr__", [name](const Layer& l) {
         return fmt::format("heedml.{}('{}', weight={})", name, l.name, to_string(l.weight.shape()));
       });
@@ -81,6 +82,9 @@ void bind_convolutions(nb::module_& m) {
   convolution(m, "conv_transpose2d",
               "Returns the transpose of conv2d: x (B, in, H, W), weight (in, out / groups, height, width).",
               &conv_transpose2d, "output_padding"_a = 0);
+  convolution(m, "conv_transpose1d",
+              "Returns the transpose of conv1d: x (B, in, T), weight (in, out / groups, kernel) -> (B, out, T').",
+              &conv_transpose1d, "output_padding"_a = 0);
   const auto pooling = [&](const char* name, const char* doc, auto f) {
     m.def(
         name,
@@ -97,6 +101,10 @@ void bind_convolutions(nb::module_& m) {
           &max_pool2d);
   pooling("avg_pool2d", "Returns the mean of each window of x (B, C, H, W); stride 0 means that of the kernel.",
           &avg_pool2d);
+  pooling("max_pool1d", "Returns the largest element of each window of x (B, C, T).",
+          [](const Tensor& x, HeightWidth kernel, const PoolOptions& o) { return max_pool1d(x, kernel.width, o); });
+  pooling("avg_pool1d", "Returns the mean of each window of x (B, C, T).",
+          [](const Tensor& x, HeightWidth kernel, const PoolOptions& o) { return avg_pool1d(x, kernel.width, o); });
   conv_layer<Conv1d, ConvLayerOptions>(
       m, "Conv1d", "Convolves along the last axis: (B, in, T) -> (B, out, T').",
       [](const char* name, const Sizes& kernel) { return static_cast<int>(number_of(name, kernel.given)); });
@@ -130,17 +138,32 @@ void bind_channel_norms(nb::module_& m) {
           [](const BatchNorm& l, const Tensor& x, const std::string& phase) { return l(x, phase_of(phase)); }, "x"_a,
           "phase"_a, nb::sig("def __call__(self, x: Tensor, phase: typing.Literal['train', 'evaluate']) -> Tensor"))
       .def_ro("name", &BatchNorm::name)
-      .def_prop_ro("running_mean", [](const BatchNorm& l) { return Tensor(l.running_mean); })
-      .def_prop_ro("running_variance", [](const BatchNorm& l) { return Tensor(l.running_variance); })
+      .def_prop_ro("gain", getter(&BatchNorm::gain))
+      .def_prop_ro("bias", getter(&BatchNorm::bias))
+      .def_prop_ro("running_mean", getter(&BatchNorm::running_mean))
+      .def_prop_ro("running_variance", getter(&BatchNorm::running_variance))
       .def("__repr__",
            [](const BatchNorm& l) { return fmt::format("heedml.BatchNorm('{}', {})", l.name, l.gain.size(0)); });
   nb::class_<GroupNorm>(m, "GroupNorm", "Normalises groups of channels (axis 1) of each text or image: (B, C, ...).")
       .def("__init__", made_in<GroupNorm, int, int, double>(), "scope"_a, "groups"_a, "channels"_a, "epsilon"_a = 1e-5)
       .def("__call__", &GroupNorm::operator(), "x"_a, Unlocked())
       .def_ro("name", &GroupNorm::name)
+      .def_prop_ro("gain", getter(&GroupNorm::gain))
+      .def_prop_ro("bias", getter(&GroupNorm::bias))
       .def("__repr__", [](const GroupNorm& l) {
         return fmt::format("heedml.GroupNorm('{}', {}, {})", l.name, l.groups, l.gain.size(0));
       });
+  m.def(
+      "batch_norm",
+      [](const Tensor& x, const Tensor& gain, const Tensor& bias, double eps) {
+        BatchNormResult result = batch_norm(x, gain, bias, eps);
+        return std::tuple(result.output, result.mean, result.variance);
+      },
+      "x"_a, "gain"_a, "bias"_a, "eps"_a = 1e-5, Unlocked(),
+      "Returns (x - mean) / sqrt(variance + eps) * gain + bias with the mean and variance of each channel, and these "
+      "two: x (B, C, ...), the others (C).");
+  m.def("group_norm", &group_norm, "x"_a, "groups"_a, "gain"_a, "bias"_a, "eps"_a = 1e-5, Unlocked(),
+        "Does the same with the mean and variance of each group of neighbouring channels of each example.");
 }
 
 Lengths lengths_of(const char* where, const IntegerArray& lengths) {
@@ -161,10 +184,8 @@ nb::class_<Layer> recurrent(nb::module_& m, const char* name, const char* doc) {
           },
           "scope"_a, "in_features"_a, "hidden"_a, "layers"_a = 1, "bidirectional"_a = false)
       .def("__repr__", [name](const Layer& l) {
-        const auto sizes = sizes_text(l.cells[0].input, l.cells[0].hidden);
-        return l.bidirectional
-                   ? fmt::format("heedml.{}({}, layers={}, bidirectional=True)", name, sizes, l.cells.size() / 2)
-                   : fmt::format("heedml.{}({}, layers={})", name, sizes, l.cells.size());
+        return fmt::format("heedml.{}({}, layers={}{})", name, sizes_text(l.cells[0].input, l.cells[0].hidden),
+                           l.cells.size() / (l.bidirectional ? 2 : 1), l.bidirectional ? ", bidirectional=True" : "");
       });
 }
 

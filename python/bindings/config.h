@@ -2,10 +2,7 @@
 #include "bindings/bindings.h"
 #include "formats/internal/config_json.h"
 
-#include <heed/nn/parameters.h>
 #include <heed/optim/optimizer.h>
-
-#include <memory>
 
 namespace heed::python {
 

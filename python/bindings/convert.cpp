@@ -1,5 +1,7 @@
 #include "bindings/bindings.h"
 
+#include <heed/autograd/indexing.h>
+
 #include <nanobind/ndarray.h>
 #include <utility>
 
@@ -29,15 +31,6 @@ std::string kind_of(const nb::object& array) { return nb::cast<std::string>(arra
 
 Shape shape_of_array(const char* where, const nb::object& array) {
   return shape_of(where, {nb::borrow<nb::object>(array.attr("shape"))});
-}
-
-// Keeps a Python array as long as a tensor uses its memory. Any thread may release it.
-std::shared_ptr<const void> owner_of(nb::ndarray<> array) {
-  return {new nb::ndarray<>(std::move(array)), [](nb::ndarray<>* held) {
-            if (!nb::is_alive()) return;  // the interpreter has ended
-            const nb::gil_scoped_acquire lock;
-            delete held;
-          }};
 }
 
 template <class T, class From>
@@ -101,10 +94,12 @@ DType dtype_of_name(const char* where, const TypeName& type, DType otherwise) {
   for (const DType known : {DType::float32, DType::float64, DType::bfloat16, DType::float16}) {
     if (name == to_string(known)) return known;
   }
-  fail("{}: expected the dtype 'float32', 'float64', 'bfloat16' or 'float16', got {}", where, text_of(type.given));
+  fail("{}: expected the dtype 'float32', 'float64', 'bfloat16' or 'float16', got {}{}", where, text_of(type.given),
+       PyLong_Check(type.given.ptr()) ? "; sizes stand in a tuple: (2, 3)" : "");
 }
 
 Ids ids_of(const char* where, const IntegerArray& given) {
+  if (nb::isinstance<Tensor>(given.given)) return to_ids(nb::cast<const Tensor&>(given.given));
   const nb::object array = as_array(where, given.given, "an array of integers");
   const std::string kind = kind_of(array);
   const Shape shape = shape_of_array(where, array);
@@ -225,7 +220,7 @@ Tensor shared_tensor(nb::handle given) {
   if (reinterpret_cast<std::uintptr_t>(first) % static_cast<std::uintptr_t>(width) != 0) {
     fail("from_dlpack: the numbers are not aligned to their size; heedml.tensor() copies them");
   }
-  const Tensor all({highest - lowest + 1}, dtype, first + lowest * width, owner_of(array));
+  const Tensor all({highest - lowest + 1}, dtype, first + lowest * width, kept(array));
   return all.view(shape, strides, -lowest);
 }
 
@@ -252,11 +247,15 @@ Tensor tensor_of(const char* where, nb::handle data, const TypeName& type) {
   return x.to(dtype);
 }
 
+Tensor operand_of(const char* where, const Operand& value, const Operand& other) {
+  if (nb::isinstance<Tensor>(value.given)) return nb::cast<Tensor>(value.given);
+  if (!nb::isinstance<Tensor>(other.given)) return tensor_of(where, value.given);
+  return tensor_of(where, value.given, {nb::str(to_string(nb::cast<const Tensor&>(other.given).dtype()))});
+}
+
 void check_signals() {
   const nb::gil_scoped_acquire lock;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
-
-nb::object or_none(const Tensor& x) { return x.defined() ? nb::cast(x) : nb::none(); }
 
 }  // namespace heed::python

@@ -52,21 +52,15 @@ TensorFunction of_python(const char* where, const nb::object& function) {
 
 // Calls the function again in backward(), which runs without Python's lock.
 Tensor checkpointed(const nb::object& function, const nb::args& arguments) {
-  struct Call {
-    nb::object function, arguments;
-  };
-  const std::shared_ptr<Call> call(new Call{function, arguments}, [](Call* held) {
-    if (!nb::is_alive()) return;
+  return checkpoint([call = kept(std::pair(function, arguments))] {
     const nb::gil_scoped_acquire lock;
-    delete held;
-  });
-  return checkpoint([call] {
-    const nb::gil_scoped_acquire lock;
-    return tensors_of("checkpoint", call->function(*call->arguments)).at(0);
+    return tensors_of("checkpoint", call->first(*call->second)).at(0);
   });
 }
 
-void bind_functions(nb::module_& m) {
+}  // namespace
+
+void bind_derivatives(nb::module_& m) {
   using Along = Tensor (*)(const TensorFunction&, const Tensor&, const Tensor&);
   const auto along = [&](const char* name, Along f, const char* doc) {
     const std::string sig = fmt::format(
@@ -98,19 +92,6 @@ void bind_functions(nb::module_& m) {
         "It trades a second call for memory. The function must give the same output twice: make a Random inside it.");
   m.def(
       "_grad", [](const Tensor& output, const std::vector<Tensor>& x) { return grad(output, x); }, Unlocked());
-}
-
-CheckReport check(const nb::object& function, const std::vector<Tensor>& inputs, const CheckOptions& options) {
-  return check_gradients(
-      [&](const std::vector<Tensor>& values) {
-        nb::list arguments;
-        for (const Tensor& value : values) arguments.append(value);
-        return tensors_of("check_gradients", function(*arguments)).at(0);
-      },
-      inputs, options);
-}
-
-void bind_checks(nb::module_& m) {
   nb::class_<GradientError>(m, "GradientError",
                             "The entry of a Jacobian with the largest error relative to its tolerance.")
       .def_ro("where", &GradientError::where)
@@ -129,20 +110,16 @@ void bind_checks(nb::module_& m) {
   m.def(
       "check_gradients",
       [](const nb::object& function, nb::handle inputs, double rtol, double atol, double step, double scale_gradient) {
-        return check(function, tensors_of("check_gradients", inputs), {rtol, atol, step, scale_gradient, 0});
+        const auto call = [&](const std::vector<Tensor>& values) {
+          return tensors_of("check_gradients", function(*nb::tuple(nb::cast(values)))).at(0);
+        };
+        return check_gradients(call, tensors_of("check_gradients", inputs), {rtol, atol, step, scale_gradient, 0});
       },
       "function"_a, "inputs"_a, "rtol"_a = 1e-7, "atol"_a = 1e-9, "step"_a = 4e-3, "scale_gradient"_a = 1.0,
       nb::sig("def check_gradients(function: collections.abc.Callable[..., Tensor], inputs: Tensor | "
               "collections.abc.Sequence[Tensor], rtol: float = 1e-7, atol: float = 1e-9, step: float = 4e-3, "
               "scale_gradient: float = 1.0) -> CheckReport"),
       "Compares the Jacobian of a function at float64 inputs with 8th-order central differences.");
-}
-
-}  // namespace
-
-void bind_derivatives(nb::module_& m) {
-  bind_functions(m);
-  bind_checks(m);
 }
 
 }  // namespace heed::python

@@ -86,23 +86,22 @@ void take_booleans(Indexed& at, const BooleanArray& key) {
   ++at.axis;
 }
 
+bool holds_booleans(nb::handle part) {
+  if (PyBool_Check(part.ptr())) return true;
+  if (nb::hasattr(part, "dtype")) return nb::cast<std::string>(nb::str(nb::object(part.attr("dtype")))) == "bool";
+  return nb::isinstance<nb::list>(part) && nb::len(part) > 0 && PyBool_Check(nb::object(part[0]).ptr());
+}
+
 // Returns how many axes a part of a key takes.
 int axes_taken(nb::handle part) {
   if (part.is_none() || part.ptr() == Py_Ellipsis || PyBool_Check(part.ptr())) return 0;
   if (!nb::hasattr(part, "dtype")) return 1;
-  const bool is_mask = nb::cast<std::string>(nb::str(nb::object(part.attr("dtype")))) == "bool";
-  return is_mask ? static_cast<int>(nb::len(nb::object(part.attr("shape")))) : 1;
+  return holds_booleans(part) ? static_cast<int>(nb::len(nb::object(part.attr("shape")))) : 1;
 }
 
 bool is_number(nb::handle part) {
   const bool is_array = nb::hasattr(part, "shape") && nb::len(nb::object(part.attr("shape"))) > 0;
   return PyIndex_Check(part.ptr()) && !is_array;
-}
-
-bool holds_booleans(nb::handle part) {
-  if (PyBool_Check(part.ptr())) return true;
-  if (nb::hasattr(part, "dtype")) return nb::cast<std::string>(nb::str(nb::object(part.attr("dtype")))) == "bool";
-  return nb::isinstance<nb::list>(part) && nb::len(part) > 0 && PyBool_Check(nb::object(part[0]).ptr());
 }
 
 }  // namespace
@@ -117,7 +116,7 @@ Tensor element_of(const Tensor& x, nb::handle key) {
       throw nb::index_error("index: expected at most one '...'");
   }
   if (taken > x.rank()) {
-    const std::string text = fmt::format("index: {} for a tensor of shape {}", counted(taken, "axis index"), x.shape());
+    const std::string text = fmt::format("index: {} indices for a tensor of shape {}", taken, x.shape());
     throw nb::index_error(text.c_str());
   }
   Indexed at{x};

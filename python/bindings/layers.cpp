@@ -1,9 +1,11 @@
 #include "bindings/config.h"
 
+#include <heed/autograd/ops.h>
 #include <heed/nn/block.h>
 #include <heed/nn/positions.h>
 
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/variant.h>
 #include <ranges>
 
 namespace heed::python {
@@ -28,32 +30,24 @@ Init init_named(nb::handle init, const Shape& shape) {
        nb::cast<std::string>(nb::str(init)));
 }
 
+std::vector<std::string> names_of_parameters(const Parameters& p) {
+  const auto names = std::views::keys(p);
+  return {names.begin(), names.end()};
+}
+
 void bind_parameters(nb::module_& m) {
-  nb::class_<Parameters>(m, "Parameters",
-                         "The parameters of a model by name, in order of creation: its state dictionary.\n\n    "
-                         "parameters['head.weight']\n    dict(parameters.items())\n    parameters.load({'head.weight': "
-                         "array, 'head.bias': array})")
-      .def(nb::init<>())
+  nb::class_<Parameters> c(
+      m, "Parameters",
+      "The parameters of a model by name, in order of creation: its state dictionary.\n\n    "
+      "parameters['head.weight']\n    dict(parameters.items())\n    parameters.load({'head.weight': "
+      "array, 'head.bias': array})");
+  c.def(nb::init<>())
       .def(
           "__getitem__", [](const Parameters& p, const std::string& name) { return Tensor(p[name]); }, "name"_a)
       .def("__contains__", [](const Parameters& p, const std::string& name) { return p.contains(name); })
       .def("__contains__", [](const Parameters&, nb::handle) { return false; })
       .def("__len__", &Parameters::size)
-      .def(
-          "__iter__",
-          [](nb::handle self) {
-            nb::list names;
-            for (const auto& [name, value] : nb::cast<const Parameters&>(self)) names.append(name);
-            return nb::iter(names);
-          },
-          nb::sig("def __iter__(self) -> collections.abc.Iterator[str]"))
-      .def(
-          "keys",
-          [](const Parameters& p) {
-            const auto names = std::views::keys(p);
-            return std::vector<std::string>(names.begin(), names.end());
-          },
-          "Returns the names.")
+      .def("keys", &names_of_parameters, "Returns the names.")
       .def(
           "values",
           [](const Parameters& p) {
@@ -84,6 +78,7 @@ void bind_parameters(nb::module_& m) {
         for (const auto& [name, value] : p) lines.push_back(fmt::format("  '{}': {}", name, to_string(value.shape())));
         return fmt::format("heedml.Parameters({} numbers)\n{}", p.numel(), listed(lines, "\n"));
       });
+  bind_iterator(c, "str", &names_of_parameters);
   nb::class_<Init>(m, "Init", "The distribution of a parameter's initial values.")
       .def_static("zeros", &Init::zeros, "Returns 0.")
       .def_static("ones", &Init::ones, "Returns 1.")
@@ -110,14 +105,8 @@ void bind_parameters(nb::module_& m) {
           "parameters"_a = nb::none(), "seed"_a = 1, "dtype"_a = nb::none())
       .def(
           "__truediv__",
-          [](const Place& at, const std::string& name) {
-            return Place{at.store, at.scope / name};
-          },
-          nb::is_operator())
-      .def(
-          "__truediv__",
-          [](const Place& at, int number) {
-            return Place{at.store, at.scope / number};
+          [](const Place& at, const std::variant<int, std::string>& name) {
+            return std::visit([&](const auto& part) { return Place{at.store, at.scope / part}; }, name);
           },
           nb::is_operator())
       .def_prop_ro(
@@ -149,11 +138,8 @@ void bind_simple_layers(nb::module_& m) {
           "scope"_a, "in_features"_a, "out_features"_a, "bias"_a = true)
       .def("__call__", &Linear::operator(), "x"_a, Unlocked())
       .def_ro("name", &Linear::name)
-      .def_prop_ro(
-          "weight", [](const Linear& l) { return Tensor(l.weight); }, "(in, out)")
-      .def_prop_ro(
-          "bias", [](const Linear& l) { return or_none(l.bias); }, nb::sig("def bias(self) -> Tensor | None"),
-          "(out), or None")
+      .def_prop_ro("weight", getter(&Linear::weight), "(in, out)")
+      .def_prop_ro("bias", optional_getter(&Linear::bias), "(out), or None")
       .def("__repr__",
            [](const Linear& l) { return layer_text("Linear", l.name, l.weight.size(0), l.weight.size(1)); });
   nb::class_<Embedding>(m, "Embedding", "Returns rows of weight (count, d): ids (...) -> (..., d).")
@@ -161,8 +147,7 @@ void bind_simple_layers(nb::module_& m) {
       .def(
           "__call__", [](const Embedding& l, const IntegerArray& ids) { return l(ids_of("Embedding", ids)); }, "ids"_a)
       .def_ro("name", &Embedding::name)
-      .def_prop_ro(
-          "weight", [](const Embedding& l) { return Tensor(l.weight); }, "(count, d)")
+      .def_prop_ro("weight", getter(&Embedding::weight), "(count, d)")
       .def("__repr__",
            [](const Embedding& l) { return layer_text("Embedding", l.name, l.weight.size(0), l.weight.size(1)); });
   nb::class_<LearnedPositions>(m, "LearnedPositions",
@@ -172,8 +157,7 @@ void bind_simple_layers(nb::module_& m) {
       .def(
           "__call__", [](const LearnedPositions& l, const Tensor& x) { return l(x); }, "x"_a, Unlocked())
       .def_ro("name", &LearnedPositions::name)
-      .def_prop_ro(
-          "weight", [](const LearnedPositions& l) { return Tensor(l.weight); }, "(max_length, d)")
+      .def_prop_ro("weight", getter(&LearnedPositions::weight), "(max_length, d)")
       .def("__repr__", [](const LearnedPositions& l) {
         return layer_text("LearnedPositions", l.name, l.weight.size(0), l.weight.size(1));
       });
@@ -190,11 +174,8 @@ void bind_simple_layers(nb::module_& m) {
                   "gain_offset: bool = False, bias: bool = True) -> None"))
       .def("__call__", &Norm::operator(), "x"_a, Unlocked())
       .def_ro("name", &Norm::name)
-      .def_prop_ro(
-          "gain", [](const Norm& l) { return Tensor(l.gain); }, "(d)")
-      .def_prop_ro(
-          "bias", [](const Norm& l) { return or_none(l.bias); }, nb::sig("def bias(self) -> Tensor | None"),
-          "(d), or None")
+      .def_prop_ro("gain", getter(&Norm::gain), "(d)")
+      .def_prop_ro("bias", optional_getter(&Norm::bias), "(d), or None")
       .def("__repr__", [](const Norm& l) {
         return layer_text("Norm", l.name, l.gain.size(0), fmt::format("kind='{}'", name_of(l.config.kind)));
       });
@@ -222,6 +203,54 @@ AttentionResult attended(const MultiHeadAttention& l, const Tensor& x, const std
 }
 
 void bind_attention_layers(nb::module_& m) {
+  nb::class_<Mask>(m, "Mask",
+                   "The keys that each query may attend to; by default all.\n\n    mask = heedml.Mask.causal() & "
+                   "heedml.Mask.padding([3, 5], 5)")
+      .def(nb::init<>())
+      .def(
+          "__init__", [](Mask* self, const BooleanArray& visible) { new (self) Mask(booleans_of("Mask", visible)); },
+          "visible"_a, "Takes booleans that broadcast to (B, heads, T_q, T_k).")
+      .def_static(
+          "causal", [] { return Mask::causal(); }, "Returns a mask in which query i sees key j when j <= i.")
+      .def_static(
+          "window", [](std::int64_t before, std::int64_t after) { return Mask::window(before, after); }, "before"_a,
+          "after"_a, "Returns a sliding window around each query.")
+      .def_static(
+          "padding",
+          [](const Sizes& lengths, int T) {
+            const Ids ids = ids_of("padding", {lengths.given});
+            return Mask::padding(std::span<const int>(ids.begin(), ids.end()), T);
+          },
+          "lengths"_a, "T"_a, "Returns a mask in which key j of text b is visible when j < lengths[b].")
+      .def("__and__", &Mask::operator&, nb::is_operator())
+      .def(
+          "hidden",
+          [](const Mask& mask, std::int64_t T_q, std::int64_t T_k) {
+            return BoolArray{array_of(mask.hidden(T_q, T_k))};
+          },
+          "T_q"_a, "T_k"_a, "Returns the hidden keys as booleans.")
+      .def("__repr__", [](const Mask& mask) {
+        return fmt::format(
+            "heedml.Mask({}{})",
+            mask.has_visible() ? fmt::format("visible of shape {}", to_string(mask.visible().shape())) : "every key",
+            mask.has_band() ? ", within a band" : "");
+      });
+  nb::class_<AttentionResult>(m, "AttentionResult",
+                              "The output of attention, and its weights and scores where they were asked for.")
+      .def_ro("output", &AttentionResult::output, "(..., T_q, d_v)")
+      .def_prop_ro("weights", optional_getter(&AttentionResult::weights), "(..., T_q, T_k), or None")
+      .def_prop_ro("scores", optional_getter(&AttentionResult::scores), "(..., T_q, T_k), or None");
+  m.def(
+      "attention",
+      [](const Tensor& Q, const Tensor& K, const Tensor& V, const std::optional<Mask>& mask, double scale,
+         double soft_cap, const std::optional<Tensor>& bias, bool weights, bool scores) {
+        return attention(Q, K, V, {mask.value_or(Mask()), scale, soft_cap, or_undefined(bias), weights, scores});
+      },
+      "Q"_a, "K"_a, "V"_a, "mask"_a = nb::none(), "scale"_a = 0.0, "soft_cap"_a = 0.0, "bias"_a = nb::none(),
+      "weights"_a = false, "scores"_a = false, Unlocked(),
+      "Returns softmax(Q K^T / sqrt(d_k)) V (Vaswani et al. 2017): Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, "
+      "d_v).\n\n"
+      "A fully masked row gives output 0, weights 0 and gradients 0.");
   nb::class_<RotaryEmbedding>(m, "RotaryEmbedding",
                               "Rotates pairs of features by the angle of their position (Su et al. 2021): (..., T, d).")
       .def(

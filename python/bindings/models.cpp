@@ -67,8 +67,7 @@ void bind_batch(nb::module_& m) {
       .def_prop_ro(
           "tokens", [](const Batch& b) { return array_of(b.tokens); }, nb::sig("def tokens(self) -> NDArray[int32]"),
           "(B, T)")
-      .def_prop_ro(
-          "lengths", [](const Batch& b) { return b.lengths; }, "Tokens of each text; empty: T each.")
+      .def_ro("lengths", &Batch::lengths, "Tokens of each text; empty: T each.")
       .def("__len__", &Batch::size)
       .def("__repr__",
            [](const Batch& b) { return fmt::format("heedml.Batch(tokens of shape {})", to_string(b.tokens.shape())); });
@@ -79,22 +78,13 @@ void bind_batch(nb::module_& m) {
   }
 }
 
-std::vector<std::string> words_of(nb::handle given) {
-  if (!nb::isinstance<nb::int_>(given)) return nb::cast<std::vector<std::string>>(given);
-  const auto count = nb::cast<std::int64_t>(given);
-  if (count < 0 || count > 1 << 24) fail("Model: expected a vocabulary of 0 to {} tokens, got {}", 1 << 24, count);
-  std::vector<std::string> words;
-  for (std::int64_t i = 0; i < count; ++i) words.push_back(fmt::format("<{}>", i));
-  return words;
-}
-
 Split split_named(const std::string& name) {
   if (const auto split = value_named<Split>(name); split && split != Split::subwords) return *split;
   fail("split: expected 'words', 'characters' or 'bytes', got '{}'", name);
 }
 
-Model made_model(const nb::dict& config, nb::handle vocabulary, std::uint64_t seed, const std::string& split_name) {
-  const std::vector<std::string> words = words_of(vocabulary);
+Model made_model(const nb::dict& config, const std::vector<std::string>& words, std::uint64_t seed,
+                 const std::string& split_name) {
   Model model(model_config(json_of(config), static_cast<int>(words.size())), seed);
   model.vocabulary = Vocabulary(words);
   const Split split = split_named(split_name);
@@ -135,6 +125,9 @@ nb::dict traced(const Model& model, const std::string& text, const std::string& 
 }
 
 nb::dict generated(const Model& model, const Generation& wanted, const nb::object& on_text) {
+  const auto decoded = [](std::string_view bytes) {
+    return nb::object(nb::bytes(bytes.data(), bytes.size()).attr("decode")("utf-8", "replace"));
+  };
   std::string text;
   const Generated result = [&] {
     const nb::gil_scoped_release release;
@@ -142,13 +135,9 @@ nb::dict generated(const Model& model, const Generation& wanted, const nb::objec
       text += piece;
       const nb::gil_scoped_acquire lock;
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      return on_text.is_none() ||
-             !on_text(nb::bytes(piece.data(), piece.size()).attr("decode")("utf-8", "replace")).equal(nb::bool_(false));
+      return on_text.is_none() || !on_text(decoded(piece)).equal(nb::bool_(false));
     });
   }();
-  const auto decoded = [](std::string_view bytes) {
-    return nb::object(nb::bytes(bytes.data(), bytes.size()).attr("decode")("utf-8", "replace"));
-  };
   nb::list tokens;
   for (const std::string& token : result.tokens) tokens.append(decoded(token));
   nb::dict all;
@@ -163,22 +152,17 @@ void bind_models(nb::module_& m) {
   nb::class_<Model>(m, "_Model", nb::dynamic_attr())
       .def(
           "__init__",
-          [](Model* self, const nb::dict& config, nb::handle vocabulary, std::uint64_t seed, const std::string& split) {
-            new (self) Model(made_model(config, vocabulary, seed, split));
-          },
-          "config"_a, "vocabulary"_a, "seed"_a = 1, "split"_a = "words",
-          nb::sig("def __init__(self, config: dict[str, typing.Any], vocabulary: int | collections.abc.Sequence[str], "
-                  "seed: int = 1, split: str = 'words') -> None"))
+          [](Model* self, const nb::dict& config, const std::vector<std::string>& words, std::uint64_t seed,
+             const std::string& split) { new (self) Model(made_model(config, words, seed, split)); },
+          nb::sig("def __init__(self, config: dict[str, typing.Any], words: collections.abc.Sequence[str], seed: int, "
+                  "split: str) -> None"))
       .def(nb::init<const Model&>(), "model"_a)
       .def(
           "__init__",
           [](Model* self, const std::string& path, bool mapped) {
-            std::optional<Model> model;
-            {
-              const nb::gil_scoped_release release;
-              model = load_model(path, {.mapped = mapped, .progress = [](double) { check_signals(); }});
-            }
-            new (self) Model(std::move(*model));
+            make_unlocked(self, [&] {
+              return load_model(path, {.mapped = mapped, .progress = [](double) { check_signals(); }});
+            });
           },
           "path"_a, "mapped"_a = false)
       .def_prop_ro(
@@ -241,14 +225,7 @@ void bind_models(nb::module_& m) {
           "_generate",
           [](const Model& model, const std::string& prompt, int tokens, double temperature, int top_k, double top_p,
              std::uint64_t seed, const std::string& stop, bool speculate, const nb::object& on_text) {
-            return generated(model,
-                             {.prompt = prompt,
-                              .tokens = tokens,
-                              .sampling = {temperature, top_k, top_p},
-                              .seed = seed,
-                              .stop = stop,
-                              .speculate = speculate},
-                             on_text);
+            return generated(model, {prompt, tokens, {temperature, top_k, top_p}, seed, stop, speculate}, on_text);
           },
           "prompt"_a, "tokens"_a, "temperature"_a, "top_k"_a, "top_p"_a, "seed"_a, "stop"_a, "speculate"_a,
           "on_text"_a.none(), nb::sig("def _generate(self, *arguments: typing.Any) -> dict[str, typing.Any]"))

@@ -2,6 +2,9 @@
 
 #include <heed/autograd/ops.h>
 #include <heed/autograd/random.h>
+#include <heed/nn/sampling.h>
+
+#include <nanobind/stl/variant.h>
 
 namespace heed::python {
 namespace {
@@ -20,6 +23,19 @@ template <class F, class... Extra>
 void both_locked(nb::module_& m, nb::class_<Tensor>& c, const char* name, const char* doc, F f, const Extra&... extra) {
   m.def(name, f, "x"_a, extra..., doc);
   c.def(name, f, extra..., doc);
+}
+
+// The same for a function of numbers, which the method takes in a sequence or one by one.
+template <class Numbers, class F>
+void numbers(nb::module_& m, nb::class_<Tensor>& c, const char* name, const char* argument, const char* doc, F f) {
+  m.def(name, f, "x"_a, nb::arg(argument), doc);
+  c.def(
+      name,
+      [f](const Tensor& x, nb::args given) {
+        return f(x, Numbers{given.size() == 1 ? nb::object(given[0]) : nb::object(given)});
+      },
+      nb::sig(fmt::format("def {}(self, *{}: int | collections.abc.Sequence[int]) -> Tensor", name, argument).c_str()),
+      doc);
 }
 
 template <class F>
@@ -79,12 +95,18 @@ void bind_elementwise(nb::module_& m, nb::class_<Tensor>& c) {
   m.def("pow", nb::overload_cast<const Tensor&, const Tensor&>(&pow), "x"_a, "exponent"_a, Unlocked());
   m.def("swiglu", &swiglu, "gate"_a, "value"_a, Unlocked(),
         "Returns silu(gate) value (Shazeer 2020, arXiv:2002.05202); both have one shape.");
-  m.def("maximum", &maximum, "a"_a, "b"_a, Unlocked(), "Returns the larger of each two elements. Shapes broadcast.");
-  m.def("minimum", &minimum, "a"_a, "b"_a, Unlocked(), "Returns the smaller of each two elements. Shapes broadcast.");
+  const auto chosen = [&](const char* name, const char* doc, Tensor (*f)(const Tensor&, const Tensor&)) {
+    m.def(
+        name,
+        [f, name](const Operand& a, const Operand& b) { return f(operand_of(name, a, b), operand_of(name, b, a)); },
+        "a"_a, "b"_a, doc);
+  };
+  chosen("maximum", "Returns the larger of each two elements. Shapes broadcast.", &maximum);
+  chosen("minimum", "Returns the smaller of each two elements. Shapes broadcast.", &minimum);
   m.def(
       "where",
-      [](const BooleanArray& condition, const Tensor& a, const Tensor& b) {
-        return where(booleans_of("where", condition), a, b);
+      [](const BooleanArray& condition, const Operand& a, const Operand& b) {
+        return where(booleans_of("where", condition), operand_of("where", a, b), operand_of("where", b, a));
       },
       "condition"_a, "a"_a, "b"_a, "Returns a where the condition is true, else b. Shapes broadcast.");
   both_locked(
@@ -141,20 +163,11 @@ void bind_reductions(nb::module_& m, nb::class_<Tensor>& c) {
 }
 
 void bind_shapes(nb::module_& m, nb::class_<Tensor>& c) {
-  m.def(
-      "reshape", [](const Tensor& x, const Sizes& shape) { return reshape(x, shape_of("reshape", shape)); }, "x"_a,
-      "shape"_a, "Returns the elements in another shape; one size may be -1.");
-  c.def(
-      "reshape",
-      [](const Tensor& x, nb::args shape) {
-        return reshape(x, shape_of("reshape", {shape.size() == 1 ? nb::object(shape[0]) : nb::object(shape)}));
-      },
-      nb::sig("def reshape(self, *shape: int | collections.abc.Sequence[int]) -> Tensor"),
-      "Returns the elements in another shape; one size may be -1.");
+  numbers<Sizes>(m, c, "reshape", "shape", "Returns the elements in another shape; one size may be -1.",
+                 [](const Tensor& x, const Sizes& shape) { return reshape(x, shape_of("reshape", shape)); });
   both(m, c, "transpose", "Returns a view with two axes swapped.", &transpose, "axis_a"_a = -2, "axis_b"_a = -1);
-  both_locked(
-      m, c, "permute", "Returns a view; its axis i is axis axes[i] of x.",
-      [](const Tensor& x, const Axes& axes) { return permute(x, axes_of("permute", axes)); }, "axes"_a);
+  numbers<Axes>(m, c, "permute", "axes", "Returns a view; its axis i is axis axes[i] of x.",
+                [](const Tensor& x, const Axes& axes) { return permute(x, axes_of("permute", axes)); });
   both_locked(
       m, c, "broadcast_to", "Returns a view in which axes of size 1 are repeated.",
       [](const Tensor& x, const Sizes& shape) { return broadcast_to(x, shape_of("broadcast_to", shape)); }, "shape"_a);
@@ -179,9 +192,8 @@ void bind_shapes(nb::module_& m, nb::class_<Tensor>& c) {
   both(m, c, "roll", "Moves elements along an axis; those behind the end come first.", &roll, "shift"_a, "axis"_a);
   both(m, c, "tril", "Returns x (..., n, m) with 0 where j > i + diagonal.", &tril, "diagonal"_a = 0);
   both(m, c, "triu", "Returns x (..., n, m) with 0 where j < i + diagonal.", &triu, "diagonal"_a = 0);
-  m.def(
-      "concat", [](const Parts& parts, int axis) { return concat(parts, axis); }, "parts"_a, "axis"_a = 0, Unlocked(),
-      "Joins tensors along an axis that exists.");
+  m.def("concat", nb::overload_cast<const Parts&, int>(&concat), "parts"_a, "axis"_a = 0, Unlocked(),
+        "Joins tensors along an axis that exists.");
   m.def("stack", &stack, "parts"_a, "axis"_a = 0, Unlocked(), "Joins tensors along a new axis.");
 }
 
@@ -253,10 +265,11 @@ void bind_constants(nb::module_& m) {
       "A counter-based generator (Philox4x32-10): number n of a stream depends on (seed, stream, n) alone.")
       .def(nb::init<std::uint64_t, std::uint64_t>(), "seed"_a, "stream"_a = 0)
       .def(
-          "stream", [](const Random& r, const std::string& name) { return r.stream(name); }, "name"_a,
-          "Returns an independent generator.")
-      .def(
-          "stream", [](const Random& r, std::uint64_t number) { return r.stream(number); }, "number"_a)
+          "stream",
+          [](const Random& r, const std::variant<std::uint64_t, std::string>& name) {
+            return std::visit([&](const auto& one) { return r.stream(one); }, name);
+          },
+          "name"_a, "Returns an independent generator of this name or number.")
       .def(
           "normal",
           [](Random& r, const Sizes& shape, double mean, double deviation, const TypeName& dtype) {
@@ -280,7 +293,21 @@ void bind_constants(nb::module_& m) {
       .def(
           "permutation", [](Random& r, std::int32_t n) { return Int32Array{array_of(random_permutation(n, r))}; },
           "n"_a, "Returns 0, ..., n - 1 in random order.")
-      .def("__repr__", [](const Random&) { return "heedml.Random()"; });
+      .def(
+          "choice",
+          [](Random& r, const Operand& weights, const Sizes& shape) {
+            const Tensor given = given_tensor("choice", weights.given);
+            return Int32Array{array_of(random_ids(shape_of("choice", shape), r, given))};
+          },
+          "weights"_a, "shape"_a = nb::make_tuple(),
+          "Returns whole numbers i with probability weights[i] / sum(weights), an array of int32: weights (n).");
+  m.def(
+      "sample",
+      [](const Tensor& logits, Random& random, double temperature, int top_k, double top_p) {
+        return sample(logits, {temperature, top_k, top_p}, random);
+      },
+      "logits"_a, "random"_a, nb::kw_only(), "temperature"_a = 1.0, "top_k"_a = 0, "top_p"_a = 1.0,
+      "Draws a token from softmax(logits / temperature): logits (C). Temperature 0 gives the most probable one.");
   m.def("dropout", static_cast<Tensor (*)(const Tensor&, double, Random&)>(&dropout), "x"_a, "p"_a, "random"_a,
         "Sets elements to 0 with probability p and divides the others by 1 - p.");
 }
@@ -363,7 +390,6 @@ void bind_operations(nb::module_& m, nb::class_<Tensor>& c) {
   bind_selections(m, c);
   bind_constants(m);
   bind_products(m);
-  bind_attention(m);
 }
 
 }  // namespace heed::python

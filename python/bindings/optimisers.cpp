@@ -147,21 +147,17 @@ void bind_optimisers(nb::module_& m) {
           "__init__",
           [](Schedule* self, const std::string& kind, double lr, int warmup, int steps, double least, int step_size,
              double gamma, int decay_steps) {
-            new (self) Schedule{.kind = value_of<Schedule::Kind>("Schedule: kind", kind),
-                                .lr = lr,
-                                .warmup = warmup,
-                                .steps = steps,
-                                .least = least,
-                                .step_size = step_size,
-                                .gamma = gamma,
-                                .decay_steps = decay_steps};
+            Schedule s{value_of<Schedule::Kind>("Schedule: kind", kind)};
+            s.lr = lr, s.warmup = warmup, s.steps = steps, s.least = least;
+            s.step_size = step_size, s.gamma = gamma, s.decay_steps = decay_steps;
+            new (self) Schedule(s);
           },
           "kind"_a = "constant", nb::kw_only(), "lr"_a = 1e-3, "warmup"_a = 0, "steps"_a = 0, "least"_a = 0.0,
           "step_size"_a = 0, "gamma"_a = 0.1, "decay_steps"_a = 0)
       .def("__call__", &learning_rate, "step"_a, "Returns the learning rate of a step, from 0.")
       .def("__repr__", [](const Schedule& s) {
-        return fmt::format("heedml.Schedule('{}', lr={}, warmup={}, steps={}, least={})", name_of(s.kind), s.lr,
-                           s.warmup, s.steps, s.least);
+        return fmt::format("heedml.Schedule('{}', lr={}, warmup={}, steps={})", name_of(s.kind), s.lr, s.warmup,
+                           s.steps);
       });
   struct Shown {
     nb::object average;  // kept alive

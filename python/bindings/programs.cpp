@@ -4,12 +4,31 @@
 #include "train/training.h"
 
 #include <heed/autograd/machine.h>
+#include <heed/run/log.h>
 #include <heed/version.h>
 
 #include <csignal>
+#include <nanobind/stl/filesystem.h>
 
 // What the programs train and inspect do, in this process: the same functions, so the same numbers.
 namespace heed::python {
+
+Json json_of(nb::handle value) {
+  return parse_json(nb::cast<std::string>(nb::module_::import_("json").attr("dumps")(value)));
+}
+
+nb::object python_of(const std::string& json) { return nb::module_::import_("json").attr("loads")(json); }
+
+TransformerConfig transformer_config(const char* name, const nb::kwargs& fields) {
+  const Json transformer = *name ? Json{{name, json_of(fields)}} : json_of(fields);
+  return model_config({{"kind", "bare_transformer"}, {"transformer", transformer}}, 0).transformer;
+}
+
+BlockConfig block_config(const char* name, const nb::kwargs& fields) {
+  const Json block = *name ? Json{{name, json_of(fields)}} : json_of(fields);
+  return model_config({{"kind", "bare_transformer"}, {"transformer", {{"block", block}}}}, 0).transformer.block;
+}
+
 namespace {
 
 // Returns the output of inspect for the words of a command line.
@@ -105,11 +124,12 @@ std::string trained(Training& asked) {
 
 nb::dict figures(const Evaluation& found) {
   nb::dict all;
-  const auto add = [&](const char* name, double value) {
+  for (const auto& [name, value] : {std::pair("loss", found.loss),
+                                    {"accuracy", found.accuracy},
+                                    {"counterpart_accuracy", found.counterpart_accuracy},
+                                    {"perplexity", found.perplexity},
+                                    {"bits_per_byte", found.bits_per_byte}})
     if (!std::isnan(value)) all[name] = value;
-  };
-  add("loss", found.loss), add("accuracy", found.accuracy), add("counterpart_accuracy", found.counterpart_accuracy);
-  add("perplexity", found.perplexity), add("bits_per_byte", found.bits_per_byte);
   if (!found.antecedent_weight.empty()) all["antecedent_weight"] = nb::cast(found.antecedent_weight);
   return all;
 }
@@ -117,6 +137,45 @@ nb::dict figures(const Evaluation& found) {
 }  // namespace
 
 void bind_programs(nb::module_& m) {
+  nb::class_<Log>(m, "Log",
+                  "Writes the numbers of a training loop to metrics.jsonl, metrics.csv and an event file for "
+                  "TensorBoard.\n\n    log = heedml.Log('runs/mine')\n    log.write(step, {'loss': loss, 'rate': "
+                  "rate})\n    heedml.curves(log.path).plot()")
+      .def(
+          "__init__",
+          [](Log* self, const std::filesystem::path& path, std::optional<std::int64_t> resume) {
+            new (self) Log(path, {.resume = resume});
+          },
+          "path"_a, "resume"_a = nb::none(),
+          nb::sig("def __init__(self, path: str | PathLike[str], resume: int | None = None) -> None"),
+          "Makes the directory `path`, or path-2, ... where it exists. `resume` continues a log at this step instead.")
+      .def_prop_ro(
+          "path", [](const Log& log) { return log.path().string(); }, "The directory.")
+      .def(
+          "write",
+          [](Log& log, std::int64_t step, const nb::dict& values) {
+            std::vector<std::pair<std::string, Scalar>> all;
+            for (const auto [name, value] : values) {
+              const double number =
+                  nb::isinstance<Tensor>(value) ? nb::cast<const Tensor&>(value).item() : nb::cast<double>(value);
+              all.emplace_back(nb::cast<std::string>(name), number);
+            }
+            log.write(step, all);
+          },
+          "step"_a, "values"_a, nb::sig("def write(self, step: int, values: dict[str, Tensor | float]) -> None"),
+          "Writes numbers by name. Several calls for a step share a line; steps increase.")
+      .def("write_gradients", &Log::write_gradients, "step"_a, "parameters"_a, "gradients"_a,
+           "Writes for each parameter norm/NAME, gradient/NAME, and dead/NAME: the share of units without a gradient.")
+      .def(
+          "write_updates",
+          [](Log& log, std::int64_t step, const Parameters& parameters, const nb::object& update) {
+            log.write_updates(step, parameters, [&] { update(); });
+          },
+          "step"_a, "parameters"_a, "update"_a,
+          nb::sig("def write_updates(self, step: int, parameters: Parameters, update: collections.abc.Callable[[], "
+                  "typing.Any]) -> None"),
+          "Calls `update`, and writes for each parameter update/NAME: its change relative to its values before.")
+      .def("__repr__", [](const Log& log) { return fmt::format("heedml.Log('{}')", log.path().string()); });
   m.attr("__version__") = HEED_VERSION;
   m.def("_inspect", &inspected, "words"_a, "width"_a, "progress"_a = nb::none());
   m.def(
@@ -137,12 +196,7 @@ void bind_programs(nb::module_& m) {
       .def("__init__",
            [](Experiment* self, const std::string& config, const std::string& text,
               const std::vector<std::string>& settings) {
-             std::optional<Experiment> made;
-             {
-               const nb::gil_scoped_release release;
-               made.emplace(make_experiment(config_of(config, text, settings)));
-             }
-             new (self) Experiment(std::move(*made));
+             make_unlocked(self, [&] { return make_experiment(config_of(config, text, settings)); });
            })
       .def("_model", [](const Experiment& e) { return e.model; })
       .def(

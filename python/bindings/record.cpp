@@ -1,6 +1,7 @@
 #include "bindings/bindings.h"
 
 #include <heed/autograd/autocast.h>
+#include <heed/autograd/draw.h>
 #include <heed/autograd/machine.h>
 #include <heed/autograd/operation.h>
 #include <heed/nn/hook.h>
@@ -79,25 +80,15 @@ const Operation& operation_named(const std::string& name) {
 class PythonBackward final : public Backward {
  public:
   PythonBackward(nb::object function, std::string name, Tensor y, std::vector<Tensor> inputs, bool is_recordable)
-      : function_(std::move(function)),
+      : function_(kept(std::move(function))),
         name_(std::move(name)),
         y_(std::move(y)),
         inputs_(std::move(inputs)),
         is_recordable_(is_recordable) {}
-  ~PythonBackward() override {
-    if (nb::is_alive()) {
-      const nb::gil_scoped_acquire lock;
-      function_.reset();
-    } else {
-      static_cast<void>(function_.release());
-    }
-  }
   std::vector<Tensor> operator()(const Tensor& dy, const NeedsInputGrad&) const override {
     const nb::gil_scoped_acquire lock;
-    nb::list values;
-    values.append(dy), values.append(y_);
-    for (const Tensor& input : inputs_) values.append(input);
-    return tensors_of((name_ + " backward").c_str(), function_(*values));
+    const nb::tuple inputs(nb::cast(inputs_));
+    return tensors_of((name_ + " backward").c_str(), (*function_)(dy, y_, *inputs));
   }
   void list_saved(std::vector<Tensor*>& tensors) override {
     tensors.push_back(&y_);
@@ -106,7 +97,7 @@ class PythonBackward final : public Backward {
   Record record() const override { return is_recordable_ ? Record::same : Record::never; }
 
  private:
-  nb::object function_;
+  std::shared_ptr<nb::object> function_;
   std::string name_;
   Tensor y_;
   std::vector<Tensor> inputs_;
@@ -144,12 +135,19 @@ Tensor variable_named(const Gradients& gradients, const std::string& name) {
   fail("no gradient of a parameter '{}'{}", name, did_you_mean(name, names));
 }
 
+std::vector<std::pair<Tensor, Tensor>> pairs_of(const Gradients& g) {
+  std::vector<std::pair<Tensor, Tensor>> all;
+  for (const auto& [variable, gradient] : g) all.emplace_back(variable, gradient);
+  return all;
+}
+
 void bind_gradients(nb::module_& m) {
-  nb::class_<Gradients>(m, "Gradients",
-                        "The gradient of each variable that a loss depends on, by variable or by parameter name.\n\n   "
-                        " gradients = heedml.backward(loss)\n    gradients[layer.weight]            # the shape of the "
-                        "weight\n    gradients['head.weight']")
-      .def(nb::init<>())
+  nb::class_<Gradients> c(
+      m, "Gradients",
+      "The gradient of each variable that a loss depends on, by variable or by parameter name.\n\n   "
+      " gradients = heedml.backward(loss)\n    gradients[layer.weight]            # the shape of the "
+      "weight\n    gradients['head.weight']");
+  c.def(nb::init<>())
       .def(
           "__getitem__", [](const Gradients& g, const Tensor& variable) { return g[variable]; }, "variable"_a)
       .def(
@@ -166,22 +164,7 @@ void bind_gradients(nb::module_& m) {
              return false;
            })
       .def("__len__", &Gradients::size)
-      .def(
-          "items",
-          [](const Gradients& g) {
-            std::vector<std::pair<Tensor, Tensor>> all;
-            for (const auto& [variable, gradient] : g) all.emplace_back(variable, gradient);
-            return all;
-          },
-          "Returns pairs of a variable and its gradient.")
-      .def(
-          "__iter__",
-          [](nb::handle self) {
-            nb::list variables;
-            for (const auto& [variable, gradient] : nb::cast<const Gradients&>(self)) variables.append(variable);
-            return nb::iter(variables);
-          },
-          nb::sig("def __iter__(self) -> collections.abc.Iterator[Tensor]"))
+      .def("items", &pairs_of, "Returns pairs of a variable and its gradient.")
       .def(
           "by_name",
           [](const Gradients& g) {
@@ -200,6 +183,11 @@ void bind_gradients(nb::module_& m) {
       .def("__repr__", [](const Gradients& g) {
         return fmt::format("heedml.Gradients({})", counted(static_cast<std::int64_t>(g.size()), "variable"));
       });
+  bind_iterator(c, "Tensor", [](const Gradients& g) {
+    std::vector<Tensor> variables;
+    for (const auto& [variable, gradient] : g) variables.push_back(variable);
+    return variables;
+  });
 }
 
 }  // namespace
@@ -243,6 +231,8 @@ void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
           nb::sig("def __init__(self, function: collections.abc.Callable[[str, Tensor], Tensor | None]) -> None"));
   bind_gradients(m);
   bind_derivatives(m);
+  m.def("draw", &draw, "output"_a,
+        "Returns what `output` was computed from in the open Recording, as a graph in the DOT language (dot -Tsvg).");
   const auto of = [](const Tensor& loss, const std::optional<Tensor>& cotangent, bool record) {
     return cotangent ? backward(loss, *cotangent, {.record = record}) : backward(loss, {.record = record});
   };

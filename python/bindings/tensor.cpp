@@ -94,8 +94,7 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
   c.def_prop_ro(
       "strides", [](const Tensor& x) { return x.strides(); }, "Steps along the axes, in elements.");
   c.def_prop_ro("ndim", &Tensor::rank, "The number of axes.");
-  c.def_prop_ro(
-      "size", [](const Tensor& x) { return x.numel(); }, "The number of elements.");
+  c.def_prop_ro("size", &Tensor::numel, "The number of elements.");
   c.def_prop_ro(
       "dtype", [](const Tensor& x) { return to_string(x.dtype()); }, "The type of the elements: 'float32'.");
   c.def_prop_ro("nbytes", &Tensor::bytes, "The size of the elements in bytes.");
@@ -119,9 +118,8 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
       "__array__",
       [](const Tensor& x, nb::object dtype, nb::object copy) {
         const nb::object array = numpy_of(x);
-        const bool keeps = dtype.is_none() || array.attr("dtype").equal(dtype);
-        if (keeps && (copy.is_none() || !nb::cast<bool>(copy))) return array;
-        return nb::object(array.attr("astype")(keeps ? nb::object(array.attr("dtype")) : dtype));
+        const bool copies = !copy.is_none() && nb::cast<bool>(copy);
+        return array.attr("astype")(dtype.is_none() ? nb::object(array.attr("dtype")) : dtype, "copy"_a = copies);
       },
       "dtype"_a = nb::none(), "copy"_a = nb::none(),
       nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
@@ -156,17 +154,15 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
   c.def("__len__", [](const Tensor& x) {
     return x.rank() > 0 ? x.size(0) : throw nb::type_error("a tensor of shape () has no length");
   });
-  c.def(
-      "__iter__",
-      [](nb::handle self) {
-        const Tensor& x = nb::cast<const Tensor&>(self);
-        if (x.rank() == 0) throw nb::type_error("a tensor of shape () cannot be iterated over");
-        nb::list rows;
-        for (std::int64_t i = 0; i < x.size(0); ++i) rows.append(x[i]);
-        return nb::iter(rows);
-      },
-      nb::sig("def __iter__(self) -> collections.abc.Iterator[Tensor]"));
+  bind_iterator(c, "Tensor", [](const Tensor& x) {
+    if (x.rank() == 0) throw nb::type_error("a tensor of shape () cannot be iterated over");
+    return unbind(x);
+  });
   c.def("__repr__", &shown);
+  c.def("__format__", [](nb::handle self, nb::handle format) {
+    const bool is_number = nb::len(format) > 0 && nb::cast<const Tensor&>(self).rank() == 0;
+    return is_number ? nb::float_(nb::cast<const Tensor&>(self).item()).attr("__format__")(format) : nb::str(self);
+  });
   c.def("__float__", item);
   c.def("__int__", [](const Tensor& x) { return static_cast<std::int64_t>(x.item()); });
   c.def("__bool__", [](const Tensor& x) { return x.item() != 0; });
@@ -187,14 +183,16 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
   bind_operator(c, "__sub__", "__rsub__", [](const auto& a, const auto& b) { return a - b; });
   bind_operator(c, "__mul__", "__rmul__", [](const auto& a, const auto& b) { return a * b; });
   bind_operator(c, "__truediv__", "__rtruediv__", [](const auto& a, const auto& b) { return a / b; });
-  c.def(
-      "__matmul__", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, nb::is_operator(), Unlocked());
-  c.def(
-      "__pow__",
-      [](const Tensor& x, nb::handle exponent) {
-        return with_operand(x, exponent, [](const Tensor& a, const auto& b) { return pow(a, b); });
-      },
-      nb::is_operator(), nb::sig("def __pow__(self, exponent: Tensor | float, /) -> Tensor"));
+  bind_operator(c, "__matmul__", "__rmatmul__", [](const auto& a, const auto& b) -> Tensor {
+    if constexpr (std::is_same_v<decltype(a), decltype(b)>) return matmul(a, b);
+    fail("matmul: expected two tensors, got a number");
+  });
+  bind_operator(c, "__pow__", "__rpow__", [](const auto& a, const auto& b) {
+    if constexpr (std::is_same_v<decltype(a), const double&>)
+      return pow(full({}, a, b.dtype()), b);
+    else
+      return pow(a, b);
+  });
   c.def("__neg__", [](const Tensor& x) { return -x; });
   c.def("__pos__", [](const Tensor& x) { return x; });
   c.def("__abs__", [](const Tensor& x) { return abs(x); });

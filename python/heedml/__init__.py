@@ -37,6 +37,7 @@ from .models import Trace as Trace
 from .models import bare_transformer as bare_transformer
 from .models import bert as bert
 from .models import candidate_chooser as candidate_chooser
+from .models import curves as curves
 from .models import gpt2 as gpt2
 from .models import inspect as inspect
 from .models import language_model as language_model
@@ -49,6 +50,8 @@ from .page import Page as Page
 from .studies import Attention as Attention
 from .studies import Causes as Causes
 from .studies import Circuit as Circuit
+from .studies import ComparedCircuits as ComparedCircuits
+from .studies import Curves as Curves
 from .studies import Evaluation as Evaluation
 from .studies import Generated as Generated
 from .studies import Heads as Heads

@@ -1,10 +1,23 @@
 """The exceptions, which the module of C++ raises."""
 
+import re
 from typing import Any
+
+# Names of C++ in messages, and those of Python.
+_NAMES = {r"\{\.(\w+) = t(rue)\}": r"\1=T\2", r"MissingGradient::(\w+)": r"missing_gradient='\1'", r"Phase::(\w+)": r"phase='\1'",
+          r"Positions::(\w+)": r"positions='\1'", r"DType::(\w+)": r"'\1'", "^random_ids(?=.*weights)": "Random.choice",
+          "^random_ids": "Random.integers", "^random_(normal|permutation|uniform)": r"Random.\1",
+          r"\b(Init|Mask|Model|Random|Transformer(?:Block)?)::(\w+)": r"\1.\2", "two undefined tensors": "None for both"}
 
 
 class Error(RuntimeError):
     """Wrong input. The text names the expected value, the value found, and a remedy."""
+
+    def __init__(self, text: object = "", *more: object) -> None:
+        words = str(text)
+        for cpp, python in _NAMES.items():
+            words = re.sub(cpp, python, words)
+        super().__init__(words, *more)
 
 
 class OutOfMemoryError(Error, MemoryError):

@@ -92,7 +92,10 @@ class Model(_core._Model):
         elif config is None:
             raise Error("Model: expected a configuration, such as heedml.language_model(heedml.gpt2(...)), or path=")
         else:
-            super().__init__(dict(config), vocabulary, seed, split)
+            if isinstance(vocabulary, int) and not 0 <= vocabulary <= 1 << 24:
+                raise Error(f"Model: expected a vocabulary of 0 to {1 << 24} tokens, got {vocabulary}")
+            words = [f"<{i}>" for i in range(vocabulary)] if isinstance(vocabulary, int) else list(vocabulary)
+            super().__init__(dict(config), words, seed, split)
         self.path = None if path is None else os.fspath(path)
         self._written: tempfile.TemporaryDirectory[str] | None = None
         self._versions = self._count_writes()
@@ -173,17 +176,29 @@ class Model(_core._Model):
 
     def circuit(self, pairs: studies.PairsOf | None = None, *, method: str = "eap_ig", choice: str = "greedy",
                 faithfulness: float = 0.8, limit: int | None = None, seed: int = 1, step: int | None = None,
-                svg: Path | None = None, progress: Progress | None = None) -> studies.Circuit:
+                without: str | Sequence[str] = (), svg: Path | None = None, progress: Progress | None = None) -> studies.Circuit:
         """Finds the edges between heads and MLPs that carry an answer, for pairs of texts or the run's held-out sentences.
 
-        `pairs` are as in restored(). `method` is eap, eap_ig, deeplift or exact, `choice` greedy or threshold. `svg` is a file to draw the circuit in.
+        `pairs` are as in restored(). `method` is eap, eap_ig, deeplift or exact, `choice` greedy or threshold. `without`
+        names edges and nodes of the circuit: result.without is what is left of it. `svg` is a file to draw the circuit in.
         """
+        names = without if isinstance(without, str) else ", ".join(without)
         options = _options(method=method, choice=choice, faithfulness=faithfulness, limit=limit, seed=seed, step=step,
-                           svg=None if svg is None else os.fspath(svg))
+                           without=names or None, svg=None if svg is None else os.fspath(svg))
         if pairs is None:
             return studies.Circuit(self._ask("circuit", *options, "--json", progress=progress, run=True))
         with studies.file_of(pairs) as file:
             return studies.Circuit(self._ask("circuit", file, *options, "--json", progress=progress))
+
+    def compare_circuits(self, *others: Path | Model, method: str = "eap_ig", choice: str = "greedy", faithfulness: float = 0.8,
+                         limit: int | None = None, seed: int = 1, progress: Progress | None = None) -> studies.ComparedCircuits:
+        """Finds the circuits of this run and others, such as other seeds, and counts the edges that they share.
+
+        Without others: the circuits at the steps whose models the run kept (dump.weights: true).
+        """
+        options = _options(method=method, choice=choice, faithfulness=faithfulness, limit=limit, seed=seed, over_training=not others)
+        paths = [other.path or other._place() if isinstance(other, Model) else os.fspath(other) for other in others]
+        return studies.ComparedCircuits(self._ask("circuit", *paths, *options, "--json", progress=progress, run=True))
 
     def head_choices(self, *files: Path, progress: Progress | None = None) -> studies.Heads:
         """Counts how often each head points at the right candidate, in the held-out sentences or in files."""
@@ -279,6 +294,12 @@ def load(path: Path, *, mapped: bool = False) -> Model:
     `mapped` leaves the matrices of a pretrained model in its files, which saves memory where they are only read.
     """
     return Model(path=path, mapped=mapped)
+
+
+def curves(run: Path | Model, only: str = "") -> studies.Curves:
+    """Returns the numbers of a run's metrics.jsonl by step, which train() or a Log wrote; `only` those whose names contain this."""
+    path = (run.path or "") if isinstance(run, Model) else os.fspath(run)
+    return studies.Curves(inspect("curves", path, *_options(only=only or None), "--json"))
 
 
 def _source(config: Path | Mapping[str, Any] | None) -> tuple[str, str]:

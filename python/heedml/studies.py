@@ -216,6 +216,35 @@ class Circuit(Result):
                           f"effect; {self.data['verdict']}")
 
 
+class ComparedCircuits(Result):
+    """Circuits of several runs, or of the steps of one, and the edges that they share."""
+
+    def rows(self) -> list[Row]:
+        """Returns a row per kind of edge: how many circuits have it, and in how many it survives."""
+        return list(self.data["rows"])
+
+
+class Curves(Result):
+    """Numbers of a run by their names: {"loss": {"steps": [0, 10], "values": [0.7, 0.5]}, ...}."""
+
+    def rows(self) -> list[Row]:
+        """Returns a row per step, with the numbers that it has."""
+        rows: dict[int, Row] = {}
+        for name, curve in self.data.items():
+            for step, value in zip(curve["steps"], curve["values"]):
+                rows.setdefault(step, {"step": step})[name] = _number(value)
+        return [rows[step] for step in sorted(rows)]
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draws each number over the steps."""
+        axes = _axes(axes)
+        for name, curve in self.data.items():
+            axes.plot(curve["steps"], [_number(value) for value in curve["values"]], label=name)
+        axes.set_xlabel("step")
+        axes.legend()
+        return axes
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Pairs of texts that differ in the answer, as the lines of a file: {"clean", "corrupted", "right", "wrong", ...}."""

@@ -92,3 +92,24 @@ def test_functions_of_order_and_position():
     numpy.testing.assert_allclose(heedml.std(x, 1).numpy(), x.numpy().std(1), rtol=1e-6)
     assert heedml.index_add(heedml.zeros((2, 3)), [1, 1], x).numpy()[1].tolist() == [5.5, 2.5, -3]
     assert heedml.scatter(heedml.zeros((2, 3)), [[2], [0]], heedml.ones((2, 1)), 1).numpy().tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+def test_functions_of_channels_are_the_layers():
+    x = heedml.Random(1).normal((2, 6, 8), mean=3.0)
+    one, zero = heedml.ones(6), heedml.zeros(6)
+    output, mean, variance = heedml.batch_norm(x, one, zero)
+    numpy.testing.assert_allclose(mean.numpy(), x.numpy().mean((0, 2)), rtol=1e-5)
+    numpy.testing.assert_allclose(variance.numpy(), x.numpy().var((0, 2)), rtol=1e-5)
+    scope = heedml.Scope()
+    norm, groups = heedml.BatchNorm(scope / "norm", 6), heedml.GroupNorm(scope / "groups", 3, 6)
+    assert numpy.array_equal(norm(x, "train").numpy(), output.numpy()) and norm.gain.tolist() == [1] * 6
+    assert numpy.array_equal(groups(x).numpy(), heedml.group_norm(x, 3, one, zero).numpy()) and groups.bias.tolist() == [0] * 6
+    pairs = x.numpy().reshape(2, 6, 4, 2)
+    assert numpy.array_equal(heedml.max_pool1d(x, 2).numpy(), pairs.max(-1))
+    numpy.testing.assert_allclose(heedml.avg_pool1d(x, 2).numpy(), pairs.mean(-1), rtol=1e-5)
+    weight = heedml.Random(2).normal((6, 4, 2))
+    flat = heedml.conv_transpose1d(x, weight, stride=2, output_padding=1)
+    deep = heedml.conv_transpose2d(x.unsqueeze(2), weight.unsqueeze(2), stride=(1, 2), output_padding=(0, 1))
+    assert flat.shape == (2, 4, 17) and numpy.array_equal(flat.numpy(), deep.squeeze(2).numpy())
+    with pytest.raises(heedml.Error, match="use phase='evaluate'"):
+        norm(heedml.zeros((1, 6)), "train")

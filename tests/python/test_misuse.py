@@ -63,6 +63,7 @@ OBJECTS = {
     "ConvTranspose2d": "heedml.ConvTranspose2d(scope, 3, 3, 1)", "BatchNorm": "heedml.BatchNorm(scope, 3)",
     "GroupNorm": "heedml.GroupNorm(scope, 3, 3)", "LSTM": "heedml.LSTM(scope, 3, 3)", "GRU": "heedml.GRU(scope, 3, 3)",
     "LSTMCell": "heedml.LSTMCell(scope, 3, 3)", "GRUCell": "heedml.GRUCell(scope, 3, 3)",
+    "Log": "heedml.Log('log')",
     "Attention": "heedml.Attention('[]')", "Circuit": "heedml.Circuit('{}')", "Pairs": "heedml.Pairs('{}')",
     "Page": "heedml.Page('id=\"data\">{\"runs\": []}</script>', 9, str)", "Why": "heedml.Why('[]')",
 }
@@ -73,9 +74,9 @@ def survivors(names, directory=None):
     return subprocess.run([sys.executable, "-c", CALL, *names], capture_output=True, text=True, timeout=120, errors="replace", cwd=directory)
 
 
-def test_public_functions_survive_absurd_arguments():
+def test_public_functions_survive_absurd_arguments(tmp_path):
     names = [f"heedml.{name}" for name in NAMES]
-    done = survivors(names)
+    done = survivors(names, tmp_path)
     assert done.returncode == 0, (done.returncode, done.stdout[-300:], done.stderr[-3000:])
     assert done.stdout.count("survived") == len(names) > 100
 

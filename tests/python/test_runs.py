@@ -53,6 +53,7 @@ def printed(*words):
     ("why", ["--sentence", SENTENCE], lambda m: m.why(SENTENCE)),
     ("why", ["--answer", "--sentence", SENTENCE], lambda m: m.why_answer(SENTENCE)),
     ("circuit", ["--limit", "8", "--method", "eap", "--seed", "2"], lambda m: m.circuit(limit=8, method="eap", seed=2)),
+    ("curves", ["--only", "loss"], lambda m: heedml.curves(m, only="loss")),
     ("history", ["--limit", "40"], lambda m: m.history(limit=40)),
     ("steps", ["--sentence", SENTENCE, "--layer", "2", "--head", "1"], lambda m: m.steps(SENTENCE, layer=1, head=0)),
     ("weights", [], lambda m: m.weights()),
@@ -62,6 +63,14 @@ def test_results_are_those_of_inspect_byte_for_byte(run, model, command, words, 
     result = ask(model)
     assert result.json == printed(*([command] if command else []), run, *words, "--json")
     assert result.rows() and "<table>" in result._repr_html_() and repr(result).startswith("heedml.")
+
+
+def test_circuits_are_compared_over_training_and_between_runs(run, model):
+    options = ["--limit", "8", "--method", "eap", "--json"]
+    steps, runs = model.compare_circuits(limit=8, method="eap"), model.compare_circuits(run, limit=8, method="eap")
+    assert steps.json == printed("circuit", run, "--over-training", *options) and runs.json == printed("circuit", run, run, *options)
+    assert [one["step"] for one in steps.models] == [0, 30, 60] and isinstance(steps.rows(), list) and "<table>" in steps._repr_html_()
+    assert model.circuit(limit=8, method="eap", without=["a", "b"]).json == printed("circuit", run, "--without", "a, b", *options)
 
 
 def test_pairs_of_texts(model, tmp_path):

@@ -199,3 +199,41 @@ def test_dlpack_with_torch():
     assert numpy.allclose((torch.ones(300, 300) @ torch.ones(300, 300)).numpy(), (heedml.ones((300, 300)) @ heedml.ones((300, 300))).numpy())
     with pytest.raises(heedml.Error):
         heedml.from_dlpack(torch.ones(2, dtype=torch.int64))
+
+
+def test_operators_take_arrays_and_numbers_on_both_sides():
+    x, a = heedml.tensor([[1.0, 2.0], [3.0, 4.0]]), numpy.array([[0.0, 1.0], [1.0, 0.0]], "float32")
+    assert (x @ a).tolist() == [[2, 1], [4, 3]] and (a @ x).tolist() == [[3, 4], [1, 2]] and isinstance(a @ x, heedml.Tensor)
+    assert (2 ** x).tolist() == [[2, 4], [8, 16]] and (x ** x).tolist() == [[1, 4], [27, 256]]
+    assert heedml.grad(lambda v: 2 ** v)(heedml.tensor(3.0)).item() == pytest.approx(8 * numpy.log(2))
+    for product in (lambda: x @ 2, lambda: 2 @ x):
+        with pytest.raises(heedml.Error, match="matmul: expected two tensors"):
+            product()
+    wide = x.to("float64")
+    assert heedml.where(a > 0, wide, 0.5).dtype == heedml.maximum(0, wide).dtype == "float64"
+    assert heedml.where(a > 0, x, -1).tolist() == [[-1, 2], [3, -1]] and heedml.minimum(x, a).tolist() == a.tolist()
+    assert x.permute(1, 0).tolist() == x.permute((1, 0)).tolist() == x.T.tolist() and x.permute(-1, 0).shape == (2, 2)
+    assert f"{heedml.tensor(0.125):.2f} {x.sum():5.1f}" == "0.12  10.0" and f"{x}" == str(x)
+    with pytest.raises(heedml.Error, match="sizes stand in a tuple"):
+        heedml.zeros(2, 3)
+    with pytest.raises(IndexError, match="3 indices for a tensor of shape"):
+        x[0, 0, 0]
+
+
+def test_tensors_of_whole_numbers_are_ids():
+    table, ids = heedml.tensor([[1.0], [2.0], [3.0]]), heedml.tensor([2, 0])
+    assert heedml.embedding(table, ids).tolist() == table[ids].tolist() == [[3], [1]]
+    assert heedml.cross_entropy(heedml.zeros((2, 4)), ids).item() == pytest.approx(numpy.log(4))
+    with pytest.raises(heedml.Error, match="expected integers of 32 bits, got 0.5"):
+        heedml.embedding(table, heedml.tensor([0.5]))
+
+
+def test_draws_by_weight():
+    random = heedml.Random(1)
+    drawn = random.choice([1, 0, 3], (4000,))
+    assert drawn.dtype == numpy.int32 and set(drawn.tolist()) == {0, 2} and 0.72 < (drawn == 2).mean() < 0.78
+    assert random.choice(heedml.tensor([0.0, 1.0])).item() == 1
+    with pytest.raises(heedml.Error, match="weights"):
+        random.choice([-1, 2])
+    logits = heedml.tensor([0.0, 3.0, 2.0])
+    assert {heedml.sample(logits, random, top_k=2) for _ in range(100)} == {1, 2} and heedml.sample(logits, random, temperature=0) == 1

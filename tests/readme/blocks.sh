@@ -27,7 +27,7 @@ kind() {
     ./setup.sh*) echo setup ;;
     *"cmake --workflow --preset "*) echo workflow ;;
     "cmake --preset "* | "cmake --build --preset "* | "ctest --preset "*) echo preset ;;
-    .ci/run | "tests/debian.sh "*) echo script ;;
+    .ci/run | "tests/debian.sh "* | tests/python/wheel.sh*) echo script ;;
     build/train* | build/inspect* | build/examples/*) echo program ;;
     "cmake --install "* | "cmake -S "* | "cmake --build "* | mine/* | "g++ "* | "export "* | heed-train* | heed-inspect*)
       echo install ;;

@@ -1,0 +1,71 @@
+"""Logs of loops of one's own, curves, pictures of recordings, and messages in Python's words."""
+
+import heedml
+import pytest
+
+
+def test_a_log_is_read_as_curves(tmp_path):
+    scope = heedml.Scope(seed=1)
+    layer, x = heedml.Linear(scope / "out", 2, 1), heedml.ones((3, 2))
+    sgd = heedml.SGD(scope.parameters, lr=0.1)
+    log = heedml.Log(tmp_path / "mine")
+    for step in range(4):
+        with heedml.Recording():
+            loss = (layer(x) ** 2).mean()
+            gradients = loss.backward()
+        log.write(step, {"loss": loss, "rate/lr": 0.1})
+        log.write_gradients(step, scope.parameters, gradients)
+        log.write_updates(step, scope.parameters, lambda: sgd.step(gradients))
+    curves = heedml.curves(log.path)
+    assert curves.loss["steps"] == [0, 1, 2, 3] and sgd.steps == 4 and curves.json == heedml.inspect("curves", log.path, "--json")
+    assert set(curves.data) >= {"loss", "rate/lr", "norm/out.weight", "gradient/out.bias", "update/out.weight"}
+    assert list(heedml.curves(log.path, only="loss").data) == ["loss"] and curves.rows()[2]["rate/lr"] == 0.1
+    more = heedml.Log(log.path, resume=2)
+    more.write(2, {"loss": float("nan")})
+    assert heedml.curves(log.path).loss["steps"] == [0, 1, 2] and str(heedml.Log(log.path).path).endswith("mine-2")
+    assert heedml.curves(log.path).rows()[2]["loss"] != heedml.curves(log.path).rows()[2]["loss"]
+    with pytest.raises(ZeroDivisionError):
+        more.write_updates(3, scope.parameters, lambda: 1 / 0)
+    for wrong in (lambda: more.write(1, {"loss": 1}), lambda: more.write(4, {"a": heedml.ones(2)}), lambda: more.write(4, {"step": 1}),
+                  lambda: heedml.Log("/proc/none"), lambda: heedml.curves(tmp_path / "none")):
+        with pytest.raises(heedml.Error):
+            wrong()
+
+
+def test_a_log_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    log = heedml.Log(tmp_path / "mine")
+    log.write(0, {"loss": 2}), log.write(5, {"loss": 1})
+    assert heedml.curves(log.path).plot().lines[0].get_ydata().tolist() == [2, 1]
+
+
+def test_a_recording_is_drawn():
+    layer = heedml.Linear(heedml.Scope() / "out", 2, 1)
+    with heedml.Recording():
+        text = heedml.draw(layer(heedml.ones((3, 2))).sum())
+    assert text.startswith("digraph") and "out.weight" in text
+    with pytest.raises(heedml.Error):
+        heedml.draw(heedml.ones(2))
+
+
+def test_messages_have_the_names_of_python():
+    scope, v = heedml.Scope(), heedml.variable([1.0])
+    used, unused = heedml.Linear(scope / "used", 1, 1), heedml.Linear(scope / "unused", 1, 1)
+    adam = heedml.Adam(scope.parameters)
+    with heedml.Recording():
+        gradients = used(v).sum().backward()
+    with pytest.raises(heedml.Error, match="no gradient for unused.weight.*missing_gradient='leave_unchanged' skips"):
+        adam.step(gradients)
+    heedml.Adam(scope.parameters, missing_gradient="leave_unchanged").step(gradients)
+    with heedml.Recording(), pytest.raises(heedml.Error, match=r"call that backward\(loss, record=True\)"):
+        first = (v * v).sum().backward()
+        (first[v] * v).sum().backward()
+    with pytest.raises(heedml.Error, match=r"convert one with to\('float64'\)|convert one with to\('float32'\)"):
+        heedml.ones((2, 2)) @ heedml.ones((2, 2), "float64")
+    with pytest.raises(heedml.Error, match=r"^Mask\.window: "):
+        heedml.Mask.window(-1, 0)
+    with pytest.raises(heedml.Error, match=r"^Random\.integers: "):
+        heedml.Random(1).integers(0)
+    with pytest.raises(heedml.Error, match=r"^Random\.choice: .*weights"):
+        heedml.Random(1).choice([-1, 2])
+    assert unused.bias is not None and str(heedml.Error("a::b {.x = 1}")) == "a::b {.x = 1}"
