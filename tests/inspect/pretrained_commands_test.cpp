@@ -8,6 +8,10 @@
 #include <heed/files/file.h>
 #include <heed/formats/hugging_face.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
 using namespace heed;
 
 TEST_CASE("inspect causes measures one sentence of a pretrained model, with or without a pair") {
@@ -151,15 +155,17 @@ TEST_CASE("inspect page writes one sentence of a pretrained model, and commands 
     CAPTURE(part);
     CHECK(html.find(part) != std::string::npos);
   }
-  for (const auto& [words, hint] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-           {{"causes", model}, "inspect causes MODEL FILE.jsonl"},
-           {{"history", model}, "It has the weights of one step, and inspect causes MODEL FILE.jsonl"},
-           {{"match", model, model}, "inspect circuit MODEL FILE.jsonl"},
-           {{"report", model}, "inspect evaluate MODEL FILE"}}) {
-    CAPTURE(words[0]);
-    const std::string told = message([&] { shown(words); });
-    CHECK(told.starts_with(model + ": is a pretrained model, without the sentences of a run that inspect " + words[0]));
-    CHECK(told.find(hint) != std::string::npos);
+  const std::map<std::vector<std::string>, std::string> hints{
+      {{"causes", model}, "inspect causes MODEL FILE.jsonl"},
+      {{"history", model}, "It has the weights of one step, and inspect causes MODEL FILE.jsonl"},
+      {{"match", model, model}, "inspect circuit MODEL FILE.jsonl"},
+      {{"report", model}, "inspect evaluate MODEL FILE"}};
+  for (const auto& command : hints) {
+    CAPTURE(command.first[0]);
+    const std::string refusal = message([&] { shown(command.first); });
+    CHECK(refusal.starts_with(model + ": is a pretrained model, without the sentences of a run that inspect " +
+                              command.first[0]));
+    CHECK(refusal.find(command.second) != std::string::npos);
   }
   CHECK(message([&] {
           shown({"heads", model});
