@@ -3,7 +3,7 @@
 
     examples/papers/run.py NAME... [--build DIR] [--out DIR] [--text FILE] [--short]
 
-NAME is induction, grokking, sinks, stability, or all. Exits with 1 when a figure lies outside of the expected interval, and
+NAME is induction, grokking, sinks, stability, circuits, agreement, or all. Exits with 1 when a figure lies outside of the expected interval, and
 with 2 when a program fails. Python's standard library suffices. --short takes seconds instead of minutes and checks directions
 alone.
 """
@@ -95,7 +95,7 @@ class Papers:
     def numbers(self, program, *arguments):
         """Returns the numbers of the last paragraph that an example prints, by the words before them."""
         last = self.call(program, *arguments).strip().split("\n\n")[-1]
-        return {what: float(number) for what, number in re.findall(r"([a-z][a-z -]*?) (-?\d[\d.]*)", last)}
+        return {what: float(number) for what, number in re.findall(r"([a-z][a-z_ -]*?) (-?\d[\d.]*)", last)}
 
     def sinks(self):
         """Attention rests on the first token where a head has nothing to do (Gu et al. 2024, arXiv:2410.10781)"""
@@ -135,6 +135,68 @@ class Papers:
             self.check("middle layers: how much less than in the last (not reproduced)",
                        [c - (a + b) / 2 for a, b, c in zip(*cosines[0][1:4])], -0.3, 0)
 
+    def circuits(self):
+        """Methods find the circuits that models were trained to have (Gupta et al. 2024, arXiv:2407.14494)"""
+        names, seeds, steps = ("induction", "majority", "larger", "sorting", "coreference"), 2, 2000
+        if self.short:
+            names, seeds, steps = ("majority",), 1, 400
+        auroc = {method: [] for method in ("exact", "deeplift", "eap_ig", "eap")}
+        shares, found, others = {"of mixtures": [], "of the circuit alone": []}, [], []
+        for name in names:
+            runs = [self.known_circuit(name, seed, steps) for seed in range(1, seeds + 1)]
+            means = [f"{what} {mean_of([run[what] for run in runs]):.3f}" for what in (*auroc, *shares)]
+            print(f"  {name:12}", ", ".join(means), flush=True)
+            for all_of in (auroc, shares):
+                for what, values in all_of.items():
+                    values.extend(run[what] for run in runs)
+            found.extend(run["found"] for run in runs)
+            others.extend(run["others"] for run in runs)
+        for method, values in auroc.items():
+            self.check(f"AUROC of edges by {method}", values, 0.81, 1)
+        self.check("share of the true edges that inspect circuit finds", found, 0.8, 1)
+        self.check("other edges that it takes into the circuit", others, 0, 6 if self.short else 2)
+        for what, values in shares.items():
+            self.check(f"accuracy {what}", values, 0.8 if self.short else 0.9, 1)
+        if not self.short:
+            plain = [self.known_circuit(name, 1, steps // 2, 0) for name in names]
+            self.check("trained without exchanges: the same", [run["of the circuit alone"] for run in plain], 0, 0.6)
+
+    def known_circuit(self, name, seed, steps, exchanges=1):
+        """Returns the figures of example_known_circuits, and how many of the true edges and of others inspect circuit finds."""
+        directory = self.out / f"circuits-{name}-{seed}-{exchanges}"
+        arguments = (name, seed, steps, exchanges, directory)
+        figures = self.numbers("examples/example_known_circuits", *arguments)
+        true = {(edge["from"], edge["to"]) for edge in json.loads((directory / "edges.json").read_text())}
+        study = json.loads(self.call("inspect", "circuit", directory / "model.safetensors", directory / "pairs.jsonl", "--json"))
+        chosen = {(node_name(edge["from"]), node_name(edge["to"])) for edge in study["edges"] if edge["in_circuit"]}
+        return {**figures, "found": len(true & chosen) / len(true), "others": len(chosen - true)}
+
+    def agreement(self):
+        """One head writes the number of the subject, as a direction (Ferrando and Costa-jussa 2024, arXiv:2410.06496)"""
+        seeds, steps = (1, 300) if self.short else (8, 800)
+        runs = [self.numbers("examples/example_agreement", seed, steps) for seed in range(1, seeds + 1)]
+        for what, key, low, high in (("accuracy with a noun of the other number between", "accuracy", 0.95, 1),
+                                     ("share of the best head in the effect of the subject", "share of the best head", 0.6, 1.1),
+                                     ("its weight from the token before the verb on the subject", "its weight on the subject", 0.3, 1),
+                                     ("its weight on the noun between", "on the distractor", 0, 0.2),
+                                     ("its share of the effect in relative clauses", "its share in clauses", 0.4, 1.1),
+                                     ("right answers in clauses that its direction flips", "answers in clauses that its direction flips", 0.5, 1),
+                                     ("neurons of 512 with half of the effect", "neurons with half of the effect", 10, 60)):
+            if not self.short or key in ("accuracy", "share of the best head"):
+                self.check(what, [run[key] for run in runs], low, high)
+
+
+def node_name(node):
+    """Returns the name that inspect prints for a node or an input of JSON."""
+    kind = {"mlp": "MLP"}.get(node["kind"], node["kind"])
+    if node["layer"] is None:
+        return kind
+    layer = f"layer {node['layer'] + 1}"
+    if node["head"] is None:
+        return f"{layer} {kind}"
+    head = f"{layer} head {node['head'] + 1}"
+    return head if kind == "head" else f"{head} {kind}"
+
 
 def processor_time():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -167,7 +229,7 @@ def heads_of(run):
 
 
 def main():
-    names = ["induction", "grokking", "sinks", "stability"]
+    names = ["induction", "grokking", "sinks", "stability", "circuits", "agreement"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", choices=[*names, "all"], metavar="NAME")
     parser.add_argument("--build", type=pathlib.Path, default=top / "build", help="where train and inspect are (default: build)")
