@@ -103,7 +103,9 @@ Tensor Model::loss(const Batch& batch, const Dropout& drop) const {
   if (is_text ? !head().has_token_logits() : head().has_token_logits()) {
     const char *const questions = "examples with questions", *const windows = "windows of a text";
     fail("loss: a {} learns from {}, got {}", name_of(config().head), is_text ? questions : windows,
-         is_text ? windows : questions);
+         is_text                    ? windows
+         : batch.query.numel() == 0 ? "a batch without targets"
+                                    : questions);
   }
   if (is_text && head().fills_masks()) {
     return masked_token_loss(head(), transformer()(batch, Weights::no, drop).output, batch.targets);

@@ -61,6 +61,7 @@ Tensor tensor_of(const char* where, nb::handle data, const TypeName& dtype = {})
 inline Tensor given_tensor(const char* where, nb::handle value) {
   return nb::isinstance<Tensor>(value) ? nb::cast<Tensor>(value) : tensor_of(where, value);
 }
+inline bool is_scalar(nb::handle value) { return PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()); }
 /// Returns the tensor itself, or a copy in the dtype of `other` if that is a tensor.
 Tensor operand_of(const char* where, const Operand& value, const Operand& other);
 /// Returns an array in the memory of `x` that has __dlpack__.

@@ -1,6 +1,6 @@
 #include "bindings/bindings.h"
 
-#include <heed/autograd/indexing.h>
+#include <heed/autograd/ops.h>
 
 #include <nanobind/ndarray.h>
 #include <utility>
@@ -144,9 +144,6 @@ nb::object array_of(const Booleans& booleans) { return array_copy(booleans, "boo
 template <class Framework>
 nb::object exported(Tensor x) {
   nb::dlpack::dtype type{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 32, 1};
-  const auto bits = [&](std::uint8_t count) { type.bits = count; };
-  if (x.dtype() == DType::float64) bits(64);
-  if (x.dtype() == DType::float16 || x.dtype() == DType::bfloat16) bits(16);
   if (x.dtype() == DType::bfloat16) type.code = static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat);
   const bool is_readonly = Recorder::follows(x) || x.tape_node().recording != 0 || is_stored_only(x.dtype());
   const void* first = nullptr;
@@ -160,6 +157,7 @@ nb::object exported(Tensor x) {
   } else {
     fail("numpy: a tensor of {} has no array; x.to('float32') converts it", to_string(x.dtype()));
   }
+  type.bits = static_cast<std::uint8_t>(8 * size_of(x.dtype()));
   std::size_t sizes[Shape::max_rank];
   std::copy(x.shape().begin(), x.shape().end(), sizes);
   const nb::capsule owner(new Tensor(x), [](void* held) noexcept { delete static_cast<Tensor*>(held); });
@@ -250,7 +248,9 @@ Tensor tensor_of(const char* where, nb::handle data, const TypeName& type) {
 Tensor operand_of(const char* where, const Operand& value, const Operand& other) {
   if (nb::isinstance<Tensor>(value.given)) return nb::cast<Tensor>(value.given);
   if (!nb::isinstance<Tensor>(other.given)) return tensor_of(where, value.given);
-  return tensor_of(where, value.given, {nb::str(to_string(nb::cast<const Tensor&>(other.given).dtype()))});
+  const DType dtype = nb::cast<const Tensor&>(other.given).dtype();
+  if (is_scalar(value.given)) return full({}, nb::cast<double>(value.given), dtype);
+  return tensor_of(where, value.given, {nb::str(to_string(dtype))});
 }
 
 void check_signals() {

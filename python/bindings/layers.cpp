@@ -21,7 +21,7 @@ std::string layer_text(const char* kind, const std::string& name, const Parts&..
 
 Init init_named(nb::handle init, const Shape& shape) {
   if (nb::isinstance<Init>(init)) return nb::cast<Init>(init);
-  if (PyFloat_Check(init.ptr()) || PyLong_Check(init.ptr())) return Init::normal(nb::cast<double>(init));
+  if (is_scalar(init)) return Init::normal(nb::cast<double>(init));
   const std::string name = nb::isinstance<nb::str>(init) ? nb::cast<std::string>(init) : "";
   if (name == "zeros") return Init::zeros();
   if (name == "ones") return Init::ones();

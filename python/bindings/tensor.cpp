@@ -6,8 +6,6 @@
 namespace heed::python {
 namespace {
 
-bool is_scalar(nb::handle value) { return PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()); }
-
 // Returns f(x, value) for a tensor, a number, or whatever NumPy takes for an array.
 template <class F>
 nb::object with_operand(const Tensor& x, nb::handle value, F f) {

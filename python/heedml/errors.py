@@ -1,6 +1,8 @@
 """The exceptions, which the module of C++ raises."""
 
+import contextlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 # Names of C++ in messages, and those of Python.
@@ -34,6 +36,17 @@ class FileError(Error, OSError):
 
 for _error in (Error, OutOfMemoryError, NotFinite, FileError):
     _error.__module__ = "heedml"  # as tracebacks name it
+
+
+@contextlib.contextmanager
+def keywords() -> Iterator[None]:
+    """Names arguments of Python in messages about options of the programs: query= for --query."""
+    try:
+        yield
+    except Error as error:
+        text = re.sub(r" \(see (inspect|train)[^)]*--help\)", "", str(error))
+        text = re.sub(r"--(by|language|limit|out|pair|query|resume|set|step)\b ?", r"\1=", text)
+        raise type(error)(text) from None
 
 
 def library(name: str) -> Any:

@@ -15,7 +15,7 @@ import numpy.typing
 
 from . import _core, studies
 from ._core import Batch, Optimizer, Tensor
-from .errors import Error
+from .errors import Error, keywords
 from .page import Page
 
 Path = str | os.PathLike[str]
@@ -63,6 +63,8 @@ def _options(**given: Any) -> list[str]:
     for name, value in given.items():
         if value is None or value is False:
             continue
+        if not isinstance(value, (str, int, float, numpy.generic, os.PathLike)):
+            raise Error(f"{name}: expected one value, got {type(value).__name__}")
         words += [f"--{name.replace('_', '-')}"] if value is True else [f"--{name.replace('_', '-')}={value}"]
     return words
 
@@ -119,8 +121,9 @@ class Model(_core._Model):
             hint = {"circuit": "; give it pairs of texts", "heads": "; give it a file", "report": "; give it a file", "history": "",
                     "verify": "; give it a file of golden values"}.get(command, "; give it a text")
             raise Error(f"{command or 'attention'}: needs the sentences of a run; this model was not loaded from one{hint}")
-        return inspect(*([command] if command else []), self.path if run and self.path else self._place(), *words,
-                       progress=progress)
+        with keywords():
+            return inspect(*([command] if command else []), self.path if run and self.path else self._place(), *words,
+                           progress=progress)
 
     def adapt(self, layers: str | Sequence[str], *, rank: int = 8, alpha: float = 8, seed: int = 1, base: Path | None = None) -> None:
         """Adds adapters (LoRA, Hu et al. 2021) to the layers with these names, such as W_Q, and freezes the rest.
@@ -169,7 +172,8 @@ class Model(_core._Model):
                  progress: Progress | None = None) -> studies.Restored:
         """Measures how much of the answer each activation restores, for pairs of texts.
 
-        `pairs` are those of pairs(), a file, or dicts with the keys of its lines: clean, corrupted, right and wrong.
+        `pairs` are those of pairs(), a file, or dicts with the keys of its lines: clean, corrupted,
+        answer and wrong, and perhaps query and group.
         """
         with studies.file_of(pairs) as file:
             return studies.Restored(self._ask("causes", file, *_options(limit=limit), "--json", progress=progress))
@@ -219,8 +223,7 @@ class Model(_core._Model):
     def match(self, *others: Path | Model, limit: int | None = None, progress: Progress | None = None) -> studies.Match:
         """Matches the heads of this run and others."""
         paths = [other.path or other._place() if isinstance(other, Model) else os.fspath(other) for other in others]
-        return studies.Match(inspect("match", self.path or self._place(), *paths, *_options(limit=limit), "--json",
-                                     progress=progress))
+        return studies.Match(self._ask("match", *paths, *_options(limit=limit), "--json", progress=progress, run=self.path is not None))
 
     def steps(self, sentence: str, query: str | None = None, *, layer: int = 0, head: int = 0) -> studies.Steps:
         """Returns the computation of one head step by step: X, Q, K, V, scores, weights, output."""
@@ -324,7 +327,8 @@ def train(config: Path | Mapping[str, Any] | None = None, *, set: Mapping[str, A
         raise Error("train: expected either a configuration or resume=")
     path, text = _source(config)
     write = None if quiet else lambda line: (sys.stdout.write(line), sys.stdout.flush())
-    run = _core._train(path, text, _settings(set), os.fspath(out or ""), os.fspath(resume or ""), write, on_step)
+    with keywords():
+        run = _core._train(path, text, _settings(set), os.fspath(out or ""), os.fspath(resume or ""), write, on_step)
     return load(run)
 
 

@@ -247,7 +247,7 @@ class Curves(Result):
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of texts that differ in the answer, as the lines of a file: {"clean", "corrupted", "right", "wrong", ...}."""
+    """Pairs of texts that differ in the answer, as the lines of a file: {"clean", "corrupted", "answer", "wrong"}."""
 
     jsonl: str = field(repr=False)
 
@@ -281,7 +281,10 @@ def file_of(pairs: PairsOf) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="heedml-") as directory:
         path = os.path.join(directory, "pairs.jsonl")
         given.save(path)
-        yield path
+        try:
+            yield path
+        except Error as error:
+            raise type(error)(str(error).replace(path, "pairs")) from None
 
 
 class Heads(Result):

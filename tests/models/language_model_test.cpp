@@ -80,6 +80,8 @@ TEST_CASE("loss() rejects data of another kind of model") {
   const Batch examples{.tokens = Ids({1, 2}, {1, 2}), .lengths = {2}, .query = Ids({1}, {0}), .answer = Ids({1}, {2})};
   CHECK(message([&] { decoder.loss(examples); }) ==
         "loss: a language_model learns from windows of a text, got examples with questions");
+  CHECK(message([&] { decoder.loss({.tokens = examples.tokens}); }) ==
+        "loss: a language_model learns from windows of a text, got a batch without targets");
   Parameters others;
   const Model answerer(Scope(others, 1), word_answerer(writing_shape));
   CHECK(message([&] {

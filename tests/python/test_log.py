@@ -69,3 +69,22 @@ def test_messages_have_the_names_of_python():
     with pytest.raises(heedml.Error, match=r"^Random\.choice: .*weights"):
         heedml.Random(1).choice([-1, 2])
     assert unused.bias is not None and str(heedml.Error("a::b {.x = 1}")) == "a::b {.x = 1}"
+
+
+def test_messages_of_models_have_the_names_of_arguments(tmp_path):
+    config = heedml.word_answerer(heedml.bert(1, 2, 8, max_length=16))
+    model = heedml.Model(config, ["the", "dog", "slept", "it"])
+    model.queries = ["it"]
+    with pytest.raises(heedml.Error, match="choose one with query="):
+        model.attention("the dog slept")
+    with pytest.raises(heedml.Error, match="^sentence: expected one value, got list$"):
+        model.attention(["the dog"])
+    with pytest.raises(heedml.Error, match="^pairs:1: unknown key 'right'"):
+        model.circuit([{"clean": "the dog", "corrupted": "dog the", "right": "dog", "wrong": "the"}])
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/file").write_text("mine")
+    with pytest.raises(heedml.Error, match=r"already exists.*choose another out="):
+        heedml.train({"data": {"task": "coreference"}, "train": {"steps": 1}}, out=tmp_path / "run", quiet=True)
+    language = heedml.Model(heedml.language_model(heedml.gpt2(1, 2, 8, max_length=8)), 4)
+    with pytest.raises(heedml.Error, match="learns from windows of a text, got a batch without targets"):
+        language.loss(heedml.Batch([[0, 1]]))
