@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t least_words = 2;        // of each kind
 constexpr std::size_t induction_tokens = 12;  // that are repeated
+constexpr std::size_t least_repeated = 3;     // tokens of the second copy
 constexpr int max_failures = 1000;            // in a row
 
 using Words = std::vector<std::string>;
@@ -251,6 +252,13 @@ class TokenRepeater {
            induction_tokens, is_english ? "words in lower-case letters" : "Chinese characters", words_.size(),
            name_of(language));
     }
+    try {  // the shortest text
+      const Words first(words_.begin(), words_.begin() + induction_tokens);
+      const Words second(first.begin(), first.begin() + least_repeated);
+      (void)batch_of(model, question(model, reader.asked(repeated(first, second), space_, "")));
+    } catch (const Error& error) {
+      fail("induction: {}", error.what());
+    }
   }
 
   Draft draw(Random& random) const {
@@ -260,7 +268,7 @@ class TokenRepeater {
                 words[i + static_cast<std::size_t>(random.below(std::ssize(words) - static_cast<std::int64_t>(i)))]);
     }
     // The second copy ends before word `next`, whose place word `other` takes in the first copy of the corrupted text.
-    const auto next = static_cast<std::size_t>(3 + random.below(induction_tokens - 4));
+    const auto next = least_repeated + static_cast<std::size_t>(random.below(induction_tokens - 4));
     const std::string other = words[induction_tokens];
     words.resize(induction_tokens);
     Draft draft{.clean = {},
@@ -271,17 +279,9 @@ class TokenRepeater {
                 .answer = {words[next]},
                 .wrong = {other}};
     const Words second(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(next));
-    const auto repeated = [&] {
-      Words all = words;
-      all.insert(all.end(), second.begin(), second.end());
-      // A space makes the first word the token that it is later, if the tokenizer keeps it.
-      const std::string first = space_ + words[0];
-      const bool keeps_space = reader_.added_token("", first) == reader_.added_token(before_, first);
-      return fmt::format("{}{}", keeps_space ? space_ : "", fmt::join(all, space_));
-    };
-    draft.clean = repeated();
+    draft.clean = repeated(words, second);
     words[next] = other;
-    draft.corrupted = repeated();
+    draft.corrupted = repeated(words, second);
     return draft;
   }
 
@@ -290,6 +290,13 @@ class TokenRepeater {
  private:
   static bool is_lower_case(const std::string& word) {
     return word.size() > 2 && std::ranges::all_of(word, [](char c) { return c >= 'a' && c <= 'z'; });
+  }
+  std::string repeated(Words words, const Words& second) const {
+    // A space makes the first word the token that it is later, if the tokenizer keeps it.
+    const std::string first = space_ + words[0];
+    const bool keeps_space = reader_.added_token("", first) == reader_.added_token(before_, first);
+    words.insert(words.end(), second.begin(), second.end());
+    return fmt::format("{}{}", keeps_space ? space_ : "", fmt::join(words, space_));
   }
   // Whether it is one character from U+4E00 to U+9FFF.
   static bool is_ideograph(const std::string& word) { return word.size() == 3 && word >= "\u4e00" && word <= "\u9fff"; }

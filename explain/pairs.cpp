@@ -61,6 +61,9 @@ class PairReader {
       file_.mistake(line_, "expected two texts that differ, got the same tokens twice: {}",
                     listed(pair.clean.tokens, " ", 20));
     }
+    if (pair.clean.candidates != pair.corrupted.candidates) {
+      file_.mistake(line_, "expected the candidates of both texts at the same tokens, since their logits are compared");
+    }
     read_answers("answer", clean, pair.clean, pair.right);
     read_answers("wrong", clean, pair.clean, pair.wrong);
     for (const int answer : pair.right) {

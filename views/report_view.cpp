@@ -52,10 +52,14 @@ std::vector<std::string> report_verdict(const Report& report) {
     lines.push_back(fmt::format("Not shown to be better than a coin: {} is in, or above, the interval {}.",
                                 percent(report.coin), interval));
   }
-  const bool beats_bag = report.over_bag.is_above(0);
-  lines.push_back(fmt::format("{} than a bag of words: right in {} more of the same sentences{}.",
-                              beats_bag ? "Better" : "Not shown to be better", points_text(report.over_bag),
-                              beats_bag ? "" : ", an interval that does not lie above 0"));
+  if (report.over_bag) {
+    const bool beats_bag = report.over_bag->is_above(0);
+    lines.push_back(fmt::format("{} than a bag of words: right in {} more of the same sentences{}.",
+                                beats_bag ? "Better" : "Not shown to be better", points_text(*report.over_bag),
+                                beats_bag ? "" : ", an interval that does not lie above 0"));
+  } else {
+    lines.emplace_back("Its training sentences are unknown: no bag of words is trained on them, and none is left out.");
+  }
   for (const auto& [what, control] : {std::pair("without the candidates' words", report.without_candidates),
                                       std::pair("on the part after the query", report.after_query)}) {
     if (control && control->is_above(report.coin)) {
@@ -92,7 +96,7 @@ std::string report_view(const Report& report, const Terminal& terminal) {
   text += share_row("", "right", "95 % interval", terminal);
   row("the model", report.model);
   row("  both of a minimal pair", report.both_of_pair);
-  row("a bag of words", report.bag);
+  if (report.bag) row("a bag of words", *report.bag);
   if (report.without_candidates) row("the model without the candidates' words", *report.without_candidates);
   if (report.after_query) row("the model on the part after the query", *report.after_query);
   row("a coin", report.coin);
@@ -136,8 +140,8 @@ Json report_json(const Report& report) {
           {"too_long", report.too_long},
           {"model", interval_json(report.model)},
           {"both_of_pair", interval_json(report.both_of_pair)},
-          {"bag_of_words", interval_json(report.bag)},
-          {"over_bag_of_words", interval_json(report.over_bag)},
+          {"bag_of_words", control(report.bag)},
+          {"over_bag_of_words", control(report.over_bag)},
           {"pro_over_anti", control(report.pro_over_anti)},
           {"without_candidates", control(report.without_candidates)},
           {"after_query", control(report.after_query)},

@@ -3,6 +3,7 @@
 #include <heed/nn/parameters.h>
 
 #include <cstdint>
+#include <optional>
 #include <unordered_set>
 #include <vector>
 
@@ -37,8 +38,8 @@ class BagOfWords {
 
 /// The baselines of a report, which are the same for every set of sentences.
 struct Baselines {
-  BagOfWords bag;
-  std::unordered_set<std::uint64_t> training;  ///< sentence_number() of each training sentence
+  std::optional<BagOfWords> bag{};               ///< none: the training sentences are unknown, as of a pretrained model
+  std::unordered_set<std::uint64_t> training{};  ///< sentence_number() of each training sentence
 };
 
 }  // namespace heed

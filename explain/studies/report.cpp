@@ -274,9 +274,11 @@ Report report(const Model& model, const Baselines& baselines, const std::string&
   result.pairs = static_cast<int>(both.size());
   result.model = share_right(examples, answers);
   result.both_of_pair = share_of(both);
-  const std::vector<int> of_bag = baselines.bag.answers(examples, model.vocabulary);
-  result.bag = share_right(examples, of_bag);
-  result.over_bag = advantage(examples, answers, of_bag);
+  if (baselines.bag) {
+    const std::vector<int> of_bag = baselines.bag->answers(examples, model.vocabulary);
+    result.bag = share_right(examples, of_bag);
+    result.over_bag = advantage(examples, answers, of_bag);
+  }
   const bool none_too = model.config().or_none;
   for (const Example& e : examples) {
     result.coin += 1.0 / static_cast<double>((std::ssize(e.candidates) + none_too) * std::ssize(examples));

@@ -17,7 +17,7 @@ namespace heed {
 ///
 ///     const Baselines baselines{.bag = BagOfWords(task.train, task.vocabulary), .training = {}};
 ///     const Report found = report(model, baselines, "my sentences", examples);
-///     fmt::print("{:.3f}, a bag of words {:.3f}\n", found.model.share, found.bag.share);
+///     fmt::print("{:.3f}, a bag of words {:.3f}\n", found.model.share, found.bag->share);
 struct Report {
   std::string set;
   int sentences = 0, pairs = 0;
@@ -25,8 +25,8 @@ struct Report {
   int too_long = 0;  ///< left out: more tokens than the model has positions
   Interval model;
   Interval both_of_pair;                    ///< of the pairs; NaN without
-  Interval bag;                             ///< BagOfWords of the same training sentences
-  Interval over_bag;                        ///< the model minus the bag of words, on the same sentences
+  std::optional<Interval> bag;              ///< BagOfWords of the same training sentences; none: they are unknown
+  std::optional<Interval> over_bag;         ///< the model minus the bag of words, on the same sentences
   double coin = 0, nearest = 0, first = 0;  ///< chance level; the candidate next to the query; the first in the text
   /// Controls of Elazar et al. 2021, arXiv:2104.08161, expected at chance level: the same model with the words of all
   /// candidates replaced by unknown words; and with everything before the query replaced except the candidates.
@@ -57,8 +57,8 @@ struct Report {
 /// Throws Error unless the model chooses among candidates, as report() needs.
 void check_chooses(const Model& model);
 
-/// Measures a model on `examples`, without those in the training set. The processes share the examples, and each gets the
-/// whole result.
+/// Measures a model on `examples`, without those in the training set. `Baselines()` stands for unknown training sentences. The
+/// processes share the examples, and each gets the whole result.
 Report report(const Model& model, const Baselines& baselines, const std::string& set, std::vector<Example> examples,
               const Communicator& processes = {});
 

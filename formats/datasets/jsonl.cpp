@@ -38,6 +38,12 @@ void refuse_one_value(const TextFile& file) {
   if (text[first] == '[' && text[last] == ']' && text.find('{') != text.npos) {
     fail("{}: this is one JSON array; {} (jq -c '.[]' converts it)", file.name(), expected);
   }
+  if (text.find("\"corrupted\"") != text.npos && text.find("\"tokens\"") == text.npos) {
+    fail(
+        "{}: has pairs of texts, which inspect circuit, causes and why --answer read; expected sentences, with tokens "
+        "and query",
+        file.name());
+  }
   if (text[first] == '{' && text.find_first_not_of(" \t", first + 1) == text.find('\n', first)) {
     fail("{}: an object spans several lines; {} (jq -c . converts it)", file.name(), expected);
   }

@@ -3,6 +3,7 @@
 #include "run/internal/baselines.h"
 
 #include <heed/explain/studies/report.h>
+#include <heed/formats/saved_model.h>
 
 namespace heed {
 
@@ -12,18 +13,17 @@ const Command report_command{.name = "report",
                              .example = "inspect report runs/places test.jsonl",
                              .shared = "json",
                              .of_runs = true,
-                             .instead =
-                                 "inspect evaluate MODEL FILE measures its answers, and inspect causes MODEL "
-                                 "FILE.jsonl what they depend on",
+                             .instead = "Give it some: inspect report MODEL FILE",
                              .is_shared = true,
                              .answer = [](const Request& request) {
                                const std::filesystem::path& run = request.runs[0];
                                const Model model = model_of(run, {});
                                check_chooses(model);
-                               if (!std::filesystem::is_directory(run)) {
+                               const bool is_of_run = !is_pretrained(run);
+                               if (is_of_run && !std::filesystem::is_directory(run)) {
                                  fail("{}: is a single file; inspect report needs the run directory", run.string());
                                }
-                               const Baselines baselines = read_baselines(run);
+                               const Baselines baselines = is_of_run ? read_baselines(run) : Baselines();
                                Json all = Json::array();
                                std::string text;
                                const auto add = [&](const std::string& set, const std::string& file) {

@@ -13,7 +13,7 @@ using namespace heed;
 namespace {
 
 // A language model that knows all words of all templates, and the years as one token per digit.
-Model language_model_of(Split split, bool is_masked = false) {
+Model language_model_of(Split split, bool is_masked = false, int max_length = 64) {
   Model model;
   model.tokenizer = Tokenizer::of_text(split);
   const auto add = [&](const std::string& text) {
@@ -43,7 +43,7 @@ Model language_model_of(Split split, bool is_masked = false) {
   for (const char digit : std::string("0123456789")) add(std::string(1, digit));
   if (is_masked) model.vocabulary.add("<mask>");
   TransformerConfig shape = small_config();
-  shape.vocabulary = model.vocabulary.size(), shape.max_length = 64;
+  shape.vocabulary = model.vocabulary.size(), shape.max_length = max_length;
   model.build(Scope(model.parameters, 3), is_masked ? masked_language_model(shape) : decoder_of(shape));
   return model;
 }
@@ -153,6 +153,9 @@ TEST_CASE("generate_pairs says how many words are left where they are too few") 
   CHECK(message([&] { (void)generate_pairs(model, Behaviour::induction); }) ==
         "induction: expected more than 12 words in lower-case letters that are single tokens of the model, got 0 "
         "(--language en)");
+  const Model short_sighted = language_model_of(Split::words, false, 14);
+  CHECK(message([&] { (void)generate_pairs(short_sighted, Behaviour::induction); }) ==
+        "induction: the text has 15 tokens; the model sees 14 at once");
   const Model chinese = language_model_of(Split::characters);
   CHECK(message([&] {
           (void)generate_pairs(chinese, Behaviour::greater_than, {.language = PairLanguage::chinese, .count = 100'000});

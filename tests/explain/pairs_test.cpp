@@ -81,6 +81,10 @@ TEST_CASE("read_pairs reads texts and answers, and reports all mistakes by line"
                  "{\"clean\": \"The [dog] saw [the bird] it\", \"corrupted\": \"The [cat] saw [the bird] it\", "
                  "\"answer\": \"the bird\", \"wrong\": \"bird\"}") ==
         "FILE:1: wrong: expected one of the candidates dog, the bird, got 'bird'");
+  CHECK(mistakes(chooser,
+                 "{\"clean\": \"The [dog] saw [the bird] it\", \"corrupted\": \"The [cat] saw the [bird] it\", "
+                 "\"answer\": \"dog\", \"wrong\": \"the bird\"}") ==
+        "FILE:1: expected the candidates of both texts at the same tokens, since their logits are compared");
 
   Model unnamed = model;
   unnamed.queries.clear();

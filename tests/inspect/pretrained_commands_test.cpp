@@ -159,7 +159,7 @@ TEST_CASE("inspect page writes one sentence of a pretrained model, and commands 
       {{"causes", model}, "inspect causes MODEL FILE.jsonl"},
       {{"history", model}, "It has the weights of one step, and inspect causes MODEL FILE.jsonl"},
       {{"match", model, model}, "inspect circuit MODEL FILE.jsonl"},
-      {{"report", model}, "inspect evaluate MODEL FILE"}};
+      {{"report", model}, "Give it some: inspect report MODEL FILE"}};
   for (const auto& command : hints) {
     CAPTURE(command.first[0]);
     const std::string refusal = message([&] { shown(command.first); });
@@ -171,6 +171,29 @@ TEST_CASE("inspect page writes one sentence of a pretrained model, and commands 
           shown({"heads", model});
         }).starts_with("expected a FILE of sentences with candidates: inspect heads " + model + " FILE (see "));
   CHECK_THROWS_AS(shown({"page", model, "--query", "w17", "--out", file}), Error);
+}
+
+TEST_CASE("inspect report compares a pretrained model with the baselines that need no training sentences") {
+  const Scratch scratch;
+  const std::string model = "tests/golden/exports/candidates_of_bert", file = (scratch.path / "cups.jsonl").string();
+  std::string lines;
+  for (const char* adjective : {"big", "small", "old", "red"}) {
+    lines += fmt::format(R"({{"tokens": ["the", "cat", "saw", "a", "dog", "because", "it", "was", "{}"], "query": 6, )"
+                         R"("candidates": [[0, 2], [3, 5]], "antecedent": 0}})"
+                         "\n",
+                         adjective);
+  }
+  write_file(file, lines);
+  const Json report = parse_json(shown({"report", model, file, "--json"})).at(0);
+  CHECK(report.at("sentences") == 4);
+  CHECK(report.at("coin") == 0.5);
+  CHECK(report.at("first") == 1);
+  CHECK(report.at("nearest") == 0);
+  CHECK((report.at("bag_of_words").is_null() && report.at("over_bag_of_words").is_null()));
+  const std::string text = shown({"report", model, file});
+  CHECK(text.find("Its training sentences are unknown") != std::string::npos);
+  CHECK(text.find("a bag of words ") == std::string::npos);
+  CHECK(text.find("the first candidate") != std::string::npos);
 }
 
 TEST_CASE("inspect heads says that no head can be measured on a single sentence") {

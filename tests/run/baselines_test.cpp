@@ -20,7 +20,7 @@ TEST_CASE("read_baselines reads the bag of words and the training sentences from
   const Baselines read = read_baselines(scratch.path);
   CHECK(read.training == sentence_numbers(training));
   const std::vector<Example> test{bagged("big", 0), bagged("was", 0), bagged("tiny", 1)};
-  CHECK(read.bag.answers(test, bagged_words()) == BagOfWords(training, bagged_words()).answers(test, bagged_words()));
+  CHECK(read.bag->answers(test, bagged_words()) == BagOfWords(training, bagged_words()).answers(test, bagged_words()));
 
   const std::string file = baselines_path(scratch.path).string();
   const SafeTensors whole = read_safetensors(file);

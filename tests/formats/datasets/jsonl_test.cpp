@@ -137,7 +137,7 @@ TEST_CASE("read_jsonl rejects invalid JSON and names its line") {
         "FILE:1: query: expected a number from 0 to 1, got 4294967296");
 }
 
-TEST_CASE("read_jsonl rejects a JSON array, objects over several lines, and CSV with one message") {
+TEST_CASE("read_jsonl rejects a JSON array, objects over several lines, pairs of texts and CSV with one message") {
   const std::string object = "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 0}";
   const std::string array =
       "FILE: this is one JSON array; expected one object per line, without brackets around them or commas between them "
@@ -149,6 +149,11 @@ TEST_CASE("read_jsonl rejects a JSON array, objects over several lines, and CSV 
         "between them (jq -c . converts it)");
   CHECK(jsonl_refusal("sentence,query,antecedent\nThe dog barked at it,it,dog\n") ==
         "FILE: looks like CSV; expected one JSON object per line (examples/convert.py of heed converts CSV)");
+  const std::string pair = R"({"clean": "a", "corrupted": "b", "answer": "a", "wrong": "b"})";
+  CHECK(jsonl_refusal(pair + "\n" + pair + "\n") ==
+        "FILE: has pairs of texts, which inspect circuit, causes and why --answer read; expected sentences, with "
+        "tokens and "
+        "query");
 }
 
 TEST_CASE("read_jsonl truncates a long list of mistakes") {
