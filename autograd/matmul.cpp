@@ -121,6 +121,15 @@ void multiply(const Tiling& tiling, const Shape& batch, const Tensor& a, const T
     const Tensor x = rounds ? a.detach().to(DType::bfloat16).to(a.dtype()) : a;
     return cpu::row_product(tiling.k, tiling.n, T{1}, x.data<T>(), x.strides()[-1], B, bias_data, C);
   }
+  if constexpr (std::is_same_v<S, float> || is_exact) {
+    if (rounds && batch.numel() == 1 && tiling.parts == 1 && cpu::uses_bfloat16_unit(tiling.m, tiling.n, tiling.k)) {
+      if (bias_data) {
+        for (std::int64_t r = 0; r < tiling.m; ++r) std::copy_n(bias_data, tiling.n, C + r * tiling.n);
+      }
+      return cpu::gemm(tiling.precision, tiling.m, tiling.n, tiling.k, T{1}, A, B, bias_data ? T{1} : T{0}, C,
+                       tiling.n);
+    }
+  }
   if (tiling.parts > 1) return multiply_parts(tiling, A, B, C, bias_data);
   const cpu::Walk<2> walk(batch, {&strides_a, &strides_b});
   const std::int64_t tiles = tiling.rows * tiling.columns;

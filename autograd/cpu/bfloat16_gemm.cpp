@@ -1,6 +1,8 @@
 #include "autograd/cpu/bfloat16_gemm.h"
 
 #include "autograd/cpu/matrix_unit.h"
+#include "autograd/cpu/stream.h"
+#include "autograd/cpu/thread_pool.h"
 #include "autograd/cpu/units.h"
 
 #include <heed/autograd/profile.h>
@@ -13,6 +15,9 @@
 
 namespace heed::cpu {
 namespace {
+
+// Smaller products gain nothing from a unit.
+constexpr bool is_large(std::int64_t m, std::int64_t n, std::int64_t k) { return k >= 16 && m * n * k >= 1 << 17; }
 
 // Returns rows x columns of X, rounded, as a dense copy with rows or columns dense as in X. It is valid until the thread's next call
 // with the same `place`.
@@ -34,9 +39,10 @@ Matrix<float> rounded(std::int64_t rows, std::int64_t columns, const Matrix<S>& 
 
 #if defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 
-constexpr std::int64_t KC = 16 * depth, MC = 16 * panel_lines;  // of a block of A, which stays in the second cache
-constexpr std::int64_t step_pairs = 2 * tile_pairs;             // of two tiles: 32 lines of 32 numbers
-constexpr std::int64_t min_products = 1 << 17, min_depth = 16;
+constexpr std::int64_t KC = 32 * depth, MC = 16 * panel_lines;  // of a block of A, which stays in the second cache
+constexpr std::int64_t max_packed = 1 << 16, max_products = 1 << 24;  // of a task: numbers, multiplications
+constexpr std::int64_t min_streamed = 1 << 19;                        // numbers
+constexpr std::int64_t step_pairs = 2 * tile_pairs;                   // of two tiles: 32 lines of 32 numbers
 
 constexpr __mmask32 first_words(std::int64_t count) {
   return static_cast<__mmask32>((std::uint64_t{1} << std::clamp<std::int64_t>(count, 0, 32)) - 1);
@@ -75,32 +81,34 @@ inline Pairs pairs_of_lines(const BFloat16* x, const BFloat16* y, std::int64_t l
                                  as_second(_mm256_maskz_loadu_epi16(has_second ? used : __mmask16{0}, y)));
 }
 
-// Packs up to 16 lines of up to 32 numbers as one tile, as pack_tile() of split_gemm.cpp does.
+// Packs up to 32 lines of up to 32 numbers as two tiles, as pack_tile() of split_gemm.cpp does. Reads whole rows of memory in turn.
 template <bool by_lines, class S>
-void pack_tile(const Lines<S>& from, std::int64_t lines, std::int64_t numbers, std::uint32_t* to) {
-  Pairs tile[side];
+void pack_step(const Lines<S>& from, std::int64_t lines, std::int64_t numbers, std::uint32_t* to) {
+  Pairs tiles[2][side];
   const bool dense_numbers = from.along == 1;
-  if (dense_numbers) {
-    for (std::int64_t i = 0; i < side; ++i) {
-      tile[i] = i < lines ? pairs_of_line(from.data + i * from.stride, numbers) : Pairs{};
-    }
-  } else {
-    for (std::int64_t i = 0; i < side; ++i) {
-      const S* const x = from.data + 2 * i * from.along;
-      tile[i] = 2 * i < numbers ? pairs_of_lines(x, x + from.along, lines, 2 * i + 1 < numbers) : Pairs{};
+  for (std::int64_t i = 0; i < side; ++i) {
+    for (std::int64_t t = 0; t < 2; ++t) {
+      const std::int64_t rest = lines - t * side;
+      if (dense_numbers) {
+        tiles[t][i] = i < rest ? pairs_of_line(from.data + (t * side + i) * from.stride, numbers) : Pairs{};
+      } else {
+        const S* const x = from.data + 2 * i * from.along + t * side;
+        tiles[t][i] = 2 * i < numbers ? pairs_of_lines(x, x + from.along, rest, 2 * i + 1 < numbers) : Pairs{};
+      }
     }
   }
-  if (dense_numbers != by_lines) transpose(tile);
-  std::memcpy(to, tile, sizeof tile);
+  if (dense_numbers != by_lines) {
+    transpose(tiles[0]);
+    transpose(tiles[1]);
+  }
+  std::memcpy(to, tiles, sizeof tiles);
 }
 
 // Packs up to 32 lines of `numbers` numbers.
 template <bool by_lines, class S>
 void pack_panel(const Lines<S>& from, std::int64_t lines, std::int64_t numbers, std::uint32_t* to) {
   for (std::int64_t p = 0; p < numbers; p += depth, to += step_pairs) {
-    const std::int64_t count = std::min(depth, numbers - p);
-    pack_tile<by_lines>(from.at(0, p), std::min(lines, side), count, to);
-    pack_tile<by_lines>(from.at(side, p), lines - side, count, to + tile_pairs);
+    pack_step<by_lines>(from.at(0, p), lines, std::min(depth, numbers - p), to);
   }
 }
 
@@ -193,45 +201,103 @@ void multiply_by_tiles(std::int64_t steps, const std::uint32_t* a, const std::ui
 HEED_END_TARGET
 
 struct alignas(64) Workspace {
-  std::uint32_t A[MC / panel_lines * (KC / depth) * step_pairs];
   std::uint32_t B[KC / depth * step_pairs];
   float C[panel_lines * panel_lines];
 };
 
-// Returns false, and computes nothing, if the product is too small to gain.
+constexpr std::int64_t count_of(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
+
+// Calls f(begin, end) on ranges of whole panels that cover `lines`.
+template <class F>
+void for_panels(std::int64_t lines, std::int64_t max_lines, F f) {
+  parallel_for(lines, count_of(equal_grain(lines, max_lines), panel_lines) * panel_lines, f);
+}
+
+// C = A B, or C + A B if it `adds`, for m <= MC rows of A that are kc <= KC deep.
+template <class S>
+struct Block {
+  BFloat16Unit unit;
+  std::int64_t m, n, kc;
+  Lines<float> a;
+  Lines<S> b;
+  bool adds, streams;
+  float* C;
+  std::int64_t ldc;
+  std::uint32_t* packed;  // A
+
+  std::int64_t steps() const { return count_of(kc, depth); }
+  std::uint32_t* packed_from(std::int64_t row) const { return packed + row / panel_lines * steps() * step_pairs; }
+
+  void pack_rows(std::int64_t begin, std::int64_t end) const {
+    for (std::int64_t r = begin; r < end; r += panel_lines) {
+      pack_panel<true>(a.at(r, 0), std::min(panel_lines, m - r), kc, packed_from(r));
+    }
+  }
+
+  // Computes the columns [begin, end) of C.
+  void multiply_columns(std::int64_t begin, std::int64_t end) const {
+    static thread_local const auto workspace = std::make_unique<Workspace>();
+    const StreamScope scope;
+    std::optional<TileScope> tiles;
+    if (unit == BFloat16Unit::tiles) tiles.emplace();
+    const auto multiply = tiles ? multiply_by_tiles : multiply_by_vectors;
+    for (std::int64_t j = begin; j < end; j += panel_lines) {
+      const std::int64_t columns = std::min(panel_lines, n - j);
+      pack_panel<false>(b.at(j, 0), columns, kc, workspace->B);
+      for (std::int64_t r = 0; r < m; r += panel_lines) {
+        const std::int64_t rows = std::min(panel_lines, m - r);
+        float* const c = C + r * ldc + j;
+        if (streams && rows == panel_lines && columns == panel_lines) {
+          multiply(steps(), packed_from(r), workspace->B, false, true, true, workspace->C, panel_lines);
+          for (std::int64_t row = 0; row < panel_lines; ++row) {
+            const float* const sums = workspace->C + row * panel_lines;
+            _mm512_stream_ps(c + row * ldc, _mm512_load_ps(sums));
+            _mm512_stream_ps(c + row * ldc + side, _mm512_load_ps(sums + side));
+          }
+          continue;
+        }
+        const bool is_whole = rows % side == 0 && columns % side == 0;
+        multiply_block(is_whole, adds, rows, columns, c, ldc, workspace->C, [&](float* to, std::int64_t stride) {
+          multiply(steps(), packed_from(r), workspace->B, adds, rows > side, columns > side, to, stride);
+        });
+      }
+    }
+  }
+};
+
+// Returns false, and computes nothing, if the product is too small to gain. Several threads pack A once; then each packs and
+// multiplies its panels of B, once for MC rows of A.
 template <class S>
 bool on_unit(BFloat16Unit unit, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<float>& A,
              const Matrix<S>& B, float beta, float* C, std::int64_t ldc) {
-  if (k < min_depth || m * n * k < min_products) return false;
+  if (!is_large(m, n, k)) return false;
   const Lines<float> a{A.data, A.row_stride, A.column_stride};
   const Lines<S> b{B.data, B.column_stride, B.row_stride};
   if ((a.stride != 1 && a.along != 1) || (b.stride != 1 && b.along != 1)) return false;
-  static thread_local const auto workspace = std::make_unique<Workspace>();
-  std::optional<TileScope> tiles;
-  if (unit == BFloat16Unit::tiles) tiles.emplace();
-  const auto multiply = tiles ? multiply_by_tiles : multiply_by_vectors;
   const std::int64_t step_k = equal_parts(k, KC, depth), step_m = equal_parts(m, MC, panel_lines);
+  // A result larger than both operands, such as the gradient of weights, leaves the caches before it is read.
+  const bool streams = beta == 0 && k <= step_k && m * n > std::max((m + n) * k, min_streamed) && ldc % side == 0 &&
+                       reinterpret_cast<std::uintptr_t>(C) % 64 == 0;
+  static thread_local std::vector<Pairs> packed;
+  const std::int64_t most = count_of(step_m, panel_lines) * count_of(step_k, depth) * step_pairs / side;
+  packed.resize(std::max(packed.size(), static_cast<std::size_t>(most)));
   for (std::int64_t p = 0; p < k; p += step_k) {
-    const std::int64_t kc = std::min(step_k, k - p), steps = (kc + depth - 1) / depth;
-    const bool adds = p > 0 || beta != 0;
     for (std::int64_t i = 0; i < m; i += step_m) {
-      const std::int64_t mc = std::min(step_m, m - i);
-      const auto panel_of = [&](std::int64_t r) { return workspace->A + r / panel_lines * steps * step_pairs; };
-      for (std::int64_t r = 0; r < mc; r += panel_lines) {
-        pack_panel<true>(a.at(i + r, p), std::min(panel_lines, mc - r), kc, panel_of(r));
-      }
-      for (std::int64_t j = 0; j < n; j += panel_lines) {
-        const std::int64_t columns = std::min(panel_lines, n - j);
-        pack_panel<false>(b.at(j, p), columns, kc, workspace->B);
-        for (std::int64_t r = 0; r < mc; r += panel_lines) {
-          const std::int64_t rows = std::min(panel_lines, mc - r);
-          const bool is_whole = rows % side == 0 && columns % side == 0;
-          multiply_block(is_whole, adds, rows, columns, C + (i + r) * ldc + j, ldc, workspace->C,
-                         [&](float* to, std::int64_t stride) {
-                           multiply(steps, panel_of(r), workspace->B, adds, rows > side, columns > side, to, stride);
-                         });
-        }
-      }
+      const Block<S> block{.unit = unit,
+                           .m = std::min(step_m, m - i),
+                           .n = n,
+                           .kc = std::min(step_k, k - p),
+                           .a = a.at(i, p),
+                           .b = b.at(0, p),
+                           .adds = p > 0 || beta != 0,
+                           .streams = streams,
+                           .C = C + i * ldc,
+                           .ldc = ldc,
+                           .packed = reinterpret_cast<std::uint32_t*>(packed.data())};
+      for_panels(block.m, max_packed / block.kc,
+                 [&block](std::int64_t begin, std::int64_t end) { block.pack_rows(begin, end); });
+      for_panels(n, std::max(8 * panel_lines, max_products / (block.kc * block.m)),
+                 [&block](std::int64_t begin, std::int64_t end) { block.multiply_columns(begin, end); });
     }
   }
   return true;
@@ -261,6 +327,10 @@ BFloat16Unit bfloat16_unit() {
   if (is_amd) return BFloat16Unit::vectors;
 #endif
   return BFloat16Unit::none;
+}
+
+bool uses_bfloat16_unit(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return is_large(m, n, k) && bfloat16_unit() != BFloat16Unit::none;
 }
 
 template <class S>

@@ -17,6 +17,9 @@ enum class BFloat16Unit : std::uint8_t { none, vectors, tiles };
 // two of float32, so that products take 1.7 times as long as in float32 (measured on a Xeon with AMX; AMD's were not measured).
 BFloat16Unit bfloat16_unit();
 
+// Returns whether bfloat16_gemm() multiplies matrices of these sizes with a unit. It then uses several threads.
+bool uses_bfloat16_unit(std::int64_t m, std::int64_t n, std::int64_t k);
+
 // Computes C = alpha A B + beta C as gemm() does, after rounding the numbers of A and B to bfloat16, to the nearest and ties to
 // even. The products are exact and added up in float. S is float or BFloat16. beta is 0 or 1, and alpha is 1 unless beta is 0. The
 // processor must have `unit`.

@@ -57,15 +57,19 @@ TEST_CASE("Autocast applies to attention, and not to float64") {
 
 TEST_CASE("products of bfloat16 have the same bits for any number of threads") {
   Random random(5);
-  const Tensor a = random_normal({300, 700}, random), b = random_normal({700, 260}, random);
   const Autocast autocast(Precision::bfloat16);
   const int before = threads();
-  set_threads(1);
-  const std::vector<double> one = matmul(a, b).to_vector();
-  set_threads(3);
-  const std::vector<double> three = matmul(a, b).to_vector();
-  set_threads(before);
-  CHECK(one == three);
+  for (const std::int64_t inner : {700, 40}) {
+    const Tensor a = random_normal({600, inner}, random), b = random_normal({inner, 1024}, random), c = ones({1024});
+    set_threads(1);
+    const std::vector<double> one = matmul(a, b).to_vector(), with_bias = linear(a, b, c).to_vector();
+    const Tensor wide = matmul(rounded_to_bfloat16(a).to(DType::float64), rounded_to_bfloat16(b).to(DType::float64));
+    CHECK(largest_difference_of(matmul(a, b).to(DType::float64), wide) < 1e-4);
+    set_threads(3);
+    CHECK(matmul(a, b).to_vector() == one);
+    CHECK(linear(a, b, c).to_vector() == with_bias);
+    set_threads(before);
+  }
 }
 
 TEST_CASE("Autocast multiplies one row by bfloat16 weights as they are stored") {

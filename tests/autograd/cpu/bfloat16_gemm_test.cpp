@@ -98,6 +98,38 @@ TEST_CASE("bfloat16_gemm multiplies the rounded numbers") {
   }
 }
 
+TEST_CASE("bfloat16_gemm multiplies matrices of several blocks, and results larger than both operands") {
+  Random random(7);
+  struct Sizes {
+    std::int64_t m, n, k;
+  };
+  for (const auto& [m, n, k] :
+       {Sizes{1100, 300, 40}, {520, 70, 1100}, {1040, 800, 17}, {801, 1000, 64}, {40, 2000, 33}}) {
+    const RoundedOperand A(m, k, m % 3 == 0, 0, random), B(k, n, n % 2, 0, random);
+    INFO(m << " x " << k << " x " << n);
+    std::vector<float> C(static_cast<std::size_t>(m * n)), of_halves(C.size());
+    for (const cpu::BFloat16Unit unit : units_here()) {
+      CAPTURE(static_cast<int>(unit));
+      cpu::bfloat16_gemm(m, n, k, 1.0F, A.matrix(), B.matrix(), 0.0F, C.data(), n, unit);
+      cpu::bfloat16_gemm(m, n, k, 1.0F, A.matrix(), B.matrix_of_halves(), 0.0F, of_halves.data(), n, unit);
+      CHECK(C == of_halves);
+      double largest = 0;
+      for (std::int64_t i = 0; i < m; i += 1 + i % 7) {
+        for (std::int64_t j = 0; j < n; j += 1 + j % 5) {
+          double sum = 0, size = 1e-30;
+          for (std::int64_t p = 0; p < k; ++p) {
+            sum += A.rounded(i, p) * B.rounded(p, j);
+            size += std::abs(A.rounded(i, p) * B.rounded(p, j));
+          }
+          largest =
+              std::max(largest, std::abs(static_cast<double>(C[static_cast<std::size_t>(i * n + j)]) - sum) / size);
+        }
+      }
+      CHECK(largest < 3e-7);
+    }
+  }
+}
+
 TEST_CASE("bfloat16_gemm rounds to the nearest, ties to even, and keeps infinity and NaN") {
   const cpu::BFloat16Unit unit = GENERATE(from_range(units_here()));
   constexpr std::int64_t n = 64;
