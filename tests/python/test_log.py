@@ -68,6 +68,8 @@ def test_messages_have_the_names_of_python():
         heedml.Random(1).integers(0)
     with pytest.raises(heedml.Error, match=r"^Random\.choice: .*weights"):
         heedml.Random(1).choice([-1, 2])
+    with pytest.raises(heedml.Error, match=r"^Random: sizes must not be negative"):
+        heedml.Random(1).choice([1], -3)
     assert unused.bias is not None and str(heedml.Error("a::b {.x = 1}")) == "a::b {.x = 1}"
 
 
