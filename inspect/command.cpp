@@ -103,6 +103,15 @@ void refuse_option_of_others(std::span<const char* const> words, const cxxopts::
   }
 }
 
+[[noreturn]] void refuse_pretrained(const Command& command, const fs::path& model) {
+  const bool reads_sentence = std::string_view(command.shared).find("sentence") != std::string_view::npos;
+  fail("{}: is a pretrained model, without the sentences of a run that inspect {} reads. {}", model.string(),
+       command.name,
+       command.instead  ? command.instead
+       : reads_sentence ? fmt::format("Give it one: inspect {} MODEL --sentence TEXT", command.name)
+                        : "inspect MODEL --sentence TEXT shows its attention");
+}
+
 // Splits the positional arguments into runs and files.
 void take_words(Request& request, const Command& command, const std::vector<std::string>& words) {
   if (words.size() < command.fewest) {
@@ -115,6 +124,7 @@ void take_words(Request& request, const Command& command, const std::vector<std:
   if (!request.files.empty() && &command != &report_command && &command != &heads_command &&
       &command != &evaluate_command && &command != &circuit_command && &command != &causes_command &&
       &command != &why_command) {
+    if (command.instead && !pretrained_path(request.runs[0]).empty()) refuse_pretrained(command, request.runs[0]);
     const std::string hint = command_named(words[0])
                                  ? fmt::format("; the command comes first: inspect {} RUN", words[0])
                              : &command == &attention_command ? "; inspect compare RUN RUN compares two"
@@ -125,12 +135,7 @@ void take_words(Request& request, const Command& command, const std::vector<std:
     check_run(run);
     if (const fs::path model = pretrained_path(run); !model.empty()) run = model;
     if (command.of_runs && is_pretrained(run) && !request.has("sentence") && request.files.empty()) {
-      const bool reads_sentence = std::string_view(command.shared).find("sentence") != std::string_view::npos;
-      fail("{}: is a pretrained model, without the sentences of a run that inspect {} reads. {}", run.string(),
-           command.name,
-           command.instead  ? command.instead
-           : reads_sentence ? fmt::format("Give it one: inspect {} MODEL --sentence TEXT", command.name)
-                            : "inspect MODEL --sentence TEXT shows its attention");
+      refuse_pretrained(command, run);
     }
   }
 }

@@ -158,6 +158,7 @@ TEST_CASE("inspect page writes one sentence of a pretrained model, and commands 
   const std::map<std::vector<std::string>, std::string> hints{
       {{"causes", model}, "inspect causes MODEL FILE.jsonl"},
       {{"history", model}, "It has the weights of one step, and inspect causes MODEL FILE.jsonl"},
+      {{"history", model, "pairs.jsonl"}, "inspect causes MODEL FILE.jsonl"},
       {{"match", model, model}, "inspect circuit MODEL FILE.jsonl"},
       {{"report", model}, "Give it some: inspect report MODEL FILE"}};
   for (const auto& command : hints) {
