@@ -41,7 +41,6 @@ Matrix<float> rounded(std::int64_t rows, std::int64_t columns, const Matrix<S>& 
 
 constexpr std::int64_t KC = 32 * depth, MC = 16 * panel_lines;  // of a block of A, which stays in the second cache
 constexpr std::int64_t max_packed = 1 << 16, max_products = 1 << 24;  // of a task: numbers, multiplications
-constexpr std::int64_t min_streamed = 1 << 19;                        // numbers
 constexpr std::int64_t step_pairs = 2 * tile_pairs;                   // of two tiles: 32 lines of 32 numbers
 
 constexpr __mmask32 first_words(std::int64_t count) {
@@ -247,19 +246,11 @@ struct Block {
       for (std::int64_t r = 0; r < m; r += panel_lines) {
         const std::int64_t rows = std::min(panel_lines, m - r);
         float* const c = C + r * ldc + j;
-        if (streams && rows == panel_lines && columns == panel_lines) {
-          multiply(steps(), packed_from(r), workspace->B, false, true, true, workspace->C, panel_lines);
-          for (std::int64_t row = 0; row < panel_lines; ++row) {
-            const float* const sums = workspace->C + row * panel_lines;
-            _mm512_stream_ps(c + row * ldc, _mm512_load_ps(sums));
-            _mm512_stream_ps(c + row * ldc + side, _mm512_load_ps(sums + side));
-          }
-          continue;
-        }
         const bool is_whole = rows % side == 0 && columns % side == 0;
-        multiply_block(is_whole, adds, rows, columns, c, ldc, workspace->C, [&](float* to, std::int64_t stride) {
-          multiply(steps(), packed_from(r), workspace->B, adds, rows > side, columns > side, to, stride);
-        });
+        multiply_block(is_whole, adds, streams, rows, columns, c, ldc, workspace->C,
+                       [&](float* to, std::int64_t stride) {
+                         multiply(steps(), packed_from(r), workspace->B, adds, rows > side, columns > side, to, stride);
+                       });
       }
     }
   }
@@ -275,9 +266,7 @@ bool on_unit(BFloat16Unit unit, std::int64_t m, std::int64_t n, std::int64_t k, 
   const Lines<S> b{B.data, B.column_stride, B.row_stride};
   if ((a.stride != 1 && a.along != 1) || (b.stride != 1 && b.along != 1)) return false;
   const std::int64_t step_k = equal_parts(k, KC, depth), step_m = equal_parts(m, MC, panel_lines);
-  // A result larger than both operands, such as the gradient of weights, leaves the caches before it is read.
-  const bool streams = beta == 0 && k <= step_k && m * n > std::max((m + n) * k, min_streamed) && ldc % side == 0 &&
-                       reinterpret_cast<std::uintptr_t>(C) % 64 == 0;
+  const bool streams = beta == 0 && k <= step_k && is_streamed(m, n, k, C, ldc);
   static thread_local std::vector<Pairs> packed;
   const std::int64_t most = count_of(step_m, panel_lines) * count_of(step_k, depth) * step_pairs / side;
   packed.resize(std::max(packed.size(), static_cast<std::size_t>(most)));

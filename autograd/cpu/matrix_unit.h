@@ -2,6 +2,7 @@
 #if defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #include "autograd/cpu/micro_kernel.h"
 #include "autograd/cpu/pack.h"
+#include "autograd/cpu/stream.h"
 #include "autograd/cpu/units.h"
 
 #include <algorithm>
@@ -62,11 +63,28 @@ class TileScope {
 };
 HEED_END_TARGET
 
+// Returns whether C (m, n) = A B is written past the caches: a result larger than both operands, such as the gradient of weights,
+// leaves the caches before it is read.
+inline bool is_streamed(std::int64_t m, std::int64_t n, std::int64_t k, const float* C, std::int64_t ldc) {
+  constexpr std::int64_t min_numbers = 1 << 19;
+  return m * n > std::max((m + n) * k, min_numbers) && ldc % side == 0 && reinterpret_cast<std::uintptr_t>(C) % 64 == 0;
+}
+
 // Calls multiply(to, stride), which computes whole tiles, for a block of C: `c` itself if it `is_whole`, else a copy in `edge` (32 x 32),
-// whose rows x columns are then written back. The copy begins with C if the product `adds` to it.
+// whose rows x columns are then written back. The copy begins with C if the product `adds` to it. A block of 32 x 32 that `streams`
+// goes through the copy, and from there past the caches.
 template <class Multiply>
-void multiply_block(bool is_whole, bool adds, std::int64_t rows, std::int64_t columns, float* c, std::int64_t ldc,
-                    float* edge, const Multiply& multiply) {
+void multiply_block(bool is_whole, bool adds, bool streams, std::int64_t rows, std::int64_t columns, float* c,
+                    std::int64_t ldc, float* edge, const Multiply& multiply) {
+  if (streams && rows == panel_lines && columns == panel_lines) {
+    multiply(edge, panel_lines);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const float* const sums = edge + row * panel_lines;
+      _mm512_stream_ps(c + row * ldc, _mm512_load_ps(sums));
+      _mm512_stream_ps(c + row * ldc + side, _mm512_load_ps(sums + side));
+    }
+    return;
+  }
   if (is_whole) return multiply(c, ldc);
   for (std::int64_t row = 0; adds && row < rows; ++row) std::copy_n(c + row * ldc, columns, edge + row * panel_lines);
   multiply(edge, panel_lines);

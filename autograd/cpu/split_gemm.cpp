@@ -200,8 +200,10 @@ bool split_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<flo
   }
   if (!has_unit(Unit::amx_bf16)) return false;
   static thread_local const auto workspace = std::make_unique<Workspace>();
+  const StreamScope scope;
   const TileScope tiles;
   const std::int64_t step_k = equal_parts(k, KC, depth), step_m = equal_parts(m, MC, panel_lines);
+  const bool streams = beta == 0 && k <= step_k && is_streamed(m, ldc, k, C, ldc);
   for (std::int64_t p = 0; p < k; p += step_k) {
     const std::int64_t kc = std::min(step_k, k - p), steps = (kc + depth - 1) / depth;
     const bool adds = p > 0 || beta != 0;
@@ -226,7 +228,7 @@ bool split_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<flo
         for (std::int64_t r = 0; r < mc; r += panel_lines) {
           const std::int64_t rows = std::min(panel_lines, mc - r);
           const bool is_whole = rows == panel_lines && columns % side == 0;
-          multiply_block(is_whole, adds, rows, columns, c + r * ldc, ldc, workspace->C,
+          multiply_block(is_whole, adds, streams, rows, columns, c + r * ldc, ldc, workspace->C,
                          [&](float* to, std::int64_t stride) {
                            multiply(steps, workspace->A + r * steps * step_pairs / panel_lines, left.parts,
                                     workspace->B, right.parts, adds, columns > side, to, stride);
