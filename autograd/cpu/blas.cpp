@@ -93,6 +93,7 @@ struct OpenBlas {
   OpenBlas() {
     has_unit(Unit::amx_bf16);  // throws if HEED_WITHOUT is wrong, before any thread needs it
     const char* given = std::getenv("HEED_OPENBLAS");
+    if (given && !*given) given = nullptr;  // empty, as unset
     if (given && std::string_view(given) == "none") {
       description = own_kernels;
       reason = "HEED_OPENBLAS is none";

@@ -82,6 +82,7 @@ TEST_CASE("HEED_WITHOUT hides instructions") {
 
 TEST_CASE("Without OpenBLAS own kernels serve") {
   CHECK(description_with("HEED_OPENBLAS=none").find("own kernels without OpenBLAS\n") != std::string::npos);
+  CHECK(description_with("HEED_OPENBLAS=").find("OpenBLAS 0.") != std::string::npos);
   CHECK(printed_with("HEED_OPENBLAS=none", "[products]").find("All tests passed") != std::string::npos);
   CHECK(
       printed_with("HEED_OPENBLAS=/no/such/file", "[.refusal]")
