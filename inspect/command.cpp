@@ -129,7 +129,8 @@ void take_words(Request& request, const Command& command, const std::vector<std:
                                  ? fmt::format("; the command comes first: inspect {} RUN", words[0])
                              : &command == &attention_command ? "; inspect compare RUN RUN compares two"
                                                               : "";
-    misused("expected {}, got '{}' too{}", runs == 1 ? "one run" : "two runs", request.files[0], hint);
+    const std::string expected = runs == 1 ? "one run" : runs == 2 ? "two runs" : fmt::format("at most {} runs", runs);
+    misused("expected {}, got '{}' too{}", expected, request.files[0], hint);
   }
   for (fs::path& run : request.runs) {
     check_run(run);

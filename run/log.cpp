@@ -265,7 +265,10 @@ void Log::write_updates(std::int64_t step, const Parameters& parameters, const s
 
 std::vector<LogLine> read_log(const fs::path& run) {
   std::vector<LogLine> result;
-  TextFile file(metrics_path(run));
+  std::string text = read_file(metrics_path(run));
+  const std::size_t last = text.rfind('\n') + 1;  // 0 without a line break
+  if (last < text.size() && !Json::accept(text.substr(last))) text.resize(last);
+  TextFile file(metrics_path(run).string(), std::move(text));
   for (std::size_t i = 0; i < file.lines().size(); ++i) {
     try {
       result.push_back(log_line(file.lines()[i]));

@@ -77,8 +77,8 @@ struct LogLine {
   std::vector<std::pair<std::string, double>> values{};
 };
 
-/// Reads the numbers of RUN/metrics.jsonl, which Log, RunWriter or train wrote; leaves out lists. Throws Error that names each invalid
-/// line.
+/// Reads the numbers of RUN/metrics.jsonl, which Log, RunWriter or train wrote; leaves out lists, and a last line that was cut off.
+/// Throws Error that names each invalid line.
 std::vector<LogLine> read_log(const std::filesystem::path& run);
 
 }  // namespace heed

@@ -40,12 +40,6 @@ std::string newer_model_note(const std::filesystem::path& run, std::int64_t show
                    terminal);
 }
 
-// Returns whether the run has numbers alone, as Log writes them.
-bool has_numbers_alone(const std::filesystem::path& run) {
-  return std::filesystem::is_directory(run) && std::filesystem::exists(metrics_path(run)) && !is_of_train(run) &&
-         !std::filesystem::exists(model_path(run)) && dump_steps(run).empty();
-}
-
 }  // namespace
 
 const Command attention_command{

@@ -2,13 +2,16 @@
 
 #include "inspect/commands/shared.h"
 #include "inspect/output_file.h"
+#include "inspect/page/page_curves.h"
+
+#include <algorithm>
 
 namespace heed {
 
 const Command page_command{
     .name = "page",
-    .words = "RUN [RUN]",
-    .most = 2,
+    .words = "RUN [RUN...]",
+    .most = 8,
     .summary = "Writes runs as one HTML file that opens offline in a browser",
     .example = "inspect page runs/toy --out toy.html",
     .shared = "sentence query limit language force",
@@ -36,8 +39,13 @@ const Command page_command{
           } else if (request.has("query")) {
             misused("--query needs --sentence");
           }
-          const std::vector<std::filesystem::path> none;
-          for (const std::filesystem::path& run : request.has("sentence") ? none : request.runs) {
+          std::vector<std::filesystem::path> rest = request.has("sentence") ? decltype(request.runs)() : request.runs;
+          if (std::ranges::any_of(rest, has_numbers_alone)) {
+            contents = page_curves(rest);
+            rest.clear();
+          }
+          if (rest.size() > 2) misused("expected up to two runs, or the directories of a Log, got {}", rest.size());
+          for (const std::filesystem::path& run : rest) {
             contents.push_back(page_run(run, limit, max_page_bytes, of_run(run, request.progress),
                                         page_bytes_with_models / request.runs.size()));
             const Json& description = contents.back().description;

@@ -107,6 +107,11 @@ std::string language_of(const Request& request) {
   return name == "auto" ? "" : name;
 }
 
+bool has_numbers_alone(const fs::path& run) {
+  return fs::is_directory(run) && fs::exists(metrics_path(run)) && !is_of_train(run) && !fs::exists(model_path(run)) &&
+         dump_steps(run).empty();
+}
+
 std::optional<std::int64_t> step_of(const Request& request) {
   if (request.arguments.count("step") > 1) {
     misused("expected one --step; inspect compare RUN --step N --step N compares two");

@@ -27,6 +27,9 @@ std::string no_such_run(std::string_view name, std::string_view kinds = "run or 
 /// Throws an error unless `path` is a run; the message says what `path` is.
 void check_run(const std::filesystem::path& path);
 
+/// Returns whether `run` is a directory with numbers alone, as Log writes them: without a model and snapshots.
+bool has_numbers_alone(const std::filesystem::path& run);
+
 /// Throws UsageError if --json is combined with --layer or --head, because --json prints every head.
 void check_json_of_all_heads(const Request& request);
 

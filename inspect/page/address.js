@@ -3,6 +3,7 @@
 const viewName = (tab) => fileName(views[tab].title);
 
 function addressNow() {
+  if (isOfCurves) return curvesPage.address();
   const {run, step, sentence, layer, head, token, tab} = state;
   const parts = {view: viewName(tab)};
   if (content.runs.length > 1) parts.run = run + 1;

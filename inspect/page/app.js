@@ -93,6 +93,7 @@ function drawDue() {
 }
 // Draws everything now, for a picture that is kept, printed or of another size.
 function drawAll() {
+  if (isOfCurves) return curvesPage.draw();
   for (draw(); due.size > 0;) drawDue();
 }
 
@@ -209,6 +210,7 @@ function start() {
   });
   addEventListener('afterprint', () => drawIn(before));
   addEventListener('resize', drawAll);
+  if (isOfCurves) return curvesPage.start();
   addEventListener('popstate', followAddress);
   drawTabs();
   followAddress();

@@ -236,4 +236,20 @@ const chineseViews = {
   '“{}” without “{}” before it.': '“{0}”之前没有“{1}”。',
   '“[” without “]” after it.': '“[”之后没有“]”。',
   'inspect serve does not answer. Start it again, and open the address that it prints.': 'inspect serve 没有应答。请重新启动它，再打开它给出的网址。',
+
+  // Curves of a log
+  'Names that contain': '名称包含',
+  'Scale': '刻度',
+  'automatic': '自动',
+  'linear': '线性',
+  'logarithmic': '对数',
+  '{} (logarithmic)': '{0}（对数刻度）',
+  'Curves over the steps': '随训练步变化的曲线',
+  'Curves of {}, steps {} to {}': '{0} 的曲线，第 {1} 步到第 {2} 步',
+  'not finite': '非有限数',
+  '{} of {} not finite': '{1} 个数中有 {0} 个非有限数',
+  'No name contains “{}”.': '没有名称包含“{0}”。',
+  'Of {} the page holds {} of {} points, with the smallest and the largest of each stretch of steps. ': '{0} 在网页中保留 {2} 个点中的 {1} 个，包括每段训练步的最小值和最大值。',
+  'Made by heed {}. All digits of the numbers are in metrics.jsonl. This file works offline.': '由 heed {0} 生成。数值的全部数字见 metrics.jsonl。本文件无需联网。',
+  'Point at a curve for its exact numbers; the arrow keys move from step to step and from curve to curve.': '将指针移到曲线上可看精确数值；方向键在训练步之间和曲线之间移动。',
 };

@@ -52,13 +52,19 @@ function makeHeader() {
   header.signs = el('p', {class: 'muted signs'});
   header.lost = el('p', {class: 'lost', role: 'alert'});
   header.training = training.make();
-  header.element = el(
-      'div', {class: 'top'}, el('h1', {}, 'heed'), header.summary, sharing(),
+  header.element = topLine(header.summary);
+  document.getElementById('context').replaceChildren(header.lost, header.controls, header.sentence, header.signs, header.training);
+}
+
+// Shows the line above every view, and returns it.
+function topLine(summary) {
+  const line = el(
+      'div', {class: 'top'}, el('h1', {}, 'heed'), summary, sharing(),
       button(isChinese ? 'English' : '中文', switchLanguage, {class: 'language', lang: isChinese ? 'en' : 'zh-Hans'}),
       button('◐', () => drawIn(isDark() ? 'light' : 'dark'), {class: 'theme', 'aria-label': t`Switch between light and dark`, title: t`Light or dark`}));
-  document.getElementById('header').replaceChildren(header.element);
-  document.getElementById('context').replaceChildren(header.lost, header.controls, header.sentence, header.signs, header.training);
+  document.getElementById('header').replaceChildren(line);
   document.title = `heed: ${listed(content.runs.map((_, run) => runName(run)))}`;
+  return line;
 }
 
 // A link to the view shown, and how to cite it.
@@ -89,7 +95,7 @@ const citation = () => `@software{heed,
   title = {heed},
   author = {{The heed authors}},
   version = {${content.version}},
-  note = {${origin()}; ${subject().step > 0 ? `${t`step ${subject().step}`}, ` : ''}${headName(state.layer, state.head)}},
+  note = {${isOfCurves ? listed(content.runs.map(({name}) => name)) : `${origin()}; ${subject().step > 0 ? `${t`step ${subject().step}`}, ` : ''}${headName(state.layer, state.head)}`}},
   url = {${location.protocol === 'file:' ? '' : location.href}}
 }`.replace(/,\n {2}url = \{\}/, '');
 

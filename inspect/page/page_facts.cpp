@@ -90,6 +90,7 @@ PageHeading heading_of(const Json& descriptions) {
                       .description = "Where the model attends, and whether that attention causes its answers."};
   for (const Json& run : descriptions) {
     heading.title += (heading.title.size() > 5 ? " and " : " ") + run["name"].get<std::string>();
+    if (run.contains("curves")) heading.description = "The numbers of a training loop by their steps.";
     if (run.contains("causes") && !run["causes"]["verdict"].empty()) heading.description = run["causes"]["verdict"][0];
   }
   return heading;

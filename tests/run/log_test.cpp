@@ -230,3 +230,16 @@ TEST_CASE("Log writes norms, dead units and the size of updates") {
   CHECK(values.at("update/in.weight") == Approx(0.5 * std::sqrt(2) / 2));
   CHECK(values.at("update/in.bias") == Approx(0.5 / 9));
 }
+
+TEST_CASE("read_log leaves out a last line that was cut off, and no other") {
+  const Scratch scratch;
+  const std::filesystem::path file = scratch / "metrics.jsonl";
+  write_file(file, "{\"step\":1,\"a\":2}\n{\"step\":2,\"a");
+  CHECK(read_log(scratch.path).size() == 1);
+  write_file(file, "{\"step\":1,\"a\":2}\n{\"step\":2,\"a\":3}");
+  CHECK(read_log(scratch.path).size() == 2);
+  write_file(file, "{\"st\n{\"step\":2}\n");
+  CHECK_THROWS_AS(read_log(scratch.path), Error);
+  write_file(file, "{\"st");
+  CHECK(read_log(scratch.path).empty());
+}

@@ -1,5 +1,6 @@
 #include "inspect/page/page.h"
 
+#include "inspect/page/page_curves.h"
 #include "inspect/page/page_facts.h"
 #include "inspect/page/page_model.h"
 #include "inspect/run_studies.h"
@@ -13,6 +14,7 @@
 
 #include <heed/files/file.h>
 #include <heed/formats/datasets/jsonl.h>
+#include <heed/run/log.h>
 
 using namespace heed;
 
@@ -94,6 +96,28 @@ TEST_CASE("inspect page writes one self-contained file for one or two runs") {
   CHECK(message([&] {
           shown({"page", one.run.string(), "--out", "/no/where.html"});
         }) == "cannot write /no/where.html: No such file or directory: the directory /no does not exist");
+}
+
+TEST_CASE("inspect page of a Log holds its curves, alone, beside others and beside a run") {
+  const PageFiles run;
+  const std::string file = (run / "page.html").string();
+  Log one(run / "one"), two(run / "two");
+  one.write(0, {{"loss", 2}, {"</script>", 1}});
+  two.write(5, {{"loss", 0.5}});
+  shown({"page", one.path().string(), two.path().string(), "--out", file});
+  CHECK(read_file(file) == page(page_curves({one.path(), two.path()})));
+  CHECK(read_file(file).find("<title>heed: one and two</title>") != std::string::npos);
+  write_file(run.run / "metrics.jsonl", "{\"step\":0,\"held_out_loss\":0.5}\n");
+  shown({"page", run.run.string(), one.path().string(), "--out", file});
+  CHECK(read_file(file) == page(page_curves({run.run, one.path()})));
+  CHECK(message([&] {
+          shown({"page", run.run.string(), run.run.string(), run.run.string(), "--out", file});
+        }).starts_with("expected up to two runs, or the directories of a Log, got 3"));
+  std::filesystem::create_directory(run / "empty");
+  write_file(run / "empty/metrics.jsonl", "");
+  CHECK(message([&] {
+          shown({"page", (run / "empty").string(), "--out", file});
+        }) == (run / "empty").string() + ": metrics.jsonl has no numbers");
 }
 
 TEST_CASE("inspect page says which part of the run it could not measure") {
