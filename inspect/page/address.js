@@ -1,5 +1,5 @@
 // The URL fragment captures the current view, so that it can be shared: #view=matrix&sentence=2&step=300&layer=2&head=1&word=8, all counted
-// from 1, with text=... in place of sentence, and with without=2.1,1.3.5 for removed heads and edges. A change of view, run, sentence or head adds an entry to the browser's history.
+// from 1, with text=... in place of sentence, and with without=2.1,1.3.5 for removed heads and edges, and edges=2,5 for those removed from the circuit. A change of view, run, sentence or head adds an entry to the browser's history.
 const viewName = (tab) => fileName(views[tab].title);
 
 function addressNow() {
@@ -10,6 +10,7 @@ function addressNow() {
   if (sentence !== OWN) parts.sentence = sentence + 1;
   else if (state.own.typed) parts.text = state.own.typed;
   if (isRemovedAny()) parts.without = state.removed.map(shortName).join();
+  if (state.edges.size > 0) parts.edges = [...state.edges].map((i) => i + 1).sort((a, b) => a - b).join();
   if (language !== usualLanguage) parts.language = language;
   return {
     place: new URLSearchParams({...parts, layer: layer + 1, head: head + 1}).toString(),
@@ -59,6 +60,10 @@ function followAddress() {
   const removed = (given.get('without') ?? '').match(/[1-9]\d*(\.[1-9]\d*){1,2}/g)?.map((name) => headOfKey(name).map((n) => n - 1)) ?? [];
   changes.removed = removed.filter(([l, h]) => h < heads[l]).map((place) => place.join('.'));
   if (changes.removed.length < (given.get('without') ?? '').split(',').filter(Boolean).length) lost.push(t`without ${given.get('without')}`);
+  const count = content.runs[run].circuit?.edges?.length ?? 0;
+  changes.edges = new Set();
+  for (const name of (given.get('edges') ?? '').split(',').filter(Boolean))
+    /^[1-9]\d*$/.test(name) && Number(name) <= count ? changes.edges.add(Number(name) - 1) : lost.push(t`edge ${name}`);
   const tab = views.findIndex((_, i) => viewName(i) === given.get('view'));
   changes.tab = tab >= 0 && (views[tab].isFor?.(content.runs[run]) ?? true) ? tab : 0;
   if (given.has('view') && viewName(changes.tab) !== given.get('view')) lost.push(t`view ${given.get('view')}`);

@@ -1,9 +1,9 @@
 // State of the page. `sentence` is OWN for a sentence typed in the view "Try". `shown` maps the heads of the sentence view to
-// their colour numbers. `chosen` is true if the user, not storyOf(), selected the head. `lost` lists what the URL names and the page lacks.
+// their colour numbers. `edges` are the numbers of the edges removed from the circuit. `chosen` is true if the user, not storyOf(), selected the head. `lost` lists what the URL names and the page lacks.
 const OWN = -1;
 const state = {
   run: 0, step: 0, sentence: 0, layer: 0, head: 0, token: 0, shown: new Map(), chosen: false,
-  tab: 0, playing: false, own: null, removed: [], lost: []
+  tab: 0, playing: false, own: null, removed: [], edges: new Set(), lost: []
 };
 const key = (layer, head) => `${layer}.${head}`;
 const headOfKey = (name) => name.split('.').map(Number);
@@ -56,7 +56,7 @@ function storyOf(run, sentence) {
 function chooseRun(run) {
   const sentence = Math.min(Math.max(state.sentence, 0), content.runs[run].sentences.length - 1);
   if (!(views[state.tab].isFor?.(content.runs[run]) ?? true)) state.tab = 0;
-  update({...storyOf(run, sentence), step: lastStep(run), own: null});
+  update({...storyOf(run, sentence), step: lastStep(run), own: null, edges: new Set()});
 }
 
 // Keeps the head that the user selected.

@@ -237,6 +237,9 @@ const chineseViews = {
   '“[” without “]” after it.': '“[”之后没有“]”。',
   'inspect serve does not answer. Start it again, and open the address that it prints.': 'inspect serve 没有应答。请重新启动它，再打开它给出的网址。',
 
+  // Links
+  'edge {}': '边 {0}',
+
   // Curves of a log
   'Names that contain': '名称包含',
   'Scale': '刻度',

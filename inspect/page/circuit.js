@@ -8,12 +8,13 @@ const circuitView = {
     const figure = new Figure(t`circuit`, () => circuitRows(runNow().circuit), () => [...aboutNow({sentence: false, step: false, head: false}), t`step ${runNow().circuit.step}`]);
     const element = el('section'), left = el('div'), list = el('div', {class: 'edges'}), below = new TableBelow(t`How sure each edge is`);
     const both = el('div', {class: 'beside'}, figure.element, list);
-    const removed = new Set();  // indices of edges
     let pointed = -1, of = null;
     const toggle = (edges) => {
+      const {edges: removed} = state;
       const isGone = edges.every((i) => removed.has(i));
       edges.forEach((i) => isGone ? removed.delete(i) : removed.add(i));
       draw();
+      remember();
       announce(left.textContent);
     };
     const point = (i) => {
@@ -21,7 +22,7 @@ const circuitView = {
       draw();
     };
     const draw = () => {
-      const {circuit} = runNow();
+      const {circuit} = runNow(), {edges: removed} = state;
       renew(left, ...whatIsLeft(circuit, removed, () => toggle([...removed])));
       const shown = {kept: onPaths(circuit, removed), removed, pointed, toggle, point};
       drawCircuit(figure, circuit, shown);
@@ -34,7 +35,6 @@ const circuitView = {
         if (!circuit) return element.replaceChildren(el('p', {class: 'notice'}, said(circuit_missing)));
         const [verdict, ...more] = circuit.says;
         if (of !== circuit) {
-          removed.clear();
           of = circuit;
           const figures = [...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))), t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} minimal pairs of held-out sentences; the others chose the circuit.`];
           const heading = el('p', {class: 'verdict'}, said(verdict)), others = el('ul', {class: 'figures'}, figures.map((text) => el('li', {}, text)));

@@ -113,6 +113,26 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
   CHECK(panel_text(*chromium).find("5 条边中还有 3 条通向答案") != std::string::npos);
 }
 
+TEST_CASE("The link captures the edges removed from the circuit") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const CircuitPage place;
+  chromium->open(place.file, 1280, false, "#view=circuit");
+  for (const int i : {3, 1}) chromium->click(fmt::format("document.querySelectorAll('.edges button')[{}]", i));
+  chromium->wait_for("location.hash.includes('edges=2%2C4&')");
+  const std::string link = chromium->text("location.hash"), text = panel_text(*chromium);
+  CHECK(text.find("Without ") != std::string::npos);
+  chromium->open(place.file, 1280, false, link);
+  CHECK(panel_text(*chromium) == text);
+  chromium->run("history.pushState(null, '', '#view=circuit'), followAddress()");
+  chromium->settle();
+  CHECK(panel_text(*chromium).find("The whole circuit keeps ") != std::string::npos);
+  chromium->open(place.file, 1280, false, "#view=circuit&edges=1,6,x");
+  CHECK(chromium->run("[...state.edges]") == Json({0}));
+  CHECK(chromium->text("header.lost.textContent") == "This page lacks what its link names: edge 6; edge x");
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
 TEST_CASE("The page says why a run has no circuit") {
   Browser* chromium = browser();
   if (!chromium) return;
