@@ -103,6 +103,7 @@ const programChinese = {
   // report_verdict()
   'Not shown to be better than a coin: {} is in, or above, the interval {} to {} %.': '不能证明好于抛硬币：{0} 在区间 {1} 到 {2} % 之内或之上。',
   'Better than a bag of words: right in {} points ({} to {}) more of the same sentences.': '好于词袋模型：同样的句子多答对 {0} 个百分点（{1} 到 {2}）。',
+  'Its training sentences are unknown: no bag of words is trained on them, and none is left out.': '训练句子未知：没有用它们训练词袋模型，也没有排除任何句子。',
   'Not shown to be better than a bag of words: right in {} points ({} to {}) more of the same sentences, an interval that does not lie above 0.': '不能证明好于词袋模型：同样的句子多答对 {0} 个百分点（{1} 到 {2}），这个区间不在 0 之上。',
   'Without the candidates\' words it is still right in {} % ({} to {}), above a coin\'s {}: annotation artifacts of the set reveal the answer.': '去掉候选的词，它仍答对 {0} %（{1} 到 {2}），高于抛硬币的 {3}：这个数据集的标注痕迹泄露了答案。',
   'On the part after the query it is still right in {} % ({} to {}), above a coin\'s {}: annotation artifacts of the set reveal the answer.': '只读查询词之后的部分，它仍答对 {0} %（{1} 到 {2}），高于抛硬币的 {3}：这个数据集的标注痕迹泄露了答案。',
