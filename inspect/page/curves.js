@@ -112,18 +112,25 @@ const nearestIndex = (steps, step) => {
   return step - steps[low] <= steps[high] - step ? low : high;
 };
 
-// Returns round numbers from low to high, about four of them, or powers of ten.
+// Returns round numbers from low to high, three to eight of them, or powers of ten.
 function niceTicks(low, high, isLogarithmic) {
   if (isLogarithmic) {
     const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9), by = Math.max(1, Math.ceil((last - first) / 5));
     const powers = Array.from({length: Math.max(0, Math.floor((last - first) / by) + 1)}, (_, i) => 10 ** (first + i * by));
     return powers.length > 1 ? powers : [low, high];
   }
-  const rough = (high - low) / 3, power = 10 ** Math.floor(Math.log10(rough)), by = [1, 2, 5, 10].find((n) => n * power >= rough) * power;
-  const first = Math.ceil(low / by - 1e-9), count = Math.floor(high / by + 1e-9) - first + 1;
-  return count > 0 && count < 12 ? Array.from({length: count}, (_, i) => (first + i) * by) : [low, high];
+  const half = high / 2 - low / 2, power = 10 ** Math.floor(Math.log10(half));
+  for (const by of [5, 2, 1, 0.5, 0.2].map((n) => n * power)) {
+    const first = Math.ceil(low / by - 1e-9), count = Math.floor(high / by + 1e-9) - first + 1;
+    if (count >= 3 && count < 12) return Array.from({length: count}, (_, i) => (first + i) * by);
+  }
+  return [low, high];
 }
-const tickText = (x) => String(Number(x.toPrecision(3))).replace(/-/g, '−');
+// Returns a number with some significant digits. Small and large ones have an exponent.
+function shortNumber(x, digits) {
+  const rounded = Number(x.toPrecision(digits)), size = Math.abs(rounded);
+  return (size > 0 && (size < 1e-4 || size >= 1e7) ? rounded.toExponential() : String(rounded)).replace(/-/g, '−');
+}
 
 class CurvePanel {
   constructor(name) {
@@ -148,12 +155,15 @@ class CurvePanel {
   }
 
   draw(curves, width, scale) {
-    const {figure} = this, left = 58, top = 12, inner = width - left - 10, height = 150, low = top + height;
+    const {figure} = this, top = 12, height = 150, low = top + height;
     const finite = curves.flatMap(({values}) => values).filter((x) => x !== null);
     let [smallest, largest] = finite.reduce(([a, b], x) => [Math.min(a, x), Math.max(b, x)], [Infinity, -Infinity]);
     const isLogarithmic = smallest > 0 && (scale === 'logarithmic' || (scale === 'automatic' && largest > 100 * smallest));
     const isFinite = smallest <= largest, isFlat = smallest === largest;
     if (isFlat) [smallest, largest] = isLogarithmic ? [smallest / 2, largest * 2] : [smallest - (Math.abs(smallest) || 1) / 2, largest + (Math.abs(largest) || 1) / 2];
+    const ticks = !isFinite ? [] : isFlat ? [finite[0]] : niceTicks(smallest, largest, isLogarithmic);
+    const tickTexts = ticks.map((tick) => shortNumber(tick, ticks.length > 2 ? 12 : 3));
+    const left = Math.max(58, 10 + Math.max(...tickTexts.map((text) => textWidth(text, 11)))), inner = width - left - 10;
     const level = (x) => isLogarithmic ? Math.log(x) : x / 2;  // halves: a range of all doubles overflows
     const first = Math.min(...curves.map(({steps}) => steps[0])), last = Math.max(...curves.map(({steps}) => steps.at(-1)));
     const across = (step) => left + (last > first ? (step - first) / (last - first) : 0.5) * inner;
@@ -163,11 +173,11 @@ class CurvePanel {
     this.heading.textContent = isLogarithmic ? t`${visible(this.name)} (logarithmic)` : visible(this.name);
     figure.begin(width, low + 22, t`Curves of ${visible(this.name)}, steps ${first} to ${last}`);
     const small = {'font-size': 11, fill: ink.muted};
-    for (const tick of isFinite ? niceTicks(smallest, largest, isLogarithmic) : []) {
+    ticks.forEach((tick, i) => {
       const y = down(tick);
       figure.add('line', {x1: left, x2: left + inner, y1: y, y2: y, stroke: ink.line});
-      figure.text(left - 6, y, tickText(tick), {...small, 'text-anchor': 'end'});
-    }
+      figure.text(left - 6, y, tickTexts[i], {...small, 'text-anchor': 'end'});
+    });
     figure.text(left, low + 13, t`step ${first}`, small);
     if (last > first) figure.text(left + inner, low + 13, t`step ${last}`, {...small, 'text-anchor': 'end'});
     curves.forEach((curve, n) => this.line(curve, this.styles[n]));
@@ -224,13 +234,13 @@ class CurvePanel {
     announce(this.figure.tip.textContent);
   }
 
-  // Shows a point {curve, i} with the numbers of all curves at its step, or the last numbers.
+  // Shows a point {curve, i} with all its digits and rounded numbers of all curves at its step, or the last numbers.
   choose(at) {
     this.at = at;
     const step = at ? this.curves[at.curve].steps[at.i] : Infinity, hidden = {visibility: at ? null : 'hidden'};
     this.curves.forEach(({steps, values}, n) => {
       const i = nearestIndex(steps, Math.min(step, this.last)), isOther = at && steps[i] !== step;
-      this.cells[n].textContent = exactNumber(values[i]) + (isOther ? ` ${t`at step ${steps[i]}`}` : '');
+      this.cells[n].textContent = (values[i] === null ? exactNumber(null) : shortNumber(values[i], 5)) + (isOther ? ` ${t`at step ${steps[i]}`}` : '');
     });
     const x = at ? this.across(step) : 0;
     change(this.cursor, {...this.cursor.given, x1: x, x2: x, ...hidden});

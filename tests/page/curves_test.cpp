@@ -4,6 +4,7 @@
 
 #include <heed/run/log.h>
 
+#include <cmath>
 #include <limits>
 
 using namespace heed;
@@ -36,6 +37,14 @@ std::string picture_of(int panel) {
 std::string tip_of(int panel) {
   return fmt::format("document.querySelectorAll('.panels .tip')[{}].textContent", panel);
 }
+std::string numbers_of(int panel) {
+  return fmt::format(
+      "[...document.querySelectorAll('.panels .names')[{}].querySelectorAll('.at')].map((one) => one.textContent)",
+      panel);
+}
+std::string axis_of(int panel) {
+  return fmt::format("[...{}.querySelectorAll('text')].map((one) => one.textContent)", picture_of(panel));
+}
 
 }  // namespace
 
@@ -49,6 +58,8 @@ TEST_CASE("A page of logs draws a panel per name, and tells exact numbers to poi
     CHECK(chromium->run("document.documentElement.scrollWidth <= innerWidth") == true);
   }
   CHECK(chromium->run("document.querySelectorAll('.panels path.lost-numbers').length") == 1);
+  CHECK(chromium->run(numbers_of(1)) == Json({"49.1", "3"}));
+  CHECK(chromium->run(numbers_of(0)) == Json({"0.41632", "10"}));
   chromium->run(picture_of(2) + ".focus()");
   CHECK(chromium->text(tip_of(2)) == "accuracy · one −6.125, step 490");
   chromium->press("Home");
@@ -63,6 +74,7 @@ TEST_CASE("A page of logs draws a panel per name, and tells exact numbers to poi
   CHECK(chromium->text(tip_of(0)) == "loss · two 500, step 0");
   chromium->point_at(picture_of(1), 0.99, 0.1);
   CHECK(chromium->text(tip_of(1)) == "a.weight · one 49.1, step 490");
+  CHECK(chromium->run(axis_of(2)) == Json({"−6", "−4", "−2", "0", "step 0", "step 490"}));
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
@@ -83,6 +95,29 @@ TEST_CASE("The link of a page of logs holds what is chosen, and an unknown name 
   chromium->open(logs.file, 1280, false, "#scale=wide&hidden=9&only=nothing&language=zh");
   CHECK(chromium->text("document.querySelector('.lost').textContent").ends_with("刻度 wide; 运行 9"));
   CHECK(chromium->text("document.querySelector('.notice').textContent") == "没有名称包含“nothing”。");
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("The axis of a curve has at least three numbers, which differ in a narrow range, or that of a constant") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Scratch place;
+  Log log(place / "log");
+  for (int step = 0; step < 4; ++step) {
+    log.write(step, {{"narrow", 1000.1 + 0.1 * step},
+                     {"constant", 0},
+                     {"small", 1e-5 * (1 + step)},
+                     {"all", step < 2 ? -1e308 : 1e308},
+                     {"falling", std::pow(10, -4 * step)}});
+  }
+  write_file(place / "page.html", page(page_curves({place / "log"})));
+  chromium->open(place / "page.html");
+  CHECK(chromium->run(axis_of(0)) == Json({"1000.1", "1000.2", "1000.3", "1000.4", "step 0", "step 3"}));
+  CHECK(chromium->run(axis_of(1)) == Json({"0", "step 0", "step 3"}));
+  CHECK(chromium->run(axis_of(2)) == Json({"1e−5", "2e−5", "3e−5", "4e−5", "step 0", "step 3"}));
+  CHECK(chromium->run(axis_of(3)) == Json({"−1e+308", "0", "1e+308", "step 0", "step 3"}));
+  CHECK(chromium->run(axis_of(4)) == Json({"1e−12", "1e−9", "1e−6", "0.001", "1", "step 0", "step 3"}));
+  CHECK(chromium->run(numbers_of(2)) == Json({"4e−5"}));
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
