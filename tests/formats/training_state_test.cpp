@@ -65,3 +65,41 @@ TEST_CASE("TrainingState rejects a file with other parts than the program's") {
   write_safetensors(file, {{{"x", ones({1})}}, {}});
   CHECK(said() == "FILE: was not written by TrainingState: the metadata entry 'heed.step' is missing");
 }
+
+TEST_CASE("TrainingState holds further networks, each with its optimiser and average") {
+  const Scratch scratch;
+  const std::filesystem::path file = scratch / "state.safetensors";
+  struct Pair {
+    SavedTraining maker, judge;
+    TrainingState state = maker.state;
+    Pair() {
+      state.networks = {
+          {"judge", {.parameters = judge.parameters, .optimizer = &judge.adam, .average = &judge.average}}};
+      state.randoms = {{"maker", &maker.random}, {"judge", &judge.random}};
+    }
+    void take(std::int64_t step, std::int64_t end) {
+      maker.take(step, end);
+      judge.take(2 * step, 2 * end);  // other numbers than those of the maker
+    }
+  } whole, stopped, resumed;
+  whole.take(0, 9);
+  stopped.take(0, 4);
+  stopped.state.save(file, 4);
+  REQUIRE(resumed.state.load(file) == 4);
+  resumed.take(4, 9);
+  CHECK(resumed.maker.layer.weight.to_vector() == whole.maker.layer.weight.to_vector());
+  CHECK(resumed.judge.layer.weight.to_vector() == whole.judge.layer.weight.to_vector());
+  CHECK(resumed.judge.average.state()[0].second.to_vector() == whole.judge.average.state()[0].second.to_vector());
+
+  const auto said = [&] { return message([&] { resumed.state.load(file); }, file.string()); };
+  resumed.state.networks["judge"].average = nullptr;
+  CHECK(said() == "FILE: has the state of an object that TrainingState::average lacks");
+  resumed.state.networks = {{"target", {.parameters = resumed.judge.parameters}}};
+  CHECK(said() == "FILE: has a network 'judge', which the program lacks");
+  stopped.state.networks.clear();
+  stopped.state.save(file, 4);
+  CHECK(said() == "FILE: lacks the network 'target'");
+  resumed.state.networks = {{"a.b", {.parameters = resumed.judge.parameters}}};
+  CHECK(message([&] { resumed.state.save(file, 4); }) ==
+        "TrainingState: expected a name without dots for a network, got 'a.b'");
+}
