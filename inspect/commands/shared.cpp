@@ -132,6 +132,9 @@ Model model_of(const fs::path& run, const std::optional<std::int64_t>& step, con
     return model;
   }
   if (step && fs::exists(dumped_model_path(run, *step))) return load(dumped_model_path(run, *step));
+  if (has_numbers_alone(run)) {
+    fail("{}: has the numbers of a Log and no model; inspect curves and inspect page draw them", run.string());
+  }
   if (!fs::exists(model_path(run))) fail("{}: is missing; has the run been saved?", model_path(run).string());
   Model model = load(model_path(run));
   if (!step || *step == model.step) return model;

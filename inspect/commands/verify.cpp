@@ -38,7 +38,8 @@ void check_config(const fs::path& file) {
   if (fs::is_empty(file)) fail("{}: is empty", file.string());
 }
 
-// Lists the files that every run has, and its dumps. A run written by RunWriter lacks the configuration and the checkpoint.
+// Lists the files that every run has, and its dumps. A run written by RunWriter lacks the configuration and the checkpoint. The directory
+// of a Log has numbers and files of the program's choice, such as that of a TrainingState.
 std::vector<RunFile> files_of(const fs::path& run) {
   const fs::path config = run / "config.yaml", checkpoint = run / "checkpoint.safetensors";
   const bool is_of_train = fs::exists(config) || fs::exists(checkpoint);
@@ -47,6 +48,15 @@ std::vector<RunFile> files_of(const fs::path& run) {
   if (is_of_train || fs::exists(held_out_path(run)))
     files.push_back({held_out_path(run), [=] { read_jsonl(held_out_path(run)); }});
   files.push_back({metrics_path(run), [=] { read_metrics(run); }});
+  if (has_numbers_alone(run)) {
+    std::vector<fs::path> found;
+    for (const fs::directory_entry& entry : fs::directory_iterator(run)) {
+      if (entry.path().extension() == ".safetensors") found.push_back(entry.path());
+    }
+    std::ranges::sort(found);
+    for (const fs::path& file : found) files.push_back({file, [=] { read_safetensors(file); }});
+    return files;
+  }
   files.push_back({model_path(run), [=] { load_model(model_path(run)); }});
   if (is_of_train) files.push_back({checkpoint, [=] { read_safetensors(checkpoint); }});
   if (const fs::path best = best_model_path(run); fs::exists(best)) files.push_back({best, [=] { load_model(best); }});

@@ -304,6 +304,10 @@ TEST_CASE("inspect names the missing run, snapshot, model or sentence") {
         "RUN/model.safetensors: is a single file; expected a run directory with held-out sentences");
   CHECK(run.error({"report", "RUN"}).starts_with("a report needs a model that chooses among candidates"));
   CHECK(run.error({"causes", "RUN"}).starts_with("RUN/held_out.jsonl: is missing; "));
+  std::filesystem::create_directory(run.path / "log");
+  write_file(run.path / "log/metrics.jsonl", "{\"step\":0,\"loss\":1}\n");
+  CHECK(run.error({"causes", "RUN/log"}) ==
+        "RUN/log: has the numbers of a Log and no model; inspect curves and inspect page draw them");
   CHECK(run.error({"RUN", "--probe", "2"}) == "--probe: expected a number from 1 to 1, got 2");
   CHECK(run.error({"export", "RUN", "--csv", "/nowhere/a.csv"}) ==
         "cannot write /nowhere/a.csv: No such file or directory: the directory /nowhere does not exist");

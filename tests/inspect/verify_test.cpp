@@ -83,3 +83,16 @@ TEST_CASE("inspect verify needs a run directory") {
           verify(model_path(run.path));
         }).ends_with(": is a single file; inspect verify needs the run directory"));
 }
+
+TEST_CASE("inspect verify reads the numbers of a Log and the files beside them") {
+  const Scratch run;
+  write_file(run / "metrics.jsonl", "{\"step\":0,\"loss\":1}\n");
+  CHECK(verify(run.path) == "metrics.jsonl  can be read (text, without a digest)\n");
+  write_safetensors(run / "state.safetensors", SafeTensors{});
+  CHECK("\n" + verify(run.path) == R"(
+metrics.jsonl      can be read (text, without a digest)
+state.safetensors  whole
+)");
+  std::filesystem::resize_file(run / "state.safetensors", 9);
+  CHECK(message([&] { verify(run.path); }).find("1 of 2 files are not whole") != std::string::npos);
+}
