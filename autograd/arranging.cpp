@@ -109,11 +109,7 @@ Tensor squeeze(const Tensor& x) {
 
 Tensor unsqueeze(const Tensor& x, int axis) {
   check_defined("unsqueeze", {&x});
-  cpu::check_rank("unsqueeze", x.rank() + 1);
-  const int a = checked_axis("unsqueeze", axis, x.rank() + 1);
-  Shape shape;
-  for (int i = 0; i <= x.rank(); ++i) shape.append(i == a ? 1 : x.size(i < a ? i : i - 1));
-  return reshape(x, shape);
+  return reshape(x, cpu::with_axis("unsqueeze", x.shape(), axis));
 }
 
 Tensor flatten(const Tensor& x, int first, int last) {

@@ -65,6 +65,32 @@ Array<T> concatenated(const std::vector<Array<T>>& parts, int axis) {
 }
 
 template <class T>
+Array<T> squeezed(const Array<T>& x, int axis) {
+  const int a = checked_axis("squeeze", axis, x.rank());
+  if (x.size(a) != 1) fail("squeeze: expected size 1 along axis {} of shape {}", axis, to_string(x.shape()));
+  return reshaped(x, cpu::without_axis(x.shape(), a));
+}
+
+template <class T>
+Array<T> unsqueezed(const Array<T>& x, int axis) {
+  return reshaped(x, cpu::with_axis("unsqueeze", x.shape(), axis));
+}
+
+template <class T>
+Array<T> stacked(const std::vector<Array<T>>& parts, int axis) {
+  if (parts.empty()) fail("stack: expected at least one array");
+  std::vector<Array<T>> with_axis;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    if (parts[p].shape() != parts[0].shape()) {
+      fail("stack: part {} has shape {}; expected {} like part 0", p, to_string(parts[p].shape()),
+           to_string(parts[0].shape()));
+    }
+    with_axis.push_back(reshaped(parts[p], cpu::with_axis("stack", parts[p].shape(), axis)));
+  }
+  return concatenated(with_axis, axis);
+}
+
+template <class T>
 Array<T> selected(const Array<T>& x, const Ids& indices, int axis) {
   const int a = checked_axis("index_select", axis, x.rank());
   cpu::check_selection("index_select", x.shape(), indices, a);
@@ -113,6 +139,12 @@ Ids slice(const Ids& x, int axis, std::int64_t begin, std::int64_t end, std::int
 Booleans slice(const Booleans& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
   return sliced(x, axis, begin, end, step);
 }
+Ids squeeze(const Ids& x, int axis) { return squeezed(x, axis); }
+Booleans squeeze(const Booleans& x, int axis) { return squeezed(x, axis); }
+Ids unsqueeze(const Ids& x, int axis) { return unsqueezed(x, axis); }
+Booleans unsqueeze(const Booleans& x, int axis) { return unsqueezed(x, axis); }
+Ids stack(const std::vector<Ids>& parts, int axis) { return stacked(parts, axis); }
+Booleans stack(const std::vector<Booleans>& parts, int axis) { return stacked(parts, axis); }
 Ids concat(const std::vector<Ids>& parts, int axis) { return concatenated(parts, axis); }
 Booleans concat(const std::vector<Booleans>& parts, int axis) { return concatenated(parts, axis); }
 Ids index_select(const Ids& x, const Ids& indices, int axis) { return selected(x, indices, axis); }

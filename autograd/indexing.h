@@ -44,6 +44,14 @@ Ids nonzero(const Ids& x);
 Ids to_ids(const Tensor& x);    ///< its numbers; throws `Error` for one that is no integer of 32 bits
 Ids to_ids(const Booleans& x);  ///< 1 where x is true, else 0
 
+/// Functions of ops.h for arrays; each returns a copy. (arrays.cpp)
+Ids squeeze(const Ids& x, int axis);                               ///< removes an axis of size 1
+Ids unsqueeze(const Ids& x, int axis);                             ///< actions (B) -> (B, 1), for gather()
+Ids stack(const std::vector<Ids>& parts, int axis = 0);            ///< along a new axis
+Booleans squeeze(const Booleans& x, int axis);                     ///< removes an axis of size 1
+Booleans unsqueeze(const Booleans& x, int axis);                   ///< a mask (B, T) -> (B, 1, T)
+Booleans stack(const std::vector<Booleans>& parts, int axis = 0);  ///< along a new axis
+
 /// Elements in another order; each returns a copy. (rearranging.cpp)
 ///@{
 Tensor flip(const Tensor& x, int axis);                      ///< from the last to the first along the axis

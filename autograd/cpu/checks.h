@@ -46,6 +46,15 @@ inline Shape without_axis(const Shape& shape, int axis) {
   return rest;
 }
 
+// Returns the shape with an axis of size 1 at `axis` of the result.
+inline Shape with_axis(const char* operation, const Shape& shape, int axis) {
+  check_rank(operation, shape.rank() + 1);
+  const int a = checked_axis(operation, axis, shape.rank() + 1);
+  Shape result;
+  for (int i = 0; i <= shape.rank(); ++i) result.append(i == a ? 1 : shape[i < a ? i : i - 1]);
+  return result;
+}
+
 // Returns make(n), memory for the n elements of `shape`.
 template <class T, class Make>
 auto values_made(const char* operation, const Shape& shape, Make make) {

@@ -175,7 +175,8 @@ void bind_shapes(nb::module_& m, nb::class_<Tensor>& c) {
       m, c, "squeeze", "Removes an axis of size 1; without an axis, all of them.",
       [](const Tensor& x, std::optional<int> axis) { return axis ? squeeze(x, *axis) : squeeze(x); },
       "axis"_a = nb::none());
-  both(m, c, "unsqueeze", "Adds an axis of size 1 at `axis` of the result.", &unsqueeze, "axis"_a);
+  both(m, c, "unsqueeze", "Adds an axis of size 1 at `axis` of the result.",
+       nb::overload_cast<const Tensor&, int>(&unsqueeze), "axis"_a);
   both(m, c, "flatten", "Joins the axes from first to last.", &flatten, "first"_a = 0, "last"_a = -1);
   both_locked(
       m, c, "split", "Cuts x along an axis into parts of these sizes.",
@@ -194,7 +195,8 @@ void bind_shapes(nb::module_& m, nb::class_<Tensor>& c) {
   both(m, c, "triu", "Returns x (..., n, m) with 0 where j < i + diagonal.", &triu, "diagonal"_a = 0);
   m.def("concat", nb::overload_cast<const Parts&, int>(&concat), "parts"_a, "axis"_a = 0, Unlocked(),
         "Joins tensors along an axis that exists.");
-  m.def("stack", &stack, "parts"_a, "axis"_a = 0, Unlocked(), "Joins tensors along a new axis.");
+  m.def("stack", nb::overload_cast<const std::vector<Tensor>&, int>(&stack), "parts"_a, "axis"_a = 0, Unlocked(),
+        "Joins tensors along a new axis.");
 }
 
 void bind_selections(nb::module_& m, nb::class_<Tensor>& c) {

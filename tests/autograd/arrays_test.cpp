@@ -62,6 +62,9 @@ TEST_CASE("reshape, slice, index_select and concat of arrays agree with those of
         if (begin > 0) check_same(slice(x, axis, -begin), slice(y, axis, n - begin, n));
       }
       check_same(concat({x, slice(x, axis, 0, n / 2), x}, axis), concat({y, slice(y, axis, 0, n / 2), y}, axis));
+      check_same(unsqueeze(x, axis), unsqueeze(y, axis));
+      check_same(stack({x, x + 1, x}, axis), stack({y, y + 1, y}, axis));
+      if (n == 1) check_same(squeeze(x, axis), squeeze(y, axis));
       if (n == 0) continue;
       const Ids chosen({3}, {static_cast<std::int32_t>(n - 1), 0, 0});
       check_same(index_select(x, chosen, axis), index_select(y, chosen, axis));
@@ -72,6 +75,12 @@ TEST_CASE("reshape, slice, index_select and concat of arrays agree with those of
   CHECK(values(slice(Booleans({4}, {1, 0, 0, 1}), 0, -1)) == bits({1}));
   CHECK(values(concat({Booleans({1}, {1}), Booleans({2}, {0, 1})}, 0)) == bits({1, 0, 1}));
   CHECK(index_select(Ids({2, 2}, {1, 2, 3, 4}), Ids({0}, {})).shape() == Shape{0, 2});
+  check_same(unsqueeze(Ids({}, {7}), 0), tensor({7}));
+  check_same(unsqueeze(counting({2, 3}), -1), reshape(tensor(counting({2, 3})), {2, 3, 1}));
+  const Booleans mask({2}, {1, 0});
+  CHECK(unsqueeze(mask, 1).shape() == Shape{2, 1});
+  CHECK(values(squeeze(unsqueeze(mask, 1), -1)) == bits({1, 0}));
+  CHECK(values(stack({mask, !mask}, 1)) == bits({1, 0, 0, 1}));
 }
 
 TEST_CASE("Arrays refuse shapes and indices that do not fit") {
@@ -85,6 +94,13 @@ TEST_CASE("Arrays refuse shapes and indices that do not fit") {
        {"concat: part 1 has shape (2, 2); expected that of part 0, (2, 3), except along axis 0",
         [&] {
           concat({x, counting({2, 2})}, 0);
+        }},
+       {"squeeze: expected size 1 along axis -1 of shape (2, 3)", [&] { squeeze(x, -1); }},
+       {"unsqueeze: axis 3 is outside [-3, 3) for rank 3", [&] { unsqueeze(x, 3); }},
+       {"stack: expected at least one array", [] { stack(std::vector<Ids>{}); }},
+       {"stack: part 1 has shape (2, 2); expected (2, 3) like part 0",
+        [&] {
+          stack({x, counting({2, 2})});
         }},
        {"index_select: index 2 at position 1 lies outside [0, 2)",
         [&] {
