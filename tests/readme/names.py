@@ -65,7 +65,7 @@ def check_code(place, piece):
     for option in re.findall(r"(?:^|(?<= ))--[a-z][a-z-]+", piece) if is_ours else []:
         if option not in OPTIONS and not place.startswith("CHANGELOG.md"):  # it also names former options
             wrong(place, f"expected an option of a program, found '{option}'")
-    for key, value in re.findall(r"(?<![\w/.])((?:data|model|optim|train|dump)\.\w+(?:\.\w+)?)(?:(?:=|: )(\w+))?", piece):
+    for key, value in re.findall(r"(?<![\w/.])((?:data|model|optim|train|dump)\.\w+(?:\.\w+)?)\b(?!\()(?:(?:=|: )(\w+))?", piece):  # a name before ( is a method
         if NO_KEYS.search(key):
             continue
         if key not in KEYS:
