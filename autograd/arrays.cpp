@@ -77,20 +77,6 @@ Array<T> unsqueezed(const Array<T>& x, int axis) {
 }
 
 template <class T>
-Array<T> stacked(const std::vector<Array<T>>& parts, int axis) {
-  if (parts.empty()) fail("stack: expected at least one array");
-  std::vector<Array<T>> with_axis;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    if (parts[p].shape() != parts[0].shape()) {
-      fail("stack: part {} has shape {}; expected {} like part 0", p, to_string(parts[p].shape()),
-           to_string(parts[0].shape()));
-    }
-    with_axis.push_back(reshaped(parts[p], cpu::with_axis("stack", parts[p].shape(), axis)));
-  }
-  return concatenated(with_axis, axis);
-}
-
-template <class T>
 Array<T> selected(const Array<T>& x, const Ids& indices, int axis) {
   const int a = checked_axis("index_select", axis, x.rank());
   cpu::check_selection("index_select", x.shape(), indices, a);
@@ -143,8 +129,6 @@ Ids squeeze(const Ids& x, int axis) { return squeezed(x, axis); }
 Booleans squeeze(const Booleans& x, int axis) { return squeezed(x, axis); }
 Ids unsqueeze(const Ids& x, int axis) { return unsqueezed(x, axis); }
 Booleans unsqueeze(const Booleans& x, int axis) { return unsqueezed(x, axis); }
-Ids stack(const std::vector<Ids>& parts, int axis) { return stacked(parts, axis); }
-Booleans stack(const std::vector<Booleans>& parts, int axis) { return stacked(parts, axis); }
 Ids concat(const std::vector<Ids>& parts, int axis) { return concatenated(parts, axis); }
 Booleans concat(const std::vector<Booleans>& parts, int axis) { return concatenated(parts, axis); }
 Ids index_select(const Ids& x, const Ids& indices, int axis) { return selected(x, indices, axis); }
@@ -172,6 +156,22 @@ Booleans operator|(const Booleans& a, const Booleans& b) { return combined("|", 
 std::int64_t count(const Booleans& x) { return x.numel() - std::count(x.begin(), x.end(), 0); }
 bool any(const Booleans& x) { return count(x) > 0; }
 bool all(const Booleans& x) { return count(x) == x.numel(); }
+
+template <class T>
+Array<T> stack(const std::vector<Array<T>>& parts, int axis) {
+  if (parts.empty()) fail("stack: expected at least one array");
+  std::vector<Array<T>> with_axis;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    if (parts[p].shape() != parts[0].shape()) {
+      fail("stack: part {} has shape {}; expected {} like part 0", p, to_string(parts[p].shape()),
+           to_string(parts[0].shape()));
+    }
+    with_axis.push_back(reshaped(parts[p], cpu::with_axis("stack", parts[p].shape(), axis)));
+  }
+  return concatenated(with_axis, axis);
+}
+template Ids stack(const std::vector<Ids>& parts, int axis);
+template Booleans stack(const std::vector<Booleans>& parts, int axis);
 
 template <class T>
 Tensor tensor(const Array<T>& x, DType dtype) {

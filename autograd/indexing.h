@@ -45,12 +45,17 @@ Ids to_ids(const Tensor& x);    ///< its numbers; throws `Error` for one that is
 Ids to_ids(const Booleans& x);  ///< 1 where x is true, else 0
 
 /// Functions of ops.h for arrays; each returns a copy. (arrays.cpp)
-Ids squeeze(const Ids& x, int axis);                               ///< removes an axis of size 1
-Ids unsqueeze(const Ids& x, int axis);                             ///< actions (B) -> (B, 1), for gather()
-Ids stack(const std::vector<Ids>& parts, int axis = 0);            ///< along a new axis
-Booleans squeeze(const Booleans& x, int axis);                     ///< removes an axis of size 1
-Booleans unsqueeze(const Booleans& x, int axis);                   ///< a mask (B, T) -> (B, 1, T)
-Booleans stack(const std::vector<Booleans>& parts, int axis = 0);  ///< along a new axis
+Ids squeeze(const Ids& x, int axis);              ///< removes an axis of size 1
+Ids unsqueeze(const Ids& x, int axis);            ///< actions (B) -> (B, 1), for gather()
+Booleans squeeze(const Booleans& x, int axis);    ///< removes an axis of size 1
+Booleans unsqueeze(const Booleans& x, int axis);  ///< a mask (B, T) -> (B, 1, T)
+template <class T>
+Array<T> stack(const std::vector<Array<T>>& parts, int axis = 0);  ///< along a new axis
+/// Takes parts in braces. As a template it leaves stack({}) and stack({begin, end}) to tensors.
+template <class T>
+Array<T> stack(std::initializer_list<Array<T>> parts, int axis = 0) {
+  return stack(std::vector<Array<T>>(parts), axis);
+}
 
 /// Elements in another order; each returns a copy. (rearranging.cpp)
 ///@{

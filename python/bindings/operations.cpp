@@ -195,7 +195,7 @@ void bind_shapes(nb::module_& m, nb::class_<Tensor>& c) {
   both(m, c, "triu", "Returns x (..., n, m) with 0 where j < i + diagonal.", &triu, "diagonal"_a = 0);
   m.def("concat", nb::overload_cast<const Parts&, int>(&concat), "parts"_a, "axis"_a = 0, Unlocked(),
         "Joins tensors along an axis that exists.");
-  m.def("stack", nb::overload_cast<const std::vector<Tensor>&, int>(&stack), "parts"_a, "axis"_a = 0, Unlocked(),
+  m.def("stack", static_cast<Tensor (*)(const Parts&, int)>(&stack), "parts"_a, "axis"_a = 0, Unlocked(),
         "Joins tensors along a new axis.");
 }
 

@@ -15,7 +15,7 @@ TEST_CASE("A composite operation reports errors under its own name") {
         [&] {
           stack({x, y});
         }},
-       {"stack: expected at least one tensor", [] { stack(std::vector<Tensor>{}); }},
+       {"stack: expected at least one tensor", [] { stack({}); }},
        {"stack: axis 3 is outside [-3, 3) for rank 3",
         [&] {
           stack({x, x}, 3);

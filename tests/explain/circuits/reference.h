@@ -31,7 +31,7 @@ class ReferenceRun {
       for (int n = 0; n < config.heads + 2 * config.kv_heads; ++n)
         read.push_back(block.attention_norms.of_input(stream(i++, 2 * layer)));
       const auto part = [&](int begin, int count) {
-        return stack(std::vector<Tensor>(read.begin() + begin, read.begin() + begin + count));
+        return stack({read.begin() + begin, read.begin() + begin + count});
       };
       const HeadInputs inputs{part(0, config.heads), part(config.heads, config.kv_heads),
                               part(config.heads + config.kv_heads, config.kv_heads)};
