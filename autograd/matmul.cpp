@@ -123,11 +123,9 @@ void multiply(const Tiling& tiling, const Shape& batch, const Tensor& a, const T
   }
   if constexpr (std::is_same_v<S, float> || is_exact) {
     if (rounds && batch.numel() == 1 && tiling.parts == 1 && cpu::uses_bfloat16_unit(tiling.m, tiling.n, tiling.k)) {
-      if (bias_data) {
-        for (std::int64_t r = 0; r < tiling.m; ++r) std::copy_n(bias_data, tiling.n, C + r * tiling.n);
-      }
-      return cpu::gemm(tiling.precision, tiling.m, tiling.n, tiling.k, T{1}, A, B, bias_data ? T{1} : T{0}, C,
-                       tiling.n);
+      Tiling whole = tiling;
+      whole.tile_m = tiling.m, whole.tile_n = tiling.n, whole.rows = whole.columns = 1;
+      return multiply_tile(whole, 0, A, B, C, bias_data);
     }
   }
   if (tiling.parts > 1) return multiply_parts(tiling, A, B, C, bias_data);

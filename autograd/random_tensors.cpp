@@ -61,15 +61,14 @@ Tensor random_normal(const Shape& shape, Random& random, double mean, double dev
   if (!(deviation >= 0 && std::isfinite(deviation) && std::isfinite(mean))) {
     fail("random_normal: expected a finite mean and a finite deviation of at least 0, got {} and {}", mean, deviation);
   }
+  Tensor y(shape, dtype, "random_normal");
   if (dtype != DType::float32) {
-    Tensor y(shape, dtype, "random_normal");
     dispatch(dtype, [&]<class T>() {
       std::generate_n(y.mutable_data<T>(), y.numel(),
                       [&] { return static_cast<T>(mean + deviation * random.normal()); });
     });
     return y;
   }
-  Tensor y(shape, dtype, "random_normal");
   float* const to = y.mutable_data<float>();
   draw_uniform<2>(y.numel(), random, [=](std::int64_t first, std::int64_t count, const auto& u) {
     constexpr double two_pi = 2 * std::numbers::pi;

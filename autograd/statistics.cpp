@@ -181,7 +181,7 @@ static const Operation squares_operation("sum of squares", "y = sum(x^2), in dou
 });
 static Tensor squares_over(const Tensor& x, const Axes& axes, bool keepdim) {
   const Tensor total = cpu::squares_in_double(x, axes, keepdim);
-  const Shape kept = keepdim ? total.shape() : checked_split("var", x, axes).output_keepdim;
+  const Shape kept = checked_split("var", x, axes).output_keepdim;
   return record(
       squares_operation, {&x}, total.to(x.dtype()), Saved(x),
       Recordable([kept](const Tensor& dy, const Tensor& X) { return std::vector{X * reshape(dy * 2, kept)}; }));
