@@ -148,16 +148,3 @@ TEST_CASE("tensor() accepts a vector of floats, and where() accepts scalars") {
   CHECK(slice(x, 0, -2, -1).to_vector() == std::vector<double>{2});
   check_messages({{"tensor: shape (2) needs 2 values, got 3", [&] { tensor({2}, floats); }}});
 }
-
-TEST_CASE("random_permutation contains each number once and depends on the seed") {
-  Random first(1), again(1), second(2);
-  const Ids order = random_permutation(50, first);
-  std::vector<std::int32_t> sorted = values(order);
-  CHECK(values(random_permutation(50, again)) == sorted);
-  CHECK(values(random_permutation(50, second)) != sorted);
-  std::ranges::sort(sorted);
-  CHECK(sorted == values(arange_ids(0, 50)));
-  CHECK(random_permutation(0, first).numel() == 0);
-  check_messages(
-      {{"random_permutation: expected a size of at least 0, got -1", [&] { random_permutation(-1, first); }}});
-}
