@@ -142,7 +142,7 @@ Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, in
                 }));
 }
 
-// Which elements scatter() replaces, and which of its values a later one replaces.
+// Says for each element whether scatter() replaces it, and for each value whether a later one takes its place.
 struct Replaced {
   Booleans elements, values;
   Replaced(const Shape& shape, const Ids& indices, int axis) {

@@ -10,7 +10,7 @@ inline void check_eps(const char* operation, double eps) {
   if (!(eps >= 0 && std::isfinite(eps))) fail("{}: eps must be finite and at least 0, got {}", operation, eps);
 }
 
-// Returns whether neither the numbers that have this 1 / sqrt(variance + eps) nor their squares exceed the range of T.
+// Returns whether numbers with this 1 / sqrt(variance + eps), and their squares, lie in the range of T.
 template <class T>
 bool is_usual(T inverse) {
   constexpr T most = sizeof(T) == sizeof(float) ? T(1e18) : T(1e150);

@@ -77,7 +77,7 @@ Batch draw(const Model& model, const std::vector<TextPair>& pairs, int count, Ra
   return {.tokens = Ids({count, T}, tokens), .targets = Ids({count, T}, targets)};
 }
 
-// Held-out sentences of one length whose nouns differ in number, and what the model computes for them.
+// Held-out sentences of one length whose nouns differ in number, and the model's activations for them.
 struct Conflicts {
   const Model* model;
   PairBatch pairs;

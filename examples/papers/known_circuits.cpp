@@ -67,7 +67,7 @@ Outputs run(const Model& model, const CircuitGraph& graph, const Batch& texts, c
   return {nodes, model.head().answer_logits({.output = (*transformer.final_norm)(asked), .weights = {}}, {})};
 }
 
-// What carries another text: no edge, those outside of the circuit, or any.
+// The edges that carry another text: none, those outside of the circuit, or any.
 enum class Exchange { nothing, outside, any };
 
 // Texts, and the edges that carry their outputs; the others carry those of the next text.
@@ -189,7 +189,7 @@ int main(int argc, char** argv) {
     adam.step(backward(loss), learning_rate(schedule, step));
   }
 
-  // What follows is measured on new texts.
+  // All figures below are measured on new texts.
   const Mixtures mixtures = mix(*program, circuit, edges, 512, true, random);
   const Outputs clean = run(model, graph, mixtures.texts);
   const Outputs mixed = run(model, graph, mixtures.texts, mixtures.kept, of_next_text(clean.nodes));

@@ -32,9 +32,9 @@ template <int>
 struct [[gnu::visibility("hidden")]] Later {
   nb::object given;
 };
-using IntegerArray = Later<0>;  ///< whatever NumPy takes for an array of integers
-using BooleanArray = Later<1>;  ///< whatever NumPy takes for an array of booleans
-using Operand = Later<2>;       ///< a tensor, or whatever NumPy takes for an array of numbers
+using IntegerArray = Later<0>;  ///< anything that NumPy takes for an array of integers
+using BooleanArray = Later<1>;  ///< anything that NumPy takes for an array of booleans
+using Operand = Later<2>;       ///< a tensor, or anything that NumPy takes for an array of numbers
 using Sizes = Later<3>;         ///< a whole number, or a sequence of them
 using Axes = Later<4>;          ///< an axis, a sequence of axes, or None for all
 using TypeName = Later<5>;      ///< "float32" or "float64", or NumPy's name of it
