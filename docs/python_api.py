@@ -19,8 +19,8 @@ seconds. `PairsOf` is a Path, a Pairs, or dicts like its rows.
 """
 # The sections, and the modules that each describes.
 SECTIONS = {
-    "Models and runs": ("models", "page"),
-    "Results": ("studies",),
+    "Models and runs": ("models", "configs", "page"),
+    "Results": ("studies", "pairs"),
     "Gradients, optimisers and files": ("functions",),
     "Tensors and layers": ("_core",),
     "Errors": ("errors",),

@@ -15,6 +15,14 @@
 
 from ._core import *  # noqa: F403
 from ._core import __version__ as __version__
+from .configs import bare_transformer as bare_transformer
+from .configs import bert as bert
+from .configs import candidate_chooser as candidate_chooser
+from .configs import gpt2 as gpt2
+from .configs import language_model as language_model
+from .configs import llama as llama
+from .configs import masked_language_model as masked_language_model
+from .configs import word_answerer as word_answerer
 from .errors import Error as Error
 from .errors import FileError as FileError
 from .errors import NotFinite as NotFinite
@@ -34,19 +42,12 @@ from .functions import value_and_grad as value_and_grad
 from .models import Experiment as Experiment
 from .models import Model as Model
 from .models import Trace as Trace
-from .models import bare_transformer as bare_transformer
-from .models import bert as bert
-from .models import candidate_chooser as candidate_chooser
 from .models import curves as curves
-from .models import gpt2 as gpt2
 from .models import inspect as inspect
-from .models import language_model as language_model
-from .models import llama as llama
 from .models import load as load
-from .models import masked_language_model as masked_language_model
 from .models import train as train
-from .models import word_answerer as word_answerer
 from .page import Page as Page
+from .pairs import Pairs as Pairs
 from .studies import Attention as Attention
 from .studies import Causes as Causes
 from .studies import Circuit as Circuit
@@ -58,7 +59,6 @@ from .studies import Heads as Heads
 from .studies import History as History
 from .studies import Induction as Induction
 from .studies import Match as Match
-from .studies import Pairs as Pairs
 from .studies import Report as Report
 from .studies import Restored as Restored
 from .studies import Result as Result

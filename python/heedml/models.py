@@ -17,6 +17,7 @@ from . import _core, studies
 from ._core import Batch, Optimizer, Tensor
 from .errors import Error, keywords
 from .page import Page
+from .pairs import Pairs, PairsOf, file_of
 
 Path = str | os.PathLike[str]
 Progress = Callable[[str, float, float], None]
@@ -164,21 +165,21 @@ class Model(_core._Model):
         options = _options(sentence=sentence, query=query, step=step)
         return studies.WhyAnswer(self._ask("why", "--answer", *options, "--json", run=sentence is None))
 
-    def pairs(self, task: str, *, language: str = "en", count: int = 100, seed: int = 1) -> studies.Pairs:
+    def pairs(self, task: str, *, language: str = "en", count: int = 100, seed: int = 1) -> Pairs:
         """Generates pairs of texts from the model's words: ioi, greater_than, agreement, gender or induction."""
-        return studies.Pairs(self._ask("pairs", *_options(task=task, language=language, count=count, seed=seed)))
+        return Pairs(self._ask("pairs", *_options(task=task, language=language, count=count, seed=seed)))
 
-    def restored(self, pairs: studies.PairsOf, *, limit: int | None = None,
+    def restored(self, pairs: PairsOf, *, limit: int | None = None,
                  progress: Progress | None = None) -> studies.Restored:
         """Measures how much of the answer each activation restores, for pairs of texts.
 
         `pairs` are those of pairs(), a file, or dicts with the keys of its lines: clean, corrupted,
         answer and wrong, and perhaps query and group.
         """
-        with studies.file_of(pairs) as file:
+        with file_of(pairs) as file:
             return studies.Restored(self._ask("causes", file, *_options(limit=limit), "--json", progress=progress))
 
-    def circuit(self, pairs: studies.PairsOf | None = None, *, method: str = "eap_ig", choice: str = "greedy",
+    def circuit(self, pairs: PairsOf | None = None, *, method: str = "eap_ig", choice: str = "greedy",
                 faithfulness: float = 0.8, limit: int | None = None, seed: int = 1, step: int | None = None,
                 without: str | Sequence[str] = (), svg: Path | None = None, progress: Progress | None = None) -> studies.Circuit:
         """Finds the edges between heads and MLPs that carry an answer, for pairs of texts or the run's held-out sentences.
@@ -191,7 +192,7 @@ class Model(_core._Model):
                            without=names or None, svg=None if svg is None else os.fspath(svg))
         if pairs is None:
             return studies.Circuit(self._ask("circuit", *options, "--json", progress=progress, run=True))
-        with studies.file_of(pairs) as file:
+        with file_of(pairs) as file:
             return studies.Circuit(self._ask("circuit", file, *options, "--json", progress=progress))
 
     def compare_circuits(self, *others: Path | Model, method: str = "eap_ig", choice: str = "greedy", faithfulness: float = 0.8,
@@ -371,47 +372,3 @@ class Experiment(_core._Experiment):
     def evaluate(self) -> dict[str, Any]:
         """Returns loss and accuracy on the held-out set."""
         return dict(self._evaluate())
-
-
-def gpt2(layers: int, heads: int, d_model: int, **fields: Any) -> dict[str, Any]:
-    """Returns the architecture of GPT-2 in this size, with other values of `fields`, such as max_length=1024."""
-    return {**_core._preset("gpt2", [layers, heads, d_model]), **fields}
-
-
-def bert(layers: int, heads: int, d_model: int, **fields: Any) -> dict[str, Any]:
-    """Returns the architecture of BERT in this size."""
-    return {**_core._preset("bert", [layers, heads, d_model]), **fields}
-
-
-def llama(layers: int, heads: int, kv_heads: int, d_model: int, mlp_width: int, **fields: Any) -> dict[str, Any]:
-    """Returns the architecture of LLaMA in this size."""
-    return {**_core._preset("llama", [layers, heads, kv_heads, d_model, mlp_width]), **fields}
-
-
-def _model_config(kind: str, transformer: Mapping[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
-    return {"kind": kind, "transformer": dict(transformer), **fields}
-
-
-def language_model(transformer: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-    """Returns the configuration of a decoder that predicts the next token at each token."""
-    return _model_config("language_model", {"causal": True, **transformer}, fields)
-
-
-def masked_language_model(transformer: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-    """Returns the configuration of an encoder that predicts hidden tokens."""
-    return _model_config("masked_language_model", transformer, fields)
-
-
-def word_answerer(transformer: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-    """Returns the configuration of a model that answers a question about a text with a word."""
-    return _model_config("word_answerer", transformer, fields)
-
-
-def candidate_chooser(transformer: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-    """Returns the configuration of a model that answers with one of the text's candidates."""
-    return _model_config("candidate_chooser", transformer, fields)
-
-
-def bare_transformer(transformer: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-    """Returns the configuration of a transformer without a head."""
-    return _model_config("bare_transformer", transformer, fields)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import html
 import json
-import os
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -243,48 +240,6 @@ class Curves(Result):
         axes.set_xlabel("step")
         axes.legend()
         return axes
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Pairs of texts that differ in the answer, as the lines of a file: {"clean", "corrupted", "answer", "wrong"}."""
-
-    jsonl: str = field(repr=False)
-
-    def rows(self) -> list[Row]:
-        """Returns a row per pair."""
-        return [json.loads(line) for line in self.jsonl.splitlines()]
-
-    def to_pandas(self) -> Any:
-        """Returns the rows as a pandas.DataFrame."""
-        return library("pandas").DataFrame(self.rows())
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the file that `inspect circuit` and `inspect causes` read."""
-        with open(os.fspath(path), "w", encoding="utf-8") as file:
-            file.write(self.jsonl)
-
-    def __len__(self) -> int:
-        return len(self.jsonl.splitlines())
-
-
-PairsOf = str | os.PathLike[str] | Pairs | Sequence[Mapping[str, Any]]
-
-
-@contextlib.contextmanager
-def file_of(pairs: PairsOf) -> Iterator[str]:
-    """Yields the path of a file of pairs, which is removed afterwards if it was written for this."""
-    if isinstance(pairs, (str, os.PathLike)):
-        yield os.fspath(pairs)
-        return
-    given = pairs if isinstance(pairs, Pairs) else Pairs("".join(json.dumps(dict(row)) + "\n" for row in pairs))
-    with tempfile.TemporaryDirectory(prefix="heedml-") as directory:
-        path = os.path.join(directory, "pairs.jsonl")
-        given.save(path)
-        try:
-            yield path
-        except Error as error:
-            raise type(error)(str(error).replace(path, "pairs")) from None
 
 
 class Heads(Result):
