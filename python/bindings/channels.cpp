@@ -5,8 +5,6 @@
 #include <heed/nn/convolution.h>
 #include <heed/nn/recurrent.h>
 
-#include <fmt/format.h>
-
 #include <nanobind/stl/tuple.h>
 
 // Layers beside those of transformers: convolutions, pooling, norms over channels, recurrence.

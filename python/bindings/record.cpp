@@ -127,11 +127,11 @@ Tensor apply(const std::string& name, const nb::object& forward, const nb::objec
 }
 
 Tensor variable_named(const Gradients& gradients, const std::string& name) {
+  std::vector<std::string> names;
   for (const auto& [variable, gradient] : gradients) {
     if (variable.name() == name) return variable;
+    names.push_back(variable.name());
   }
-  std::vector<std::string> names;
-  for (const auto& [variable, gradient] : gradients) names.push_back(variable.name());
   fail("no gradient of a parameter '{}'{}", name, did_you_mean(name, names));
 }
 
