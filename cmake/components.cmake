@@ -89,7 +89,7 @@ set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 include(CheckCXXCompilerFlag)
 check_cxx_compiler_flag(-mprefer-vector-width=512 HEED_compiler_knows_vector_width)
 if(HEED_compiler_knows_vector_width)
-  set_source_files_properties(autograd/exponentials.cpp PROPERTIES COMPILE_OPTIONS -mprefer-vector-width=512
+  set_source_files_properties(autograd/exponentials.cpp autograd/random_tensors.cpp PROPERTIES COMPILE_OPTIONS -mprefer-vector-width=512
                               SKIP_PRECOMPILE_HEADERS ON)
 endif()
 heed_core()
