@@ -48,8 +48,8 @@ class PairReader {
       file_.mistake(line_, "missing key 'query': this model names no word that texts are asked at");
     }
     if (file_.mistakes() > before) return {};
-    read_question("clean", clean, query, pair.clean);
-    read_question("corrupted", corrupted, query, pair.corrupted);
+    const Ids clean_ids = read_question("clean", clean, query, pair.clean);
+    const Ids corrupted_ids = read_question("corrupted", corrupted, query, pair.corrupted);
     if (file_.mistakes() > before) return {};
     if (pair.clean.tokens.size() != pair.corrupted.tokens.size()) {
       file_.mistake(line_, "expected two texts of as many tokens, got {} and {}", pair.clean.tokens.size(),
@@ -60,6 +60,10 @@ class PairReader {
     } else if (pair.clean.tokens == pair.corrupted.tokens) {
       file_.mistake(line_, "expected two texts that differ, got the same tokens twice: {}",
                     listed(pair.clean.tokens, " ", 20));
+    } else if (std::ranges::equal(clean_ids, corrupted_ids)) {
+      const auto [one, other] = std::ranges::mismatch(pair.clean.tokens, pair.corrupted.tokens);
+      file_.mistake(line_, "expected two texts that differ for the model, but it knows neither '{}' nor '{}'",
+                    excerpt(*one), excerpt(*other));
     }
     if (pair.clean.candidates != pair.corrupted.candidates) {
       file_.mistake(line_, "expected the candidates of both texts at the same tokens, since their logits are compared");
@@ -87,12 +91,14 @@ class PairReader {
     return object_[key].get<std::string>();
   }
 
-  void read_question(const char* key, const std::string& text, const std::string& query, Example& example) {
+  // Returns the ids of the tokens.
+  Ids read_question(const char* key, const std::string& text, const std::string& query, Example& example) {
     try {
       example = question(model_, text, query);
-      (void)batch_of(model_, example);
+      return batch_of(model_, example).tokens;
     } catch (const Error& error) {
       file_.mistake(line_, "{}: {}", key, error.what());
+      return {};
     }
   }
 

@@ -86,6 +86,14 @@ TEST_CASE("read_pairs reads texts and answers, and reports all mistakes by line"
                  "\"answer\": \"dog\", \"wrong\": \"the bird\"}") ==
         "FILE:1: expected the candidates of both texts at the same tokens, since their logits are compared");
 
+  Model with_unknown = model;
+  with_unknown.vocabulary.let_stand_for_unknown("cat");
+  CHECK(
+      mistakes(with_unknown,
+               "{\"clean\": \"The zork saw it\", \"corrupted\": \"The blick saw it\", \"answer\": \"dog\", \"wrong\": "
+               "\"bird\"}") ==
+      "FILE:1: expected two texts that differ for the model, but it knows neither 'zork' nor 'blick'");
+
   Model unnamed = model;
   unnamed.queries.clear();
   CHECK(mistakes(unnamed, "{" + clean + ", \"answer\": \"dog\", \"wrong\": \"cat\"}") ==
