@@ -138,7 +138,7 @@ static const Operation weights_operation("attention weights", "P = softmax(scale
 static const Operation attention_operation(
     "attention", "O = P V, P = softmax(S), S = cap(scale Q K^T) + bias",
     "dQ = dT K, dK = dT^T Q, dV = P^T dO, dbias = dS, with dP = dO V^T, dS = P (dP - sum(P dP)), dT = scale cap' dS",
-    [] { return attention_samples(AttentionOutput::output); }, Broadcasting::yes);
+    [] { return attention_samples(AttentionOutput::output); }, {.broadcasts = true});
 
 // Attends with equally many heads of Q, K and V, whose shapes are checked.
 static AttentionResult attend(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {

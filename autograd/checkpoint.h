@@ -44,7 +44,7 @@ Tensor checkpoint(const std::function<Tensor()>& first, std::function<Tensor()> 
 /// Returns f(arguments...), of which the recording keeps only the inputs: backward() calls f again (Chen et al. 2016,
 /// arXiv:1604.06174). It trades one more forward pass for the memory of what f would record. The gradients have the same bits.
 ///
-///     for (const TransformerBlock& block : blocks) x = checkpoint(block, x, mask, Weights::no, dropout);
+///     for (const TransformerBlock& block : blocks) x = checkpoint(block, x, mask, PassOptions{.drop = dropout});
 ///     x = checkpoint([&](const Tensor& h, Random& r) { return dropout(layer(h), 0.1, r); }, x, random);
 ///
 /// f returns a tensor, or a result with an `output`, such as a block's. Arguments and f are copied, so f must not refer to what ends

@@ -37,16 +37,16 @@ Tensor choice(const Operation& operation, const Tensor& a, const Tensor& b, Wins
 
 }  // namespace
 
-static const Operation maximum_operation(
-    "maximum", "y = max(a, b), NaN if one is NaN", "da = dy where a > b, dy / 2 where a = b, else 0; db = dy - da",
-    [] { return choice_samples(maximum); }, Broadcasting::yes);
+static const Operation maximum_operation("maximum", "y = max(a, b), NaN if one is NaN",
+                                         "da = dy where a > b, dy / 2 where a = b, else 0; db = dy - da",
+                                         [] { return choice_samples(maximum); }, {.broadcasts = true});
 Tensor maximum(const Tensor& a, const Tensor& b) {
   return choice(maximum_operation, a, b, [](auto u, auto v) { return u > v; });
 }
 
-static const Operation minimum_operation(
-    "minimum", "y = min(a, b), NaN if one is NaN", "da = dy where a < b, dy / 2 where a = b, else 0; db = dy - da",
-    [] { return choice_samples(minimum); }, Broadcasting::yes);
+static const Operation minimum_operation("minimum", "y = min(a, b), NaN if one is NaN",
+                                         "da = dy where a < b, dy / 2 where a = b, else 0; db = dy - da",
+                                         [] { return choice_samples(minimum); }, {.broadcasts = true});
 Tensor minimum(const Tensor& a, const Tensor& b) {
   return choice(minimum_operation, a, b, [](auto u, auto v) { return u < v; });
 }

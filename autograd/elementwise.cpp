@@ -15,17 +15,17 @@ void detail::fail_assignment(const Tensor& variable, char sign) {
       sign, described(variable));
 }
 
-static const Operation add(
-    "add", "y = a + b", "da = dy, db = dy", [] { return broadcast_samples([](auto& a, auto& b) { return a + b; }); },
-    Broadcasting::yes);
+static const Operation add("add", "y = a + b", "da = dy, db = dy",
+                           [] { return broadcast_samples([](auto& a, auto& b) { return a + b; }); },
+                           {.broadcasts = true});
 Tensor operator+(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("add", a, b, [](auto u, auto v) { return u + v; });
   return record(add, {&a, &b}, y, Saved(), Recordable([](const Tensor& dy) { return std::vector{dy, dy}; }));
 }
 
-static const Operation subtract(
-    "subtract", "y = a - b", "da = dy, db = -dy",
-    [] { return broadcast_samples([](auto& a, auto& b) { return a - b; }); }, Broadcasting::yes);
+static const Operation subtract("subtract", "y = a - b", "da = dy, db = -dy",
+                                [] { return broadcast_samples([](auto& a, auto& b) { return a - b; }); },
+                                {.broadcasts = true});
 Tensor operator-(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("subtract", a, b, [](auto u, auto v) { return u - v; });
   return record(subtract, {&a, &b}, y, Saved(),
@@ -34,9 +34,9 @@ Tensor operator-(const Tensor& a, const Tensor& b) {
                 }));
 }
 
-static const Operation multiply(
-    "multiply", "y = a b", "da = dy b, db = dy a",
-    [] { return broadcast_samples([](auto& a, auto& b) { return a * b; }); }, Broadcasting::yes);
+static const Operation multiply("multiply", "y = a b", "da = dy b, db = dy a",
+                                [] { return broadcast_samples([](auto& a, auto& b) { return a * b; }); },
+                                {.broadcasts = true});
 Tensor operator*(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("multiply", a, b, [](auto u, auto v) { return u * v; });
   return record(multiply, {&a, &b}, y, Saved(a, b),
@@ -53,13 +53,12 @@ static Tensor quotient_gradient(const Tensor& dy, const Tensor& a, const Tensor&
   });
 }
 
-static const Operation divide(
-    "divide", "y = a / b", "da = dy / b, db = -dy a / b^2",
-    [] {
-      return broadcast_samples([](auto& a, auto& b) { return a / b; }, Argument::Values::any,
-                               Argument::Values::nonzero);
-    },
-    Broadcasting::yes);
+static const Operation divide("divide", "y = a / b", "da = dy / b, db = -dy a / b^2",
+                              [] {
+                                return broadcast_samples([](auto& a, auto& b) { return a / b; }, Argument::Values::any,
+                                                         Argument::Values::nonzero);
+                              },
+                              {.broadcasts = true});
 Tensor operator/(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("divide", a, b, [](auto u, auto v) { return u / v; });
   return record(

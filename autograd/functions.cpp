@@ -154,10 +154,12 @@ Tensor pow(const Tensor& x, double exponent) {
                 }));
 }
 
-static const Operation pow_operation(
-    "pow", "y = a^b", "da = dy b a^(b - 1), 0 for b = 0; db = dy y ln a, 0 for a = 0",
-    [] { return broadcast_samples([](auto& a, auto& b) { return pow(a, b); }, Argument::Values::positive); },
-    Broadcasting::yes);
+static const Operation pow_operation("pow", "y = a^b", "da = dy b a^(b - 1), 0 for b = 0; db = dy y ln a, 0 for a = 0",
+                                     [] {
+                                       return broadcast_samples([](auto& a, auto& b) { return pow(a, b); },
+                                                                Argument::Values::positive);
+                                     },
+                                     {.broadcasts = true});
 Tensor pow(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("pow", a, b, on_lanes([](auto u, auto v) { return cpu::pow(u, v); }));
   const auto backward = [](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B, auto& Y) {

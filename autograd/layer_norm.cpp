@@ -12,8 +12,11 @@
 namespace heed {
 namespace {
 
-// Whether to subtract the mean: yes for layer_norm, no for rms_norm.
-enum class Centre { no, yes };
+// What distinguishes layer_norm, which is centred, from rms_norm.
+struct Rule {
+  bool is_centred;  // whether the mean is subtracted
+  double eps;
+};
 
 // The mean and 1 / sqrt(variance + eps) of a row.
 struct RowStatistics {
@@ -22,25 +25,25 @@ struct RowStatistics {
 
 // Computes them in double, of the row divided by its largest element.
 template <class T>
-RowStatistics statistics_in_double(Centre centre, const T* row, std::int64_t n, double eps) {
+RowStatistics statistics_in_double(const Rule& rule, const T* row, std::int64_t n) {
   double largest = 0, mean = 0, squares = 0;
   for (std::int64_t j = 0; j < n; ++j) largest = std::max(largest, std::abs(static_cast<double>(row[j])));
   if (largest == 0) largest = 1;
-  for (std::int64_t j = 0; j < n && centre == Centre::yes; ++j) mean += static_cast<double>(row[j]) / largest;
+  for (std::int64_t j = 0; j < n && rule.is_centred; ++j) mean += static_cast<double>(row[j]) / largest;
   mean /= static_cast<double>(n);
   for (std::int64_t j = 0; j < n; ++j) {
     const double d = static_cast<double>(row[j]) / largest - mean;
     squares += d * d;
   }
   const double deviation = largest * std::sqrt(squares / static_cast<double>(n));
-  return {mean * largest, 1 / std::hypot(deviation, std::sqrt(eps))};
+  return {mean * largest, 1 / std::hypot(deviation, std::sqrt(rule.eps))};
 }
 
 // Computes a row that is_usual() tells from others, in double; b may be null.
 template <class T>
-[[gnu::cold, gnu::noinline]] void forward_row_in_double(Centre centre, const T* x, const T* a, const T* b, T* y,
-                                                        std::int64_t n, double eps) {
-  const auto [mean, r] = statistics_in_double(centre, x, n, eps);
+[[gnu::cold, gnu::noinline]] void forward_row_in_double(const Rule& rule, const T* x, const T* a, const T* b, T* y,
+                                                        std::int64_t n) {
+  const auto [mean, r] = statistics_in_double(rule, x, n);
   for (std::int64_t j = 0; j < n; ++j) {
     const double h = (static_cast<double>(x[j]) - mean) * r;
     y[j] = static_cast<T>(h * static_cast<double>(a[j]) + (b ? static_cast<double>(b[j]) : 0));
@@ -48,14 +51,14 @@ template <class T>
 }
 
 template <class T>
-[[gnu::cold, gnu::noinline]] void backward_row_in_double(Centre centre, const T* x, const T* gain, const T* dy, T* dx,
-                                                         T* dgain, T* dbias, std::int64_t n, double eps) {
-  const RowStatistics statistics = statistics_in_double(centre, x, n, eps);
+[[gnu::cold, gnu::noinline]] void backward_row_in_double(const Rule& rule, const T* x, const T* gain, const T* dy,
+                                                         T* dx, T* dgain, T* dbias, std::int64_t n) {
+  const RowStatistics statistics = statistics_in_double(rule, x, n);
   const auto h = [&](std::int64_t j) { return (static_cast<double>(x[j]) - statistics.mean) * statistics.inverse; };
   const auto g = [&](std::int64_t j) { return static_cast<double>(dy[j]) * static_cast<double>(gain[j]); };
   double mean_g = 0, mean_gh = 0;
   for (std::int64_t j = 0; j < n; ++j) {
-    if (centre == Centre::yes) mean_g += g(j) / static_cast<double>(n);
+    if (rule.is_centred) mean_g += g(j) / static_cast<double>(n);
     mean_gh += g(j) * h(j) / static_cast<double>(n);
   }
   for (std::int64_t j = 0; j < n; ++j) {
@@ -66,14 +69,14 @@ template <class T>
 }
 
 template <class T>
-void backward_row(Centre centre, const T* x, T mean, T r, const T* gain, const T* dy, T* dx, T* dgain, T* dbias,
-                  std::int64_t n, double eps) {
+void backward_row(const Rule& rule, const T* x, T mean, T r, const T* gain, const T* dy, T* dx, T* dgain, T* dbias,
+                  std::int64_t n) {
   const double count = static_cast<double>(n);
-  const T mean_g = centre == Centre::yes ? static_cast<T>(cpu::dot_row(dy, gain, n) / count) : T{0};
+  const T mean_g = rule.is_centred ? static_cast<T>(cpu::dot_row(dy, gain, n) / count) : T{0};
   const T mean_gh = static_cast<T>(
       cpu::sum_terms<T>(n, [=](std::int64_t j) { return dy[j] * gain[j] * ((x[j] - mean) * r); }) / count);
   if (!is_usual(r) || !std::isfinite(mean_g) || !std::isfinite(mean_gh)) [[unlikely]] {
-    return backward_row_in_double(centre, x, gain, dy, dx, dgain, dbias, n, eps);
+    return backward_row_in_double(rule, x, gain, dy, dx, dgain, dbias, n);
   }
 #pragma omp simd
   for (std::int64_t j = 0; j < n; ++j) {
@@ -85,11 +88,11 @@ void backward_row(Centre centre, const T* x, T mean, T r, const T* gain, const T
 }
 
 // y = (x - mean) / sqrt(mean of (x - mean)^2 + eps) * gain + bias; the mean is 0 without centring.
-Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, const Tensor& gain, const Tensor& bias,
-                  double eps) {
+Tensor normalised(const Operation& operation, const Rule& rule, const Tensor& x, const Tensor& gain,
+                  const Tensor& bias) {
   const auto is_dense = [](const Tensor& t) { return !t.defined() || t.is_contiguous(); };
   if (!is_dense(x) || !is_dense(gain)) {
-    return normalised(operation, centre, contiguous(x), gain.defined() ? contiguous(gain) : gain, bias, eps);
+    return normalised(operation, rule, contiguous(x), gain.defined() ? contiguous(gain) : gain, bias);
   }
   const std::int64_t n = x.size(-1), rows = n ? x.numel() / n : 0;
   const std::int64_t grain = cpu::row_grain(rows, n);
@@ -106,21 +109,21 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
       for (std::int64_t first = begin, last; first < end; first = last) {
         last = std::min(end, first + together);
         for (std::int64_t i = first; i < last; ++i) {
-          means[i] = centre == Centre::yes ? static_cast<T>(cpu::sum_row(from + i * n, n) / count) : T{0};
+          means[i] = rule.is_centred ? static_cast<T>(cpu::sum_row(from + i * n, n) / count) : T{0};
         }
         for (std::int64_t i = first; i < last; ++i) {
           const auto sum = [row = from + i * n, n](auto f) {
             return cpu::sum_terms<T>(n, [=](std::int64_t k) { return f(row[k]); });
           };
           const double squares = squares_around(means[i], count, sum);  // without centring the mean is 0 and stays so
-          inverse[i] = static_cast<T>(1 / std::sqrt(squares / count + eps));  // 0 or NaN if squares are not finite
+          inverse[i] = static_cast<T>(1 / std::sqrt(squares / count + rule.eps));  // 0 or NaN if squares are not finite
         }
         for (std::int64_t i = first; i < last; ++i) {
           const T *row = from + i * n, mu = means[i], inv = inverse[i];
           const cpu::Part<T> part(to + i * n, n, rows * n);
           T* const out = part.data();
           if (!is_usual(inv)) [[unlikely]] {
-            forward_row_in_double(centre, row, a, b, out, n, eps);
+            forward_row_in_double(rule, row, a, b, out, n);
           } else if (b) {
 #pragma omp simd
             for (std::int64_t j = 0; j < n; ++j) out[j] = (row[j] - mu) * inv * a[j] + b[j];
@@ -134,8 +137,8 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
   });
   return record(
       operation, {&x, &gain, &bias}, y, Saved(x, statistics, scale),
-      [centre, n, rows, eps](const Tensor& dy, const NeedsInputGrad& needs, const Tensor& X, const Tensor& moments,
-                             const Tensor& gains) {
+      [rule, n, rows](const Tensor& dy, const NeedsInputGrad& needs, const Tensor& X, const Tensor& moments,
+                      const Tensor& gains) {
         // Divides the rows into parts, each with its own sums for dgain and dbias.
         constexpr std::int64_t elements_a_part = 16384;
         const std::int64_t max_rows = std::max<std::int64_t>(1, elements_a_part / std::max<std::int64_t>(n, 1));
@@ -154,8 +157,8 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
             std::fill_n(part, 2 * n, T{0});
             for (std::int64_t i = begin; i < end; ++i) {
               const cpu::Part<T> row(to + i * n, n, rows * n);
-              backward_row(centre, x_data + i * n, means[i], inverse[i], a, dy_data + i * n, row.data(), part, part + n,
-                           n, eps);
+              backward_row(rule, x_data + i * n, means[i], inverse[i], a, dy_data + i * n, row.data(), part, part + n,
+                           n);
             }
           });
         });
@@ -163,11 +166,11 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
         const Tensor total = sum(sums, {0});  // (2, n)
         return std::vector{dx, reshape(slice(total, 0, 0, 1), {n}), reshape(slice(total, 0, 1, 2), {n})};
       },
-      Recordable([centre, n, rows, eps](const Tensor& dy, const Tensor& X, const Tensor&, const Tensor& gains) {
-        const Tensor centred = centre == Centre::yes ? X - mean(X, {-1}, true) : X;
-        const Tensor r = 1 / sqrt(mean(square(centred), {-1}, true) + eps), h = centred * r, g = dy * gains;
+      Recordable([rule, n, rows](const Tensor& dy, const Tensor& X, const Tensor&, const Tensor& gains) {
+        const Tensor centred = rule.is_centred ? X - mean(X, {-1}, true) : X;
+        const Tensor r = 1 / sqrt(mean(square(centred), {-1}, true) + rule.eps), h = centred * r, g = dy * gains;
         const Tensor rest = g - h * mean(g * h, {-1}, true);
-        const Tensor dx = r * (centre == Centre::yes ? rest - mean(g, {-1}, true) : rest);
+        const Tensor dx = r * (rule.is_centred ? rest - mean(g, {-1}, true) : rest);
         const auto over_rows = [=](const Tensor& v) { return sum(reshape(v, {rows, n}), {0}); };
         return std::vector{dx, over_rows(dy * h), over_rows(dy)};
       }));
@@ -206,7 +209,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
         !gain.defined() ? "a bias alone"
                         : fmt::format("{} {}", to_string(parameter->dtype()), to_string(parameter->shape())));
   }
-  return normalised(layer_norm_operation, Centre::yes, x, gain, bias, eps);
+  return normalised(layer_norm_operation, {.is_centred = true, .eps = eps}, x, gain, bias);
 }
 
 static const Operation rms_norm_operation(
@@ -228,7 +231,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& gain, double eps) {
         "{} {}",
         to_string(x.dtype()), to_string(x.shape()), to_string(gain.dtype()), to_string(gain.shape()));
   }
-  return normalised(rms_norm_operation, Centre::no, x, gain, {}, eps);
+  return normalised(rms_norm_operation, {.is_centred = false, .eps = eps}, x, gain, {});
 }
 
 }  // namespace heed

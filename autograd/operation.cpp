@@ -11,13 +11,8 @@ std::vector<const Operation*>& registry() {
 }  // namespace
 
 Operation::Operation(const char* name, const char* formula, const char* derivative, Samples samples,
-                     Broadcasting broadcasting, const char* no_second)
-    : name_(name),
-      formula_(formula),
-      derivative_(derivative),
-      samples_(samples),
-      broadcasting_(broadcasting),
-      no_second_(no_second) {
+                     const OperationOptions& options)
+    : name_(name), formula_(formula), derivative_(derivative), samples_(samples), options_(options) {
   registry().push_back(this);
 }
 

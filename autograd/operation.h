@@ -57,8 +57,11 @@ class Samples {
   const char* reason_ = nullptr;
 };
 
-/// Whether the recorder sums gradients over broadcast axes.
-enum class Broadcasting { no, yes };
+/// Options of an Operation.
+struct OperationOptions {
+  bool broadcasts = false;          ///< whether the recorder sums gradients over broadcast axes
+  const char* no_second = nullptr;  ///< why the operation has no second derivative
+};
 
 /// A differentiable operation: one object of static lifetime, beside the function that computes it.
 ///
@@ -73,10 +76,9 @@ enum class Broadcasting { no, yes };
 /// The gradient check covers the second derivative too. An operation has none if its backward is not Recordable.
 class Operation {
  public:
-  /// Registers the operation. `formula` gives the output and `derivative` the gradients of the inputs, for readers. An operation
-  /// without a second derivative gives the reason in `no_second`.
+  /// Registers the operation. `formula` gives the output and `derivative` the gradients of the inputs, for readers.
   Operation(const char* name, const char* formula, const char* derivative, Samples samples,
-            Broadcasting broadcasting = Broadcasting::no, const char* no_second = nullptr);
+            const OperationOptions& options = {});
   Operation(const Operation&) = delete;
 
   /// Returns the name for messages and profiles.
@@ -88,15 +90,14 @@ class Operation {
   /// Returns the samples of the gradient check.
   const Samples& samples() const { return samples_; }
   /// Returns whether the recorder sums gradients over broadcast axes.
-  bool broadcasts() const { return broadcasting_ == Broadcasting::yes; }
+  bool broadcasts() const { return options_.broadcasts; }
   /// Returns why the operation has no second derivative, or nullptr.
-  const char* reason_for_no_second() const { return no_second_; }
+  const char* reason_for_no_second() const { return options_.no_second; }
 
  private:
   const char *name_, *formula_, *derivative_;
   Samples samples_;
-  Broadcasting broadcasting_;
-  const char* no_second_;
+  OperationOptions options_;
 };
 
 /// Returns every operation in the program.

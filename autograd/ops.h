@@ -353,9 +353,6 @@ enum class RotaryPairs {
 };
 Tensor rotary(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryPairs pairs);  ///< rotates the pairs
 
-/// Whether a layer returns the weights of its attention.
-enum class Weights { no, yes };
-
 /// Options of attention().
 struct AttentionOptions {
   Mask mask = {};        ///< broadcasts to the weights

@@ -271,7 +271,7 @@ static const Operation broadcast_operation(
     [] {
       return shape_samples(broadcast_to, {{{3}, {2, 3}}, {{2, 1, 3}, {2, 2, 4, 3}}, {{}, {2, 2}}, {{1}, {0}}});
     },
-    Broadcasting::yes);
+    {.broadcasts = true});
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
   check_defined("broadcast_to", {&x});
   checked_numel("broadcast_to", shape);

@@ -33,16 +33,14 @@ Batch windows_at(const TokenNumbers& text, const Corpus& corpus, const std::vect
   return {.tokens = Ids({B, corpus.context}, std::move(tokens)), .targets = Ids({B * corpus.context}, std::move(next))};
 }
 
-// Whether masked() hides a token of the first window where it would hide none.
-enum class AtLeastOne { no, yes };
-
 bool hides_none(const Batch& windows) {
   return std::count(windows.targets.data(), windows.targets.data() + windows.targets.numel(), not_counted) ==
          windows.targets.numel();
 }
 
-// Hides tokens in the windows. The choice depends only on (random, window).
-Batch masked(Batch windows, const Corpus& corpus, const Random& random, AtLeastOne at_least_one) {
+// Hides tokens in the windows, with `at_least_one` also one of the first window where it would hide none. The choice depends only on
+// (random, window).
+Batch masked(Batch windows, const Corpus& corpus, const Random& random, bool at_least_one) {
   const std::int64_t first = std::ssize(corpus.before), end = first + corpus.text_context();
   const std::int64_t B = windows.tokens.shape()[0], T = windows.tokens.shape()[1];
   std::vector<std::int32_t> tokens, hidden;
@@ -60,7 +58,7 @@ Batch masked(Batch windows, const Corpus& corpus, const Random& random, AtLeastO
       hidden.push_back(predicts ? token : not_counted);
     }
   }
-  if (at_least_one == AtLeastOne::yes && std::ranges::count(hidden, not_counted) == std::ssize(hidden)) {
+  if (at_least_one && std::ranges::count(hidden, not_counted) == std::ssize(hidden)) {
     const auto t = static_cast<std::size_t>(first + random.stream("one").below(in_first));
     hidden[t] = std::exchange(tokens[t], corpus.mask);
   }
@@ -119,7 +117,8 @@ Batch training_windows(const Corpus& corpus, int B, std::int64_t step, const Ran
     begins.push_back(corpus.is_sequences ? (T + 1) * of_step.below(N / (T + 1)) : of_step.below(N - T));
   }
   Batch windows = windows_at(corpus.train, corpus, begins);
-  return corpus.mask < 0 ? windows : masked(std::move(windows), corpus, of_step.stream("masks"), AtLeastOne::yes);
+  constexpr bool at_least_one = true;
+  return corpus.mask < 0 ? windows : masked(std::move(windows), corpus, of_step.stream("masks"), at_least_one);
 }
 
 std::int64_t held_out_windows(const Corpus& corpus) {
@@ -136,15 +135,15 @@ Batch held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t en
   std::vector<std::int64_t> begins;
   for (std::int64_t i = first; i < end; ++i) begins.push_back(i * stride);
   if (corpus.mask < 0) return windows_at(corpus.held_out, corpus, begins);
-  const auto window = [&](std::int64_t i, AtLeastOne at_least_one) {  // its masks depend on i alone
+  const auto window = [&](std::int64_t i, bool at_least_one) {  // its masks depend on i alone
     return masked(windows_at(corpus.held_out, corpus, {i * stride}), corpus,
                   Random(0).stream("held-out masks").stream(static_cast<std::uint64_t>(i)), at_least_one);
   };
   std::int64_t empty = 0;  // windows before the first that hides a token: all of them in a short text
-  while (first == 0 && empty < all && hides_none(window(empty, AtLeastOne::no))) ++empty;
+  while (first == 0 && empty < all && hides_none(window(empty, false))) ++empty;
   std::vector<std::int32_t> tokens, hidden;
   for (std::int64_t i = first; i < end; ++i) {
-    const Batch one = window(i, i == 0 && empty == all ? AtLeastOne::yes : AtLeastOne::no);
+    const Batch one = window(i, i == 0 && empty == all);
     tokens.insert(tokens.end(), one.tokens.data(), one.tokens.data() + one.tokens.numel());
     hidden.insert(hidden.end(), one.targets.data(), one.targets.data() + one.targets.numel());
   }

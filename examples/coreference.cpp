@@ -52,7 +52,8 @@ int main(int argc, char** argv) {
   const Batch test = held_out.batch(0, held_out.size());
   std::optional<RunWriter> run;
   if (argc > 1)
-    run.emplace(argv[1], model, std::vector{task.held_out[0], task.held_out[1]}, task.held_out, KeepModels::yes);
+    run.emplace(argv[1], model, std::vector{task.held_out[0], task.held_out[1]}, task.held_out,
+                RunWriterOptions{.keep_models = true});
   Optimizer adam(model.parameters, {});
   for (int step = 0; step <= 300; ++step) {
     if (step % 100 == 0) {

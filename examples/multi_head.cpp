@@ -16,7 +16,7 @@ int main() {
 
   Random random(0);
   const Tensor x = normal({batch, T, embed}, random);
-  const AttentionResult attended = layer(x, {}, Weights::yes);
+  const AttentionResult attended = layer(x, {}, {.weights = true});
   fmt::print("\nx        {}\n", to_string(x.shape()));
   fmt::print("output   {}\n", to_string(attended.output.shape()));
   fmt::print("weights  {}, one (T, T) table a head\n", to_string(attended.weights.shape()));

@@ -19,7 +19,7 @@ struct Decoder {
         mlp_norm(s / "mlp_norm", d) {}
   Tensor operator()(Tensor y, const Tensor& memory, const Mask& mask) const {
     y = y + own(own_norm(y), Mask::causal()).output;
-    y = y + source(source_norm(y), memory, mask, Weights::no).output;
+    y = y + source(source_norm(y), memory, mask, {}).output;
     return y + mlp(mlp_norm(y));
   }
 };

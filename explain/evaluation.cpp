@@ -153,7 +153,7 @@ Evaluation evaluate(const Model& model, const NumberedExamples& examples, const 
   for_own_batches(batches, between, reducer, [&](std::int64_t number) {
     const std::int64_t begin = number * examples_a_batch, end = std::min(examples.size(), begin + examples_a_batch);
     const Batch batch = examples.batch(begin, end);
-    const ModelOutput output = model.run(batch, {.compute = Compute::query, .weights = Weights::yes});
+    const ModelOutput output = model.run(batch, {.compute = Compute::query, .weights = true});
     const Ids answers = model.labels(batch);
     counts.push_back(static_cast<double>(labels_in(answers)));
     sums.push_back(cross_entropy(output.logits, answers).item() * counts.back());

@@ -110,9 +110,9 @@ void add_products(ScoreParts& result, const Tensor& q, const Tensor& k, const Te
 
 }  // namespace
 
-ScoreParts score_parts(const Model& model, const Example& example, int layer, int head, int from, int to,
-                       std::optional<int> rather, Exact exact) {
-  const std::optional<Model> copy = exact == Exact::yes ? std::optional(in_float64(model)) : std::nullopt;
+ScoreParts score_parts(const Model& model, const Example& example, int layer, int head, const ScoreOptions& options) {
+  const auto& [from, to, rather, computes_in_float64] = options;
+  const std::optional<Model> copy = computes_in_float64 ? std::optional(in_float64(model)) : std::nullopt;
   const Model& used = copy ? *copy : model;
   const auto T = static_cast<int>(example.tokens.size());
   check_range("layer", layer, used.layers());
@@ -160,7 +160,7 @@ ScoreParts score_parts(const Model& model, const Example& example, int layer, in
   const Tensor whole = sum(q, {0});
   result.reference = sum(whole * sum(k_reference, {0})).item();
   const double total = sum(whole * sum(k_to, {0})).item();
-  const double tolerance = exact == Exact::yes ? 1e-6 : 1e-2;
+  const double tolerance = computes_in_float64 ? 1e-6 : 1e-2;
   if (!(std::abs(total - result.score) <= tolerance * std::max(1.0, std::abs(result.score)))) {
     fail("the parts of the score of '{}' for '{}' sum to {:.9g}, but the model gives {:.9g}",
          example.tokens[static_cast<std::size_t>(result.to)], example.tokens[static_cast<std::size_t>(result.from)],

@@ -56,16 +56,20 @@ constexpr std::size_t max_products = 20;
 /// With more heads of earlier layers times tokens than this, the contribution of a head is one part, not one per token.
 constexpr std::int64_t max_head_parts = 6000;
 
-/// Whether score_parts() computes in float64, or in the model's own type.
-enum class Exact { yes, no };
+/// Options of score_parts().
+struct ScoreOptions {
+  int from = -1;  ///< the token that attends; -1: the query
+  int to = -1;    ///< the token attended to; -1: the antecedent or, if unknown, the token with the largest weight
+  /// The token whose key is compared, or -1 for the mean over all keys. By default example.distractor for the antecedent, and the
+  /// mean otherwise.
+  std::optional<int> rather{};
+  bool in_float64 = true;  ///< false: in the model's own type
+};
 
-/// Decomposes the score of head `head` in layer `layer`: from token `from` (-1: the query) to token `to` (-1: the
-/// antecedent or, if unknown, the token with the largest weight). It is compared with the key `rather`, or for -1 with the
-/// mean over all keys; by default that is example.distractor for the antecedent, and the mean otherwise. Computes in float64,
-/// or in the model's own type with Exact::no. Throws `Error` when the sum differs from the score by more than 1e-6 of it
-/// (absolutely below 1), or 1e-2 with Exact::no.
-ScoreParts score_parts(const Model& model, const Example& example, int layer, int head, int from = -1, int to = -1,
-                       std::optional<int> rather = {}, Exact exact = Exact::yes);
+/// Decomposes the score of head `head` in layer `layer` between two tokens. Throws `Error` when the sum differs from the score by
+/// more than 1e-6 of it (absolutely below 1), or 1e-2 in the model's own type.
+ScoreParts score_parts(const Model& model, const Example& example, int layer, int head,
+                       const ScoreOptions& options = {});
 
 /// Returns the antecedent's tokens: the candidate that contains it, or it alone. Empty if it is unknown (-1).
 Span antecedent_span(int antecedent, const std::vector<Span>& candidates = {});

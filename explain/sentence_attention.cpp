@@ -36,7 +36,7 @@ std::vector<Prediction> likeliest(const Model& model, const Example& example,
 SentenceAttention attend(const Model& model, const Example& example) {
   const Batch input = batch_of(model, example);
   check_weights_fit(model.transformer(), input.tokens);
-  const ModelOutput output = model.run(input, {.weights = Weights::yes});
+  const ModelOutput output = model.run(input, {.weights = true});
   SentenceAttention result{.tokens = example.tokens,
                            .query = example.query,
                            .antecedent = example.antecedent,

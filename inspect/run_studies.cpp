@@ -26,7 +26,8 @@ std::vector<fs::path> models_of(const fs::path& run) {
   for (const std::int64_t step : steps) files.push_back(dumped_model_path(run, step));
   if (files.empty()) {
     fail("{}: keeps only the last model, so earlier steps cannot be measured{}", run.string(),
-         is_of_train(run) ? "; train with dump.weights: true" : "; RunWriter keeps the others with KeepModels::yes");
+         is_of_train(run) ? "; train with dump.weights: true"
+                          : "; RunWriter keeps the others with {.keep_models = true}");
   }
   if (const fs::path last = model_path(run); fs::exists(last)) {
     if (saved_step(last) > steps.back()) files.push_back(last);

@@ -95,7 +95,7 @@ Tensor Model::logits(const Batch& batch, const Dropout& drop) const {
   if (!head().has_token_logits()) {
     fail("Model::logits: a {} has no logits at each token, only at the query of a question", name_of(config().head));
   }
-  return head().token_logits(transformer()(batch, Weights::no, drop).output);
+  return head().token_logits(transformer()(batch, {.drop = drop}).output);
 }
 
 Tensor Model::loss(const Batch& batch, const Dropout& drop) const {
@@ -108,7 +108,7 @@ Tensor Model::loss(const Batch& batch, const Dropout& drop) const {
                                     : questions);
   }
   if (is_text && head().fills_masks()) {
-    return masked_token_loss(head(), transformer()(batch, Weights::no, drop).output, batch.targets);
+    return masked_token_loss(head(), transformer()(batch, {.drop = drop}).output, batch.targets);
   }
   if (is_text) return token_loss(logits({.tokens = batch.tokens}, drop), batch.targets);
   check_has_head(*this);
@@ -118,13 +118,14 @@ Tensor Model::loss(const Batch& batch, const Dropout& drop) const {
 ModelOutput Model::run(const Batch& batch, const RunOptions& options) const {
   const Transformer& t = transformer();
   const Dropout& drop = options.drop;
+  const PassOptions pass{.weights = options.weights, .drop = drop};
   const LayerInput input = options.from ? *options.from : LayerInput{0, drop.with(drop.embedding, t.embed(batch))};
   const Mask mask = t.mask_of(batch);
   Hidden hidden;
   if (options.compute == Compute::query) {
-    hidden = t.at(batch.query, input.residual, mask, options.weights, drop, input.layer);
+    hidden = t.at(batch.query, input.residual, mask, pass, input.layer);
   } else {
-    hidden = t(input.residual, mask, options.weights, drop, input.layer);
+    hidden = t(input.residual, mask, pass, input.layer);
     hidden.output = select_rows(hidden.output, batch.query);
   }
   Hook::show(t.name, "at_query", hidden.output);

@@ -24,7 +24,7 @@ enum class Compute { all, query };
 /// How a model runs.
 struct RunOptions {
   Compute compute = Compute::all;
-  Weights weights = Weights::no;
+  bool weights = false;  ///< whether to return the attention weights
   Dropout drop{};
   std::optional<LayerInput> from{};  ///< the first layer to compute, and its input
 };

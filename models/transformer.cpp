@@ -172,8 +172,8 @@ Mask Transformer::mask_of(const Batch& texts) const {
   return Mask::padding(texts.lengths, static_cast<int>(texts.tokens.shape()[1]));
 }
 
-Hidden Transformer::operator()(const Batch& texts, Weights weights, const Dropout& drop) const {
-  return (*this)(drop.with(drop.embedding, embed(texts)), mask_of(texts), weights, drop);
+Hidden Transformer::operator()(const Batch& texts, const PassOptions& options) const {
+  return (*this)(options.drop.with(options.drop.embedding, embed(texts)), mask_of(texts), options);
 }
 
 std::span<const TransformerBlock> Transformer::blocks_from(int layer) const {
@@ -183,26 +183,26 @@ std::span<const TransformerBlock> Transformer::blocks_from(int layer) const {
   return std::span(blocks).subspan(static_cast<std::size_t>(layer));
 }
 
-Hidden Transformer::operator()(const Tensor& input, const Mask& shown, Weights weights, const Dropout& drop,
+Hidden Transformer::operator()(const Tensor& input, const Mask& shown, const PassOptions& options,
                                int first_layer) const {
   const Mask mask = whole(shown);
   Hidden hidden;
-  Tensor x = input_of(input, drop, first_layer);
+  Tensor x = input_of(input, options.drop, first_layer);
   for (const TransformerBlock& block : blocks_from(first_layer)) {
     if (&block == &blocks.back()) hidden.last_input = x;
-    AttentionResult attended = block(x, mask, weights, drop);
+    AttentionResult attended = block(x, mask, options);
     x = attended.output;
-    if (weights == Weights::yes) hidden.weights.push_back(attended.weights);
+    if (options.weights) hidden.weights.push_back(attended.weights);
   }
   hidden.output = normalised(x);
   return hidden;
 }
 
-Hidden Transformer::at(const Ids& query, const Batch& texts, Weights weights, const Dropout& drop) const {
-  return at(query, drop.with(drop.embedding, embed(texts)), mask_of(texts), weights, drop);
+Hidden Transformer::at(const Ids& query, const Batch& texts, const PassOptions& options) const {
+  return at(query, options.drop.with(options.drop.embedding, embed(texts)), mask_of(texts), options);
 }
 
-Hidden Transformer::at(const Ids& query, const Tensor& input, const Mask& shown, Weights weights, const Dropout& drop,
+Hidden Transformer::at(const Ids& query, const Tensor& input, const Mask& shown, const PassOptions& options,
                        int first_layer) const {
   const LayerScope scope(name);
   const Mask mask = whole(shown);
@@ -210,18 +210,18 @@ Hidden Transformer::at(const Ids& query, const Tensor& input, const Mask& shown,
   const TransformerBlock* const last = blocks.empty() ? nullptr : &blocks.back();
   if (last && (last->attention.narrowed(mask).has_band() || last->attention.rotary)) {
     // Tokens differ in visible keys or position, so all are computed.
-    hidden = (*this)(input, mask, weights, drop, first_layer);
+    hidden = (*this)(input, mask, options, first_layer);
     hidden.output = select_rows(hidden.output, query);
     for (Tensor& layer : hidden.weights) layer = rows_of_heads(layer, query);
     return hidden;
   }
-  Tensor x = input_of(input, drop, first_layer);
+  Tensor x = input_of(input, options.drop, first_layer);
   for (const TransformerBlock& block : blocks_from(first_layer)) {
     const bool is_last = &block == last;
     if (is_last) hidden.last_input = x;
-    AttentionResult attended = is_last ? block.at(query, x, mask, weights, drop) : block(x, mask, weights, drop);
+    AttentionResult attended = is_last ? block.at(query, x, mask, options) : block(x, mask, options);
     x = attended.output;
-    if (weights == Weights::no) continue;
+    if (!options.weights) continue;
     hidden.weights.push_back(is_last ? attended.weights : rows_of_heads(attended.weights, query));
   }
   hidden.output = normalised(blocks.empty() ? select_rows(x, query) : x);

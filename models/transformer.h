@@ -136,16 +136,15 @@ struct Transformer {
   /// Returns the input of the first layer for tokens that follow `first` others: (B, T, d_model).
   Tensor embed(const Batch& texts, std::int64_t first = 0) const;
   /// Runs the whole model.
-  Hidden operator()(const Batch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
+  Hidden operator()(const Batch& texts, const PassOptions& options = {}) const;
   /// Runs the blocks from `first_layer` on, whose input is x (B, T, d_model): of the first layer, the result of embed(). Without a
   /// vocabulary, x of the first layer is the vectors (B, T, embedded). A causal model is causal whatever the mask.
-  Hidden operator()(const Tensor& x, const Mask& mask, Weights weights = Weights::no, const Dropout& drop = {},
-                    int first_layer = 0) const;
+  Hidden operator()(const Tensor& x, const Mask& mask, const PassOptions& options = {}, int first_layer = 0) const;
   /// Computes only token query[b] of each text b in the last layer, if mask and positions allow it.
-  Hidden at(const Ids& query, const Batch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
+  Hidden at(const Ids& query, const Batch& texts, const PassOptions& options = {}) const;
   /// Does the same from the input x of `first_layer`, as above.
-  Hidden at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights = Weights::no,
-            const Dropout& drop = {}, int first_layer = 0) const;
+  Hidden at(const Ids& query, const Tensor& x, const Mask& mask, const PassOptions& options = {},
+            int first_layer = 0) const;
   /// Appends tokens (B, T) to those of `cache`: (B, T, d_model), equal to the states of the whole text except for
   /// rounding. Throws `Error` beyond max_length tokens and for a model that is not causal; the cache is then as before. Not
   /// recorded.

@@ -116,7 +116,7 @@ Tensor MultiHeadAttention::keys_of(const Tensor& x, std::int64_t first) const {
 Tensor MultiHeadAttention::values_of(const Tensor& x) const { return split_heads(W_V(x), config.kv_heads); }
 
 AttentionResult MultiHeadAttention::operator()(const Tensor& queries, const Tensor& x, const Mask& mask,
-                                               Weights weights, const Dropout& drop) const {
+                                               const PassOptions& options) const {
   const LayerScope scope(name);
   for (const Tensor* input : {&queries, &x}) {
     if (input->rank() == 3 && input->size(2) == config.d_model) continue;
@@ -127,20 +127,21 @@ AttentionResult MultiHeadAttention::operator()(const Tensor& queries, const Tens
          queries.size(1), x.size(1));
   }
   const Tensor Q = queries_of(queries), K = keys_of(x), V = values_of(x);  // recorded in this order
-  return attended(Q, K, V, mask, weights, drop);
+  return attended(Q, K, V, mask, options);
 }
 
 Tensor MultiHeadAttention::append(const Tensor& x, KeyValueCache& cache, const Mask& mask) const {
   const LayerScope scope(name);
   const std::int64_t first = cache.length();
   const auto [K, V] = cache.append(keys_of(x, first), values_of(x));
-  return attended(queries_of(x, first), K, V, mask, Weights::no, {}).output;
+  return attended(queries_of(x, first), K, V, mask, {}).output;
 }
 
 AttentionResult MultiHeadAttention::attended(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask,
-                                             Weights weights, const Dropout& drop) const {
+                                             const PassOptions& pass) const {
+  const Dropout& drop = pass.drop;
   const AttentionOptions options{
-      .mask = narrowed(mask), .scale = config.scale, .soft_cap = config.soft_cap, .weights = weights == Weights::yes};
+      .mask = narrowed(mask), .scale = config.scale, .soft_cap = config.soft_cap, .weights = pass.weights};
   const auto show = [&](const char* what, Tensor& value) {
     Hook::show(name, what, value);
     if (what == std::string_view("weights")) value = drop.with(drop.attention, value);

@@ -64,6 +64,12 @@ struct AttentionConfig {
   }
 };
 
+/// Options of a pass through a layer with attention.
+struct PassOptions {
+  bool weights = false;  ///< whether to return the attention weights
+  Dropout drop{};
+};
+
 /// Multi-head self-attention (Vaswani et al. 2017, section 3.2.2): x (B, T, d_model) -> output (B, T, d_model) and, on
 /// request, weights (B, heads, T, T). One head is plain self-attention.
 ///
@@ -73,7 +79,7 @@ struct AttentionConfig {
 /// configuration and `rotary` decide whether queries and keys are normalised (q_norm, k_norm) and rotated.
 ///
 ///     const MultiHeadAttention layer(scope / "attention", {.d_model = 64, .heads = 4});
-///     const AttentionResult y = layer(x, Mask::causal(), Weights::yes);
+///     const AttentionResult y = layer(x, Mask::causal(), {.weights = true});
 ///
 /// Tokens outside config.window are hidden, too. attention() computes the result; while a Hook is open, attention_composed()
 /// does, so that the hook sees all values (K and V have kv_heads).
@@ -86,14 +92,13 @@ struct MultiHeadAttention {
   /// Throws `Error` as AttentionConfig::complete() does.
   MultiHeadAttention(Scope scope, const AttentionConfig& config, std::optional<RotaryEmbedding> rotary = {});
   /// Attends from x to itself.
-  AttentionResult operator()(const Tensor& x, const Mask& mask = {}, Weights weights = Weights::no,
-                             const Dropout& drop = {}) const {
-    return (*this)(x, x, mask, weights, drop);
+  AttentionResult operator()(const Tensor& x, const Mask& mask = {}, const PassOptions& options = {}) const {
+    return (*this)(x, x, mask, options);
   }
   /// Attends from `queries` (B, T_q, d_model) to x (section 3.2.3): output (B, T_q, d_model), weights (B, heads, T_q,
   /// T). With a rotary embedding it throws `Error` unless there are as many queries as tokens of x.
-  AttentionResult operator()(const Tensor& queries, const Tensor& x, const Mask& mask, Weights weights,
-                             const Dropout& drop = {}) const;
+  AttentionResult operator()(const Tensor& queries, const Tensor& x, const Mask& mask,
+                             const PassOptions& options) const;
   /// Appends the tokens x (B, T, d_model) to those of `cache` and attends to all: output (B, T, d_model). Not recorded.
   Tensor append(const Tensor& x, KeyValueCache& cache, const Mask& mask = Mask::causal()) const;
 
@@ -123,8 +128,8 @@ struct MultiHeadAttention {
   double score_scale() const;
 
  private:
-  AttentionResult attended(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask, Weights weights,
-                           const Dropout& drop) const;
+  AttentionResult attended(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask,
+                           const PassOptions& pass) const;
 };
 
 }  // namespace heed

@@ -62,25 +62,25 @@ Tensor TransformerBlock::after_attention(const Tensor& x, const Tensor& attended
   return y;
 }
 
-AttentionResult TransformerBlock::operator()(const Tensor& x, const Mask& mask, Weights weights,
-                                             const Dropout& drop) const {
+AttentionResult TransformerBlock::operator()(const Tensor& x, const Mask& mask, const PassOptions& options) const {
   const LayerScope scope(name);
-  AttentionResult y = attention(attention_norms.of_input(x), mask, weights, drop);
-  y.output = after_attention(x, y.output, drop);
+  AttentionResult y = attention(attention_norms.of_input(x), mask, options);
+  y.output = after_attention(x, y.output, options.drop);
   return y;
 }
 
-AttentionResult TransformerBlock::at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights,
-                                     const Dropout& drop) const {
+AttentionResult TransformerBlock::at(const Ids& query, const Tensor& x, const Mask& mask,
+                                     const PassOptions& options) const {
   const LayerScope scope(name);
   if (attention.narrowed(mask).has_band()) fail("TransformerBlock::at: a causal mask differs from token to token");
   if (attention.rotary) fail("TransformerBlock::at: rotary embeddings need all tokens of a text");
   const Tensor read = attention_norms.of_input(x), asking = select_rows(read, query);  // (B, T, d), (B, d)
   const std::int64_t B = x.size(0), T = x.size(1);
-  AttentionResult y = attention(reshape(asking, {B, 1, asking.size(1)}), read, mask, weights, drop);
+  AttentionResult y = attention(reshape(asking, {B, 1, asking.size(1)}), read, mask, options);
   const bool reads_x = residual || config.parallel;
-  y.output = after_attention(reads_x ? select_rows(x, query) : Tensor(), reshape(y.output, asking.shape()), drop);
-  if (weights == Weights::yes) y.weights = reshape(y.weights, {B, attention.config.heads, T});
+  y.output =
+      after_attention(reads_x ? select_rows(x, query) : Tensor(), reshape(y.output, asking.shape()), options.drop);
+  if (options.weights) y.weights = reshape(y.weights, {B, attention.config.heads, T});
   return y;
 }
 

@@ -78,12 +78,10 @@ struct TransformerBlock {
   TransformerBlock(Scope scope, const BlockConfig& config, BlockOptions options = {});
 
   /// Returns the output of the block (B, T, d_model), and the weights.
-  AttentionResult operator()(const Tensor& x, const Mask& mask, Weights weights = Weights::no,
-                             const Dropout& drop = {}) const;
+  AttentionResult operator()(const Tensor& x, const Mask& mask, const PassOptions& options = {}) const;
   /// Computes only token query[b] of each text b: output (B, d_model), weights (B, heads, T). Throws `Error` for a mask
   /// that differs between tokens, and with a rotary embedding.
-  AttentionResult at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights = Weights::no,
-                     const Dropout& drop = {}) const;
+  AttentionResult at(const Ids& query, const Tensor& x, const Mask& mask, const PassOptions& options = {}) const;
   /// Appends the tokens x (B, T, d_model) to those of `cache`, causally: (B, T, d_model). Not recorded.
   Tensor append(const Tensor& x, KeyValueCache& cache) const;
 

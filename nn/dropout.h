@@ -6,7 +6,7 @@ namespace heed {
 /// Dropout for training, at the places of Vaswani et al. 2017 (section 5.4) and GPT-2. By default nothing is dropped.
 ///
 ///     Random random(1);
-///     const Tensor logits = model(tokens, {.p = 0.1, .random = &random});
+///     const Tensor logits = model.logits(batch, {.p = 0.1, .random = &random});
 struct Dropout {
   double p = 0;  ///< share dropped from the output of each attention and each MLP
   Random* random = nullptr;

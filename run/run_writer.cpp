@@ -9,8 +9,8 @@
 namespace heed {
 
 RunWriter::RunWriter(const std::filesystem::path& path, const Model& model, std::vector<Example> watched,
-                     const std::vector<Example>& held_out, KeepModels keep)
-    : model_(model), keep_(keep), watched_(std::move(watched)) {
+                     const std::vector<Example>& held_out, const RunWriterOptions& options)
+    : model_(model), options_(options), watched_(std::move(watched)) {
   check_saved(model_);
   model_.step = -1;
   for (const std::vector<Example>* examples : {&std::as_const(watched_), &held_out}) {
@@ -47,7 +47,7 @@ void RunWriter::write(const Metrics& metrics) {
   }
   model_.step = metrics.step;
   if (!watched_.empty()) write_dump(path_, dump);
-  if (keep_ == KeepModels::yes) {
+  if (options_.keep_models) {
     make_directories(dumped_model_path(path_, metrics.step).parent_path());
     save_model(dumped_model_path(path_, metrics.step), model_);
   }

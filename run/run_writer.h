@@ -5,8 +5,11 @@
 
 namespace heed {
 
-/// Whether a run keeps the model of each step, which `inspect history` and the page's slider ask, or the last one.
-enum class KeepModels { no, yes };
+/// Options of a RunWriter.
+struct RunWriterOptions {
+  /// Whether to keep the model of each step, which `inspect history` and the page's slider need.
+  bool keep_models = false;
+};
 
 /// Writes a run that `inspect` opens, from your own training loop.
 ///
@@ -24,7 +27,7 @@ class RunWriter {
   /// `held_out` ones, which need an answer. Throws `Error`, and leaves no directory, when check_saved() does, when the
   /// model cannot read an example, and when write_jsonl() refuses the held-out ones.
   RunWriter(const std::filesystem::path& path, const Model& model, std::vector<Example> watched,
-            const std::vector<Example>& held_out = {}, KeepModels keep = KeepModels::no);
+            const std::vector<Example>& held_out = {}, const RunWriterOptions& options = {});
 
   /// Returns the directory that was made.
   const std::filesystem::path& path() const { return path_; }
@@ -35,7 +38,7 @@ class RunWriter {
 
  private:
   Model model_;
-  KeepModels keep_;
+  RunWriterOptions options_;
   std::vector<Example> watched_;
   std::filesystem::path path_;
   std::string lines_;  // of metrics.jsonl

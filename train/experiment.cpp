@@ -159,7 +159,7 @@ std::int64_t trained_numel(const Parameters& parameters) {
   return sum;
 }
 
-Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, Values values) {
+Experiment make_experiment(const Config& config, const ExperimentOptions& options) {
   Experiment e{.config = config,
                .task = {},
                .examples = {},
@@ -193,7 +193,7 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
   if (continued) check_length(e.task, model.transformer, config);
   const auto make = [&](Values with) {
     e.model.parameters = Parameters();
-    e.model.build(Scope(e.model.parameters, config.seed, dtype, with), model);
+    e.model.build(Scope(e.model.parameters, config.seed, options.dtype, with), model);
   };
   try {
     make(Values::none);
@@ -206,12 +206,12 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
     check_some_answers(e.model, e.held_out, "held-out set");
   }
   e.memory = memory_need(config, e.task, e.model.parameters.numel(), trained_numel(e.model.parameters));
-  if (values == Values::drawn) {
+  if (options.values == Values::drawn) {
     check_memory(e);
     make(Values::drawn);
     if (config.zero_outputs) begin_outputs_at_zero(e.model.transformer());
   }
-  if (!config.from.empty() && resumed == Resumed::no) e.begun_from = warm_start(config.from, e.model);
+  if (!config.from.empty() && !options.is_resumed) e.begun_from = warm_start(config.from, e.model);
   e.watched = watched_sentences(config, e.model, e.task);
   return e;
 }

@@ -23,7 +23,12 @@ struct Experiment {
   MemoryNeed memory;
 };
 
-enum class Resumed { no, yes };  // yes: model.from is not read, since a checkpoint gives the weights
+/// Options of make_experiment().
+struct ExperimentOptions {
+  DType dtype = DType::float32;
+  Values values = Values::drawn;  ///< none: the model has shapes only, which suffices for its size
+  bool is_resumed = false;        ///< model.from is not read, since a checkpoint gives the weights
+};
 
 /// Makes the task that the configuration describes, from data.seed.
 TokenizedTask make_task(const Config& config);
@@ -33,9 +38,8 @@ std::int64_t trained_numel(const Parameters& parameters);
 
 /// Makes the experiment. Throws Error for a task that cannot be made, a watched sentence with words that the task
 /// lacks, or a model.from that does not fit. Also throws Error, before it allocates the model, when training needs more
-/// memory than the machine has. With Values::none the model has shapes only, which suffices for its size.
-Experiment make_experiment(const Config& config, DType dtype = DType::float32, Resumed resumed = Resumed::no,
-                           Values values = Values::drawn);
+/// memory than the machine has.
+Experiment make_experiment(const Config& config, const ExperimentOptions& options = {});
 
 /// Returns the options of the optimiser. With muon, parameters outside of the encoder, such as embeddings, get adamw.
 OptimizerOptions optimizer_options(const Experiment& experiment);

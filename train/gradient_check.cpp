@@ -181,7 +181,7 @@ ModelCheck check_parameters(const Parameters& parameters, const std::function<Te
 ModelCheck check_model_gradients(const Config& config) {
   Config drawn = config;
   drawn.from.clear();  // a trained model's gradients may all be too small to check
-  const Experiment e = make_experiment(drawn, DType::float64);
+  const Experiment e = make_experiment(drawn, {.dtype = DType::float64});
   const auto up_to = [](std::int64_t count) { return std::min<std::int64_t>(sentences, count); };
   Batch batch;
   if (const auto& corpus = e.task.corpus) {

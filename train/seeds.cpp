@@ -196,8 +196,7 @@ bool train_series(const std::vector<Config>& configs, Varied varied, const fs::p
     const bool has_begun = fs::exists(path / "config.yaml");
     std::optional<RunDirectory> run;
     if (has_begun) run.emplace(RunDirectory::open(path));
-    Experiment experiment =
-        make_experiment(config, DType::float32, run && run->has_checkpoint() ? Resumed::yes : Resumed::no);
+    Experiment experiment = make_experiment(config, {.is_resumed = run && run->has_checkpoint()});
     if (!run) run.emplace(RunDirectory::create(config.name, to_yaml(config), path));
     if (!quiet && &config == &configs[0]) {
       fmt::print("{}\n", opening(experiment, out / fmt::format("{}-N", name_of(varied)), terminal));

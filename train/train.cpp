@@ -212,8 +212,8 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
   const bool has_checkpoint = resumed && processes.any(directory && directory->has_checkpoint());
   Experiment experiment = [&] {
     try {
-      return make_experiment(config, DType::float32, has_checkpoint ? Resumed::yes : Resumed::no,
-                             is_dry && config.from.empty() ? Values::none : Values::drawn);
+      const Values values = is_dry && config.from.empty() ? Values::none : Values::drawn;
+      return make_experiment(config, {.values = values, .is_resumed = has_checkpoint});
     } catch (const FileError& error) {
       const std::string_view message = error.what(), file = config.data.train;
       if (!resumed && (file.empty() || message.find(file) == message.npos)) throw;

@@ -49,7 +49,7 @@ struct Writer {
 struct HeadWeights {
   double on_first[2] = {0, 0}, on_previous[2] = {0, 0};
   HeadWeights(const Model& model, const Batch& texts) {
-    const Tensor weights = model.transformer()(texts, Weights::yes).weights[0];  // (B, 1, T, T)
+    const Tensor weights = model.transformer()(texts, {.weights = true}).weights[0];  // (B, 1, T, T)
     double count[2] = {0, 0};
     for (std::int64_t b = 0; b < weights.size(0); ++b) {
       for (std::int64_t t = text_length / 2; t < text_length; ++t) {

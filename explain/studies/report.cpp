@@ -157,7 +157,7 @@ std::vector<Report::Group> relations_of(const std::vector<Example>& examples, co
 // Returns the weights from the query: (sentences, layers x heads, candidates).
 std::vector<std::vector<std::vector<double>>> looks_of(const Asked& asked, const std::vector<Example>& examples) {
   const auto add = [&](const Batch& input, std::size_t first, std::vector<double>& numbers) {
-    const ModelOutput output = asked.model.run(input, {.compute = Compute::query, .weights = Weights::yes});
+    const ModelOutput output = asked.model.run(input, {.compute = Compute::query, .weights = true});
     for (std::int64_t b = 0; b < output.logits.size(0); ++b) {
       for (const Tensor& weights : output.weights) {  // (B, heads, T)
         for (std::int64_t head = 0; head < weights.size(1); ++head) {

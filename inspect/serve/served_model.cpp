@@ -263,7 +263,8 @@ Json ServedModel::why(const Example& example, const Json& edge) const {
   };
   const int layer = number("layer", 0, model_.layers()), head = number("head", 0, model_.heads());
   const int from = number("from", 0, T), to = number("to", 0, T), rather = number("rather", -1, T);
-  const ScoreParts parts = score_parts(model_, example, layer, head, from, to, rather, Exact::no);
+  const ScoreParts parts =
+      score_parts(model_, example, layer, head, {.from = from, .to = to, .rather = rather, .in_float64 = false});
   Json json = score_parts_json(parts);
   json.erase("tokens");  // may lack whole characters
   json["answer"] = parts.answer.empty() ? "" : page_answer(model_, example, parts.answer);

@@ -54,7 +54,7 @@ struct AttentionModel {
   heed::Tensor operator()(const heed::Ids& tokens, std::vector<heed::Tensor>* weights = nullptr) const {
     heed::Tensor x = embedding(tokens);
     for (const heed::TransformerBlock& block : blocks) {
-      const heed::AttentionResult y = block(x, heed::Mask::causal(), weights ? heed::Weights::yes : heed::Weights::no);
+      const heed::AttentionResult y = block(x, heed::Mask::causal(), {.weights = weights != nullptr});
       if (weights) weights->push_back(y.weights);
       x = y.output;
     }
@@ -85,8 +85,8 @@ struct AnswerModel {
   heed::Tensor operator()(const heed::Ids& tokens, const heed::Ids& query, const heed::Mask& texts,
                           const heed::Mask& visible = {}, heed::Tensor* weights = nullptr,
                           const heed::Dropout& drop = {}) const {
-    const heed::Tensor x = first(positions(embedding(tokens)), texts, heed::Weights::no, drop).output;
-    const heed::AttentionResult y = last(x, texts & visible, weights ? heed::Weights::yes : heed::Weights::no, drop);
+    const heed::Tensor x = first(positions(embedding(tokens)), texts, {.drop = drop}).output;
+    const heed::AttentionResult y = last(x, texts & visible, {.weights = weights != nullptr, .drop = drop});
     if (weights) *weights = y.weights;
     return output(norm(select_rows(y.output, query)));
   }

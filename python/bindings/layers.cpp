@@ -199,7 +199,7 @@ void bind_simple_layers(nb::module_& m) {
 
 AttentionResult attended(const MultiHeadAttention& l, const Tensor& x, const std::optional<Tensor>& keys,
                          const std::optional<Mask>& mask, bool weights) {
-  return l(x, keys.value_or(x), mask.value_or(Mask()), weights ? Weights::yes : Weights::no);
+  return l(x, keys.value_or(x), mask.value_or(Mask()), {.weights = weights});
 }
 
 void bind_attention_layers(nb::module_& m) {
@@ -310,7 +310,7 @@ void bind_attention_layers(nb::module_& m) {
       .def(
           "__call__",
           [](const TransformerBlock& l, const Tensor& x, const std::optional<Mask>& mask, bool weights) {
-            return l(x, mask.value_or(Mask()), weights ? Weights::yes : Weights::no);
+            return l(x, mask.value_or(Mask()), {.weights = weights});
           },
           "x"_a, "mask"_a = nb::none(), "weights"_a = false, Unlocked())
       .def_ro("name", &TransformerBlock::name)

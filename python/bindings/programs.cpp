@@ -94,7 +94,7 @@ std::string trained(Training& asked) {
   }
   const Config& config = read.config;
   const bool has_checkpoint = directory && directory->has_checkpoint();
-  Experiment experiment = make_experiment(config, DType::float32, has_checkpoint ? Resumed::yes : Resumed::no);
+  Experiment experiment = make_experiment(config, {.is_resumed = has_checkpoint});
   check_memory(experiment);
   if (!directory) directory.emplace(RunDirectory::create(config.name, to_yaml(config), asked.out));
   const Terminal terminal;

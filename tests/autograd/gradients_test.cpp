@@ -6,7 +6,7 @@ namespace {
 
 const Operation local("local", "y = x", "any", Samples::none("returns whatever gradients a test wants"));
 const Operation broadcast_local("broadcast_local", "y = x", "any",
-                                Samples::none("the same, of an input that is broadcast"), Broadcasting::yes);
+                                Samples::none("the same, of an input that is broadcast"), {.broadcasts = true});
 
 Tensor with_gradients(const Tensor& x, const std::vector<Tensor>& gradients, const Operation& operation = local) {
   return record(operation, {&x}, x.detach().clone(), Saved(gradients),

@@ -8,7 +8,7 @@ namespace {
 
 const Operation kernel_operation("kernel_cube", "y = x^3", "dx = 3 dy x^2", Samples::none("its backward is a kernel"));
 const Operation excused_operation("excused_cube", "y = x^3", "dx = 3 dy x^2", Samples::none("its backward is a kernel"),
-                                  Broadcasting::no, "it serves a test");
+                                  {.no_second = "it serves a test"});
 
 // x^3 by an operation whose backward gives what `gradient` computes.
 template <class Gradient>

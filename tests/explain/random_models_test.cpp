@@ -56,7 +56,7 @@ TEST_CASE("score_parts sums to the score over parts of query and key, for random
     const Trace seen = trace(exact, batch_of(exact, made.example));
     for (int layer = 0; layer < made.model.layers(); ++layer) {
       const int head = made.model.heads() - 1, to = i % 5;
-      const ScoreParts parts = score_parts(made.model, made.example, layer, head, -1, to);
+      const ScoreParts parts = score_parts(made.model, made.example, layer, head, {.to = to});
       const Tensor& scores = seen.layers[static_cast<std::size_t>(layer)].scores;
       CAPTURE(layer, head, to);
       CHECK(parts.score == Approx(scores.at({0, head, made.example.query, to})).epsilon(1e-9).margin(1e-9));

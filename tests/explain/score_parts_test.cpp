@@ -39,7 +39,7 @@ TEST_CASE("score_parts sums to the score over parts of query and key, to 1e-6") 
     const Model model = deep_model(positions, tie, sentences);
     const Example example = question(model, tired_dog);
     for (int layer = 0; layer < 3; ++layer) {
-      const ScoreParts parts = score_parts(model, example, layer, 1, -1, 1);
+      const ScoreParts parts = score_parts(model, example, layer, 1, {.to = 1});
       const SentenceAttention read = attend(model, example);
       const Tensor& weights = read.layers[static_cast<std::size_t>(layer)];
       CHECK(parts.weight == Approx(weights.at({1, 7, 1})).epsilon(1e-4));
@@ -78,7 +78,7 @@ TEST_CASE("score_parts sums to the score with normalised, rotated and shared que
   example.distractor = 5;
   const Tensor weights = attend(model, example).layers[2];
   for (const int head : {0, 1}) {
-    const ScoreParts parts = score_parts(model, example, 2, head, -1, 1);
+    const ScoreParts parts = score_parts(model, example, 2, head, {.to = 1});
     CHECK(parts.weight == Approx(weights.at({head, 7, 1})).epsilon(1e-4));
     const double expected = std::log(weights.at({head, 7, 1}) / weights.at({head, 7, 5}));
     CHECK(parts.score - parts.reference == Approx(expected).epsilon(1e-3));
@@ -107,7 +107,7 @@ TEST_CASE("score_parts compares the score with that of the distractor, if there 
 TEST_CASE("score_parts gives the weight after the part with the largest difference is removed") {
   const Model model = deep_model(Positions::learned, Tie::none, 0);
   const Example example = question(model, tired_dog);
-  const ScoreParts parts = score_parts(model, example, 0, 0, -1, 1);
+  const ScoreParts parts = score_parts(model, example, 0, 0, {.to = 1});
   REQUIRE(parts.cuts.size() == 2);
   for (const ScoreParts::Cut& cut : parts.cuts) {
     const auto& side = cut.of_query ? parts.query : parts.key;

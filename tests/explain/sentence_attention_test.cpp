@@ -59,7 +59,7 @@ TEST_CASE("attend returns the model's weights, prediction and probability") {
   const Model model = small_model();
   const Example example = question(model, famous);
   const SentenceAttention sentence = attend(model, example);
-  const ModelOutput output = model.run(batch_of(model, example), {.weights = Weights::yes});
+  const ModelOutput output = model.run(batch_of(model, example), {.weights = true});
   REQUIRE(sentence.layers.size() == 2);
   for (std::size_t l = 0; l < 2; ++l) {
     CHECK(sentence.layers[l].shape() == Shape{2, 11, 11});

@@ -27,7 +27,7 @@ void check_layer(const TransformerBlock& block, const LayerTrace& layer, const M
   CHECK(error(layer.q, attention.queries_of(layer.attention_input)) <= 1e-12);
   CHECK(error(layer.k, attention.keys_of(layer.attention_input)) <= 1e-12);
   CHECK(error(layer.v, attention.values_of(layer.attention_input)) <= 1e-12);
-  const AttentionResult output = attention(layer.attention_input, mask, Weights::yes);
+  const AttentionResult output = attention(layer.attention_input, mask, {.weights = true});
   CHECK(error(layer.weights, output.weights) <= 1e-12);
   CHECK(error(layer.attention_output, output.output) <= 1e-12);
   const Tensor joined = reshape(transpose(layer.head_output, 1, 2), {B, T, H * attention.config.d_v});
@@ -62,7 +62,7 @@ TEST_CASE("trace holds the values that the model computes, for random configurat
     const Batch asked = random_batch(14, Random(static_cast<std::uint64_t>(i)));
     const Transformer& transformer = model.transformer();
     const Trace seen = trace(model, asked);
-    const ModelOutput own = model.run(asked, {.weights = Weights::yes});
+    const ModelOutput own = model.run(asked, {.weights = true});
     CHECK(error(seen.logits, own.logits) <= 1e-12);
     CHECK(error(seen.embedded, transformer.embed(asked)) <= 1e-12);
     REQUIRE(seen.layers.size() == own.weights.size());

@@ -380,7 +380,7 @@ TEST_CASE("SmolLM2 continues 'The capital of France is' with ' Paris'") {
   const Model model = load_model(path);
   CHECK(model.layers() == 30);
   const Example example = question(model, "The capital of France is", "");
-  const ModelOutput answers = model.run(batch_of(model, example), {.weights = Weights::yes});
+  const ModelOutput answers = model.run(batch_of(model, example), {.weights = true});
   const std::vector<double> logits = answers.logits.to_vector();
   const auto best = static_cast<int>(std::ranges::max_element(logits) - logits.begin());
   CHECK(model.tokenizer.written(model.vocabulary.word(best)) == " Paris");

@@ -19,7 +19,7 @@ using namespace heed;
 namespace {
 
 ModelOutput read_by(const Model& model, const Example& example) {
-  return model.run(batch_of(model, example), {.weights = Weights::yes});
+  return model.run(batch_of(model, example), {.weights = true});
 }
 
 void check_same_answers(const Model& one, const Model& other, const Example& example) {

@@ -153,9 +153,10 @@ TEST_CASE("cause_history gives at each step the results of causes() for the mode
   CHECK(json["steps"][1]["heads"][1][0]["effect_error"] == history.steps[1].heads[1][0].effect.error());
   CHECK(json["verdict"][1].size() == 2);
   std::filesystem::remove_all(run / "models");
-  CHECK(message([&] { cause_history(run.path); }) == run.path.string() +
-                                                         ": keeps only the last model, so earlier steps cannot be "
-                                                         "measured; RunWriter keeps the others with KeepModels::yes");
+  CHECK(message([&] { cause_history(run.path); }) ==
+        run.path.string() +
+            ": keeps only the last model, so earlier steps cannot be "
+            "measured; RunWriter keeps the others with {.keep_models = true}");
 }
 
 TEST_CASE("cause_history refuses a run whose held-out sentences lack antecedents") {

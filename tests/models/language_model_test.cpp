@@ -33,8 +33,8 @@ TEST_CASE("Model::run at one token equals the logits of the whole text there") {
   const Model model(Scope(parameters, 1, DType::float64), decoder_of(writing_shape));
   const Batch input{.tokens = Ids({2, 4}, {1, 2, 3, 4, 5, 6, 0, 1}), .lengths = {4, 3}, .query = Ids({2}, {1, 2})};
   const Tensor all = model.logits({.tokens = input.tokens});
-  const ModelOutput output = model.run(input, {.weights = Weights::yes}),
-                    alone = model.run(input, {.compute = Compute::query, .weights = Weights::yes});
+  const ModelOutput output = model.run(input, {.weights = true}),
+                    alone = model.run(input, {.compute = Compute::query, .weights = true});
   for (const Tensor& logits : {output.logits, alone.logits}) {
     CHECK(error(slice(logits, 0, 0, 1), reshape(slice(slice(all, 0, 0, 1), 1, 1, 2), {1, 7})) <= 1e-14);
     CHECK(error(slice(logits, 0, 1, 2), reshape(slice(slice(all, 0, 1, 2), 1, 2, 3), {1, 7})) <= 1e-14);

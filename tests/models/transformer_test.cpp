@@ -59,8 +59,8 @@ TEST_CASE("Transformer::at gives the output and gradients of the whole text at o
     CHECK(error(gradients[variable], expected[variable]) <= 1e-12);
   }
   CHECK(transformer.at(query, x, padding_mask).weights.empty());
-  const Hidden all = transformer(x, padding_mask, Weights::yes),
-               some = transformer.at(query, x, padding_mask, Weights::yes);
+  const Hidden all = transformer(x, padding_mask, {.weights = true}),
+               some = transformer.at(query, x, padding_mask, {.weights = true});
   CHECK(all.last_input.defined() == (layers > 0));
   if (layers > 0) CHECK(some.last_input.to_vector() == all.last_input.to_vector());
   REQUIRE(some.weights.size() == all.weights.size());
@@ -89,7 +89,7 @@ TEST_CASE("A Transformer returns the attention weights of each layer on request"
   const Transformer transformer(Scope(parameters, 1), of_vectors(3, 0));
   const Tensor x = ones({2, 5, 8});
   CHECK(transformer(x, padding_mask).weights.empty());
-  const Hidden hidden = transformer(x, padding_mask, Weights::yes);
+  const Hidden hidden = transformer(x, padding_mask, {.weights = true});
   REQUIRE(hidden.weights.size() == 3);
   for (const Tensor& weights : hidden.weights) {
     CHECK(weights.shape() == Shape{2, 2, 5, 5});

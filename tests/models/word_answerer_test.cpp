@@ -49,9 +49,9 @@ TEST_CASE("The configuration of a word answerer determines its parameters") {
 TEST_CASE("Padding and other texts of a batch do not affect a text's logits and weights") {
   Parameters parameters;
   const Model model(Scope(parameters, 1, DType::float64), answerer_of(answering_shape));
-  const auto alone = model.run(asking(Ids({1, 3}, {1, 2, 3}), {3}, Ids({1}, {2})), {.weights = Weights::yes});
-  const auto padded = model.run(asking(Ids({2, 5}, {1, 2, 3, 8, 7, 5, 4, 3, 2, 1}), {3, 5}, Ids({2}, {2, 0})),
-                                {.weights = Weights::yes});
+  const auto alone = model.run(asking(Ids({1, 3}, {1, 2, 3}), {3}, Ids({1}, {2})), {.weights = true});
+  const auto padded =
+      model.run(asking(Ids({2, 5}, {1, 2, 3, 8, 7, 5, 4, 3, 2, 1}), {3, 5}, Ids({2}, {2, 0})), {.weights = true});
   CHECK(alone.logits.shape() == Shape{1, 9});
   CHECK(error(slice(padded.logits, 0, 0, 1), alone.logits) <= 1e-14);
   REQUIRE(padded.weights.size() == 2);
@@ -70,7 +70,7 @@ TEST_CASE("A word answerer gives the same logits when it computes only the query
   Parameters parameters;
   const Model model(Scope(parameters, 1, DType::float64), answerer_of(config));
   const Batch input = asking(Ids({2, 5}, {1, 2, 3, 8, 7, 5, 4, 3, 2, 1}), {3, 5}, Ids({2}, {2, 0}));
-  const ModelOutput output = model.run(input, {.compute = Compute::query, .weights = Weights::yes});
+  const ModelOutput output = model.run(input, {.compute = Compute::query, .weights = true});
   CHECK(error(output.logits, model.logits(input)) <= 1e-14);
   REQUIRE(output.weights.size() == static_cast<std::size_t>(config.layers));
   for (const Tensor& weights : output.weights) CHECK(weights.shape() == Shape{2, 2, 5});

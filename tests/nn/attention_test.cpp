@@ -48,7 +48,7 @@ TEST_CASE("MultiHeadAttention and its gradients match PyTorch") {
 
   check_case(golden, name, joined({{"x", x}}, parameters), [&] { return layer(x, mask).output; });
   check_case(golden, name, joined({{"x", x}}, parameters), [&] {
-    const AttentionResult attended = layer(x, mask, Weights::yes);
+    const AttentionResult attended = layer(x, mask, {.weights = true});
     CHECK(error(attended.weights, golden(name + ".weights")) <= tolerance(dtype));
     return attended.output;
   });
@@ -59,12 +59,13 @@ TEST_CASE("MultiHeadAttention with separate queries equals those rows of self-at
   const MultiHeadAttention layer(Scope(parameters, 1, DType::float64), {.d_model = 8, .heads = 2});
   const Mask mask = Mask::padding(std::vector{5, 3}, 5);
   const Tensor x = waves({2, 5, 8}, 0, 1, DType::float64);
-  const AttentionResult all = layer(x, mask, Weights::yes), some = layer(slice(x, 1, 1, 3), x, mask, Weights::yes);
+  const AttentionResult all = layer(x, mask, {.weights = true}),
+                        some = layer(slice(x, 1, 1, 3), x, mask, {.weights = true});
   CHECK(some.output.shape() == Shape{2, 2, 8});
   CHECK(error(some.output, slice(all.output, 1, 1, 3)) <= 1e-14);
   CHECK(error(some.weights, slice(all.weights, 2, 1, 3)) <= 1e-14);
   CHECK(message([&] {
-          layer(ones({2, 2, 7}), x, mask, Weights::no);
+          layer(ones({2, 2, 7}), x, mask, {});
         }) == "MultiHeadAttention: expected x (B, T, 8), got (2, 2, 7)");
 }
 
@@ -82,7 +83,7 @@ TEST_CASE("MultiHeadAttention with 4 heads on (5, 7, 32) matches PyTorch") {
   const Golden golden("attention");
   const Tensor x = variable(waves({5, 7, 32}, 0, 1, dtype));
   const Recording recording;
-  const auto [output, attention, scores] = layer(x, {}, Weights::yes);
+  const auto [output, attention, scores] = layer(x, {}, {.weights = true});
   CHECK(error(output, golden("four_heads.output")) <= tolerance(dtype));
   CHECK(error(attention, golden("four_heads.weights")) <= tolerance(dtype));
   const Gradients gradients = backward(output, waves({5, 7, 32}, 6, 0.25, dtype));
@@ -172,7 +173,8 @@ TEST_CASE("Grouped-query attention and its gradients equal attention with repeat
   many.load(values, "few");
   const Tensor x = waves({2, 5, 8}, 0, 1, DType::float64), dy = waves({2, 5, 8}, 1, 1, DType::float64);
   const Recording recording;
-  const AttentionResult a = sharing(x, Mask::causal(), Weights::yes), b = apart(x, Mask::causal(), Weights::yes);
+  const AttentionResult a = sharing(x, Mask::causal(), {.weights = true}),
+                        b = apart(x, Mask::causal(), {.weights = true});
   CHECK(error(a.output, b.output) <= 1e-13);
   CHECK(a.weights.shape() == Shape{2, 4, 5, 5});
   CHECK(error(a.weights, b.weights) <= 1e-13);
@@ -211,12 +213,12 @@ TEST_CASE("With a rotary embedding, scores depend only on the distance between t
   const MultiHeadAttention layer(Scope(parameters, 1, DType::float64), {.d_model = 8, .heads = 2},
                                  RotaryEmbedding(9, rotary_frequencies(4), RotaryPairs::halves, DType::float64));
   const Tensor token = waves({1, 1, 8}, 0, 1, DType::float64), other = waves({1, 1, 8}, 3, 1, DType::float64);
-  const Tensor weights = layer(concat({token, other, token, other, token}, 1), {}, Weights::yes).weights;
+  const Tensor weights = layer(concat({token, other, token, other, token}, 1), {}, {.weights = true}).weights;
   const auto score = [&](int i, int j) { return std::log(weights.at({0, 0, i, j}) / weights.at({0, 0, i, i})); };
   CHECK(score(2, 1) == Approx(score(4, 3)));
   CHECK(std::abs(score(2, 1) - score(2, 3)) > 1e-3);
   CHECK(message([&] {
-          layer(slice(token, 1, 0, 1), concat({token, other}, 1), {}, Weights::no);
+          layer(slice(token, 1, 0, 1), concat({token, other}, 1), {}, {});
         }) == "MultiHeadAttention: rotary embeddings need a position for each query, got 1 queries for 2 tokens");
 }
 
@@ -280,7 +282,7 @@ TEST_CASE("Score scale, soft cap and query-key norms equal a composition by hand
   if (config.soft_cap > 0) scores = tanh(scores / config.soft_cap) * config.soft_cap;
   const Tensor weights = softmax(scores);
   const Tensor heads = reshape(transpose(matmul(weights, repeated(projected.V)), 1, 2), {2, 5, 8});
-  const AttentionResult given = layer(x, {}, Weights::yes);
+  const AttentionResult given = layer(x, {}, {.weights = true});
   CHECK(error(given.weights, weights) <= 1e-13);
   CHECK(error(given.output, matmul(heads, parameters["W_O.weight"])) <= 1e-13);
 }
@@ -306,7 +308,7 @@ TEST_CASE("Linear forms of queries, keys and values, summed over input parts, gi
   const auto of_head = [](const Tensor& y, int head, int t) {
     return reshape(slice(slice(y, 1, head, head + 1), 2, t, t + 1), {y.size(3)});
   };
-  const Tensor weights = layer(x, Mask::causal(), Weights::yes).weights;
+  const Tensor weights = layer(x, Mask::causal(), {.weights = true}).weights;
   for (int t = 0; t < 5; ++t) {
     Tensor added = layer.W_O.bias;
     const Tensor input = reshape(at(x, t), {8});
@@ -350,7 +352,7 @@ TEST_CASE("MultiHeadAttention hides what its window hides") {
   Parameters parameters;
   const Scope scope(parameters, 1, DType::float64);
   const MultiHeadAttention layer(scope / "attention", {.d_model = 4, .window = 2});
-  const AttentionResult y = layer(waves({1, 5, 4}, 1, 1, DType::float64), Mask::causal(), Weights::yes);
+  const AttentionResult y = layer(waves({1, 5, 4}, 1, 1, DType::float64), Mask::causal(), {.weights = true});
   for (std::int64_t i = 0; i < 5; ++i) {
     for (std::int64_t j = 0; j < 5; ++j) CHECK((y.weights.at({0, 0, i, j}) > 0) == (j <= i && i - j < 2));
   }

@@ -22,7 +22,7 @@ TEST_CASE("TransformerBlock and its gradients match PyTorch, with and without an
   golden.load(name, parameters);
   const Tensor x = variable(golden(name + ".x", dtype));
   check_case(golden, name, joined({{"x", x}}, parameters), [&] {
-    const AttentionResult attended = block(x, block_mask, Weights::yes);
+    const AttentionResult attended = block(x, block_mask, {.weights = true});
     CHECK(error(attended.weights, golden(name + ".weights")) <= tolerance(dtype));
     return attended.output;
   });
@@ -142,7 +142,7 @@ TEST_CASE("An attention window hides the tokens before it") {
   const TransformerBlock narrow(Scope(same, 1, DType::float64), config);
   Random random(5);
   const Tensor x = random_normal({1, 6, 8}, random, 0, 1, DType::float64);
-  const AttentionResult seen = narrow(x, Mask::causal(), Weights::yes);
+  const AttentionResult seen = narrow(x, Mask::causal(), {.weights = true});
   for (int query = 0; query < 6; ++query) {
     for (int key = 0; key < 6; ++key) {
       CHECK((seen.weights.at({0, 0, query, key}) > 0) == (key <= query && key > query - 2));
@@ -200,7 +200,7 @@ TEST_CASE("Dropout applies to the attention weights and to the output of each pa
   const Tensor x = variable(random_normal({2, 4, 6}, random, 0, 1, DType::float64));
   const Recording recording;
   const Dropout drop{.random = &a, .attention = 0.4};
-  const AttentionResult given = layer(x, Mask::causal(), Weights::yes, drop);
+  const AttentionResult given = layer(x, Mask::causal(), {.weights = true, .drop = drop});
   const Tensor Q = layer.queries_of(x), K = layer.keys_of(x), V = reshape(layer.W_V(x), {2, 1, 4, 6});
   const Tensor dropped = dropout(attention(Q, K, V, {.mask = Mask::causal(), .weights = true}).weights, 0.4, b);
   const Tensor expected = layer.W_O(reshape(matmul(dropped, V), {2, 4, 6}));
@@ -208,7 +208,7 @@ TEST_CASE("Dropout applies to the attention weights and to the output of each pa
   CHECK(error(given.weights, dropped.detach()) <= 1e-13);
   CHECK(min(dropped).item() == 0);
   CHECK(error(backward(sum(given.output))[x], backward(sum(expected))[x]) <= 1e-12);
-  CHECK(message([&] { layer(x, {}, Weights::no, {.random = &a, .attention = -1}); }) ==
+  CHECK(message([&] { layer(x, {}, {.drop = {.random = &a, .attention = -1}}); }) ==
         "dropout: p must lie in [0, 1), got -1");
 
   const TransformerBlock block(Scope(parameters, 2, DType::float64) / "block",
@@ -216,7 +216,7 @@ TEST_CASE("Dropout applies to the attention weights and to the output of each pa
   b = a;
   const Tensor attended = x + dropout((*block.attention_norms.output)(block.attention(x).output), 0.3, b);
   const Tensor y = attended + dropout((*block.mlp_norms->output)((*block.mlp)(attended)), 0.3, b);
-  CHECK(error(block(x, {}, Weights::no, {.p = 0.3, .random = &a}).output, y) <= 1e-13);
+  CHECK(error(block(x, {}, {.drop = {.p = 0.3, .random = &a}}).output, y) <= 1e-13);
 }
 
 TEST_CASE("Dropout throws for an invalid p and without random numbers") {

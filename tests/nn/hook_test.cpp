@@ -124,10 +124,10 @@ TEST_CASE("A hook that only reads does not change output, weights and gradients"
   const SmallAnswerer small(dtype, mlp, tie);
   const Tensor cotangent = tensor({2, 9}, {1, -2, 3, -4, 5, -6, 7, -8, 9, 2, 1, 0, -1, -2, 3, -3, 1, -1}, dtype);
   const Recording recording;
-  const ModelOutput fused = small.model.run(five_and_three, {.weights = Weights::yes});
+  const ModelOutput fused = small.model.run(five_and_three, {.weights = true});
   const Gradients expected = backward(fused.logits, cotangent);
   const Hook hook(nothing);
-  const ModelOutput seen = small.model.run(five_and_three, {.weights = Weights::yes});
+  const ModelOutput seen = small.model.run(five_and_three, {.weights = true});
   CHECK(error(seen.logits, fused.logits) <= tolerance(dtype));
   for (std::size_t layer : {0, 1}) CHECK(error(seen.weights[layer], fused.weights[layer]) <= tolerance(dtype));
   const Gradients gradients = backward(seen.logits, cotangent);
@@ -168,14 +168,14 @@ TEST_CASE("Layers continue with a value that a hook replaced, and gradients flow
 
 TEST_CASE("A score of -infinity removes an edge, and masks apply to replaced scores, too") {
   const SmallAnswerer small(DType::float64);
-  const Tensor before = small.model.run(five_and_three, {.weights = Weights::yes}).weights[1];
+  const Tensor before = small.model.run(five_and_three, {.weights = true}).weights[1];
   const Hook hook([](const std::string& name, Tensor& value) {
     if (name != "encoder.1.attention.scores") return;
     std::vector<std::uint8_t> cut(25, 0);
     cut[4 * 5 + 2] = 1;  // token 4 no longer sees token 2
     value = masked_fill(value, Booleans({5, 5}, cut), -std::numeric_limits<double>::infinity());
   });
-  const Tensor after = small.model.run(five_and_three, {.weights = Weights::yes}).weights[1];
+  const Tensor after = small.model.run(five_and_three, {.weights = true}).weights[1];
   CHECK(after.at({0, 1, 4, 2}) == 0);
   CHECK(after.at({0, 1, 4, 3}) == Approx(before.at({0, 1, 4, 3}) / (1 - before.at({0, 1, 4, 2}))));
   CHECK(after.at({0, 1, 3, 2}) == Approx(before.at({0, 1, 3, 2})));
@@ -183,7 +183,7 @@ TEST_CASE("A score of -infinity removes an edge, and masks apply to replaced sco
   const Hook flat([](const std::string& name, Tensor& value) {
     if (name == "encoder.1.attention.scores") value = zeros(value.shape(), value.dtype());
   });
-  const Tensor even = small.model.run(five_and_three, {.weights = Weights::yes}).weights[1];
+  const Tensor even = small.model.run(five_and_three, {.weights = true}).weights[1];
   CHECK(even.at({0, 0, 4, 2}) == Approx(0.2));  // the later hook takes precedence
   CHECK(even.at({1, 0, 1, 2}) == Approx(1.0 / 3));
   CHECK(even.at({1, 0, 1, 3}) == 0);  // beyond the second text's three tokens

@@ -150,10 +150,8 @@ TEST_CASE("An error within a layer begins with the layer's name, once") {
         }) == "decoder.3.attention: MultiHeadAttention: expected x (B, T, 4), got (1, 2, 3)");
   const TransformerBlock block(scope / 0, {.attention = {.d_model = 4}, .mlp = {.width = 8}});
   CHECK(message([&] {
-          block.at(Ids({1}, {0}), ones({1, 2, 4}), Mask::causal(), Weights::no);
+          block.at(Ids({1}, {0}), ones({1, 2, 4}), Mask::causal(), {});
         }).starts_with("decoder.3.0: TransformerBlock::at: "));
-  CHECK(message([&] {
-          block(ones({1, 2, 3}), {}, Weights::no);
-        }).starts_with("decoder.3.0.attention_norm: layer_norm: "));
+  CHECK(message([&] { block(ones({1, 2, 3}), {}, {}); }).starts_with("decoder.3.0.attention_norm: layer_norm: "));
   CHECK(message([&] { fail("none is open"); }) == "none is open");
 }

@@ -79,7 +79,7 @@ Model model_of(const Json& config) {
 
 // Weights of all heads, then the probabilities of all answers.
 std::vector<double> computed(const Model& model, const Example& example) {
-  const ModelOutput output = model.run(batch_of(model, example), {.weights = Weights::yes});
+  const ModelOutput output = model.run(batch_of(model, example), {.weights = true});
   std::vector<double> numbers;
   for (const Tensor& layer : output.weights) {
     for (const double weight : layer.to_vector()) numbers.push_back(weight);

@@ -46,7 +46,7 @@ TEST_CASE("The page computes models of random configurations as the program does
     show(*chromium, "Try it");
     CHECK(largest_difference(chromium->run(typed), expected(drawn.model, drawn.example)) < 1e-4);
     const int layer = drawn.model.layers() - 1, head = drawn.model.heads() - 1;
-    const ScoreParts parts = score_parts(drawn.model, drawn.example, layer, head, -1, 2);
+    const ScoreParts parts = score_parts(drawn.model, drawn.example, layer, head, {.to = 2});
     std::vector<double> numbers{parts.score, parts.reference, parts.weight};
     for (const auto* side : {&parts.query, &parts.key}) {
       for (const ScoreParts::Part& part : *side) numbers.insert(numbers.end(), {part.score, part.ahead});

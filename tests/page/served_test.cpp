@@ -95,7 +95,7 @@ TEST_CASE("A served page shows the library's score parts and the circuits of the
   shows(parts);
   choose(*chromium, "Compared with", 3);
   chromium->wait_for("document.querySelector('#main').textContent.includes(' ahead of that of didn')");
-  shows(score_parts(model, example, 1, 0, -1, -1, 2));
+  shows(score_parts(model, example, 1, 0, {.rather = 2}));
 
   show(*chromium, "QK and OV");
   chromium->wait_for("document.querySelectorAll('.two tbody tr').length === 24");

@@ -19,7 +19,7 @@ inline Model shaken(Model model) {
 
 // Returns the expected answer at the query: the weights of all layers and heads in turn, then all probabilities.
 inline std::vector<double> expected(const Model& model, const Example& example) {
-  const ModelOutput output = model.run(batch_of(model, example), {.weights = Weights::yes});
+  const ModelOutput output = model.run(batch_of(model, example), {.weights = true});
   std::vector<double> numbers;
   for (const Tensor& layer : output.weights) {
     const std::vector<double> weights = layer.to_vector();

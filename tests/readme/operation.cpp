@@ -19,8 +19,8 @@ Tensor cube(const Tensor& x) {
                 Recordable([](const Tensor& dy, const Tensor& saved) { return std::vector{3 * dy * square(saved)}; }));
 }
 
-static const Operation product_operation(
-    "product", "y = a b", "da = dy b, db = dy a", [] { return broadcast_samples(product); }, Broadcasting::yes);
+static const Operation product_operation("product", "y = a b", "da = dy b, db = dy a",
+                                         [] { return broadcast_samples(product); }, {.broadcasts = true});
 Tensor product(const Tensor& a, const Tensor& b) {
   return record(product_operation, {&a, &b}, a.detach() * b.detach(), Saved(a.detach(), b.detach()),
                 [](const Tensor& dy, const Tensor& A, const Tensor& B) {

@@ -29,7 +29,7 @@ TEST_CASE("make_experiment creates the task, the model and the watched sentences
   CHECK_FALSE(e.begun_from);
   const auto batch = training_batch(e, 5);
   CHECK(batch.lengths.size() == 7);
-  const Experiment again = make_experiment(config, DType::float64);
+  const Experiment again = make_experiment(config, {.dtype = DType::float64});
   CHECK(again.model.parameters["words.weight"].dtype() == DType::float64);
   CHECK(again.model.parameters["words.weight"].at({0, 0}) ==
         Approx(e.model.parameters["words.weight"].at({0, 0})).epsilon(1e-6));

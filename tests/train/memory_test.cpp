@@ -107,7 +107,7 @@ TEST_CASE("A model too large for memory is estimated in 2 s, without allocating 
   const Config config = sized("{d_model: 4096, layers: 64, mlp: 8192}");
   const std::int64_t before = memory_use().bytes_reserved;
   const auto start = std::chrono::steady_clock::now();
-  const Experiment e = make_experiment(config, DType::float32, Resumed::no, Values::none);
+  const Experiment e = make_experiment(config, {.values = Values::none});
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(2));
   CHECK(memory_use().bytes_reserved - before < 1 << 20);
   CHECK(e.model.parameters.numel() > std::int64_t{8'500'000'000});
@@ -143,7 +143,7 @@ TEST_CASE("The memory error names the file and line of the longest sentence and 
   const std::string settings = "data: {task: jsonl, train: " + file + "}\nmodel: {d_model: ";
   const auto hint = [&](const std::string& model, std::int64_t bytes) {
     const Config config = parse_config(settings + model + "}\n", "f");
-    const Experiment e = make_experiment(config, DType::float32, Resumed::no, Values::none);
+    const Experiment e = make_experiment(config, {.values = Values::none});
     const MemoryLimit limit{bytes, "this machine"};
     return message(
         [&] { check_memory(e.memory, limit, longest_sentence(config, e.task, e.model.parameters.numel(), limit)); });

@@ -313,7 +313,7 @@ TEST_CASE("score_parts and attribute add up to the score and the logit in every 
     for (const int id : {5, 17, 3, 42, 8, 17, 29}) example.tokens.push_back(model.vocabulary.word(id));
     example.query = 6;
     for (int layer = 0; layer < model.layers(); ++layer) {
-      const ScoreParts parts = score_parts(model, example, layer, model.heads() - 1, 6, 4);
+      const ScoreParts parts = score_parts(model, example, layer, model.heads() - 1, {.from = 6, .to = 4});
       double total = 0;
       for (const ScoreParts::Part& part : parts.query) total += part.score;
       CHECK(total == Approx(parts.score).epsilon(1e-6));

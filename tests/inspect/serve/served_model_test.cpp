@@ -105,7 +105,7 @@ TEST_CASE("ServedModel gives the parts of an attention score as score_parts() do
   CHECK(json["cuts"][0]["probability"].get<double>() == Approx(parts.cuts[0].probability).margin(1e-5));
   CHECK(json["answer"] == parts.answer);
   // Another token than the query attends; the reference is the mean.
-  const ScoreParts other = score_parts(model, example, 1, 0, 3, 2, -1);
+  const ScoreParts other = score_parts(model, example, 1, 0, {.from = 3, .to = 2, .rather = -1});
   CHECK(found(3, 2, -1)["reference_score"].get<double>() == Approx(other.reference).margin(1e-5));
   CHECK(found(3, 2, 4)["reference_score"].get<double>() != Approx(other.reference));
 }
