@@ -1,5 +1,6 @@
 // The URL fragment captures the current view, so that it can be shared: #view=matrix&sentence=2&step=300&layer=2&head=1&word=8, all counted
-// from 1, with text=... in place of sentence, and with without=2.1,1.3.5 for removed heads and edges, and edges=2,5 for those removed from the circuit. A change of view, run, sentence or head adds an entry to the browser's history.
+// from 1, with text=... in place of sentence, and with without=2.1,1.3.5 for removed heads and edges, edges=2,5 for those removed from
+// the circuit, and sides=... for what is side by side. A change of view, run, sentence or head adds an entry to the browser's history.
 const viewName = (tab) => fileName(views[tab].title);
 
 function addressNow() {
@@ -11,6 +12,7 @@ function addressNow() {
   else if (state.own.typed) parts.text = state.own.typed;
   if (isRemovedAny()) parts.without = state.removed.map(shortName).join();
   if (state.edges.size > 0) parts.edges = [...state.edges].map((i) => i + 1).sort((a, b) => a - b).join();
+  if (views[tab] === sideView && chosenSides()) parts.sides = sidesName(chosenSides());
   if (language !== usualLanguage) parts.language = language;
   return {
     place: new URLSearchParams({...parts, layer: layer + 1, head: head + 1}).toString(),
@@ -68,6 +70,9 @@ function followAddress() {
   changes.tab = tab >= 0 && (views[tab].isFor?.(content.runs[run]) ?? true) ? tab : 0;
   if (given.has('view') && viewName(changes.tab) !== given.get('view')) lost.push(t`view ${given.get('view')}`);
   const isTyped = given.has('text') && canType(content.runs[run]);
+  const both = given.has('sides') ? sidesOfName(given.get('sides')) : null;
+  if (given.has('sides') && !both) lost.push(t`sides ${given.get('sides')}`);
+  changes.sides = both && {of: `${run} ${isTyped ? OWN : sentence}`, both};
   if (given.has('text') && !isTyped) lost.push(t`text “${given.get('text')}”: this page cannot read typed texts`);
   Object.assign(state, changes, {lost});
   visited.place = null;

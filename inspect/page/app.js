@@ -3,7 +3,7 @@
 const OWN = -1;
 const state = {
   run: 0, step: 0, sentence: 0, layer: 0, head: 0, token: 0, shown: new Map(), chosen: false,
-  tab: 0, playing: false, own: null, removed: [], edges: new Set(), lost: []
+  tab: 0, playing: false, own: null, removed: [], edges: new Set(), sides: null, lost: []
 };
 const key = (layer, head) => `${layer}.${head}`;
 const headOfKey = (name) => name.split('.').map(Number);

@@ -239,10 +239,12 @@ const chineseViews = {
 
   // Links
   'edge {}': '边 {0}',
+  'sides {}': '并排的两侧 {0}',
 
   // Curves of a log
   'Names that contain': '名称包含',
   'Scale': '刻度',
+  'Smoothing': '平滑',
   'automatic': '自动',
   'linear': '线性',
   'logarithmic': '对数',

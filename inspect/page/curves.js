@@ -1,7 +1,7 @@
 // The page of directories that have numbers alone, as a Log writes them: a panel for each name, and one for all names with the same part
-// before a slash, such as gradient/NAME. The URL fragment holds what is chosen: #only=loss&scale=linear&hidden=2.
+// before a slash, such as gradient/NAME. The URL fragment holds what is chosen: #only=loss&scale=linear&smoothing=0.9&hidden=2.
 const curvesPage = {
-  only: '', scale: 'automatic', hidden: new Set(), lost: [], panels: new Map(),
+  only: '', scale: 'automatic', smoothing: 0, hidden: new Set(), lost: [], panels: new Map(),
 
   start() {
     const summary = el('p', {class: 'muted summary'}, content.runs.map((_, run) => visible(runName(run))).join(' · '));
@@ -27,6 +27,7 @@ const curvesPage = {
     const parts = {};
     if (this.only) parts.only = this.only;
     if (this.scale !== 'automatic') parts.scale = this.scale;
+    if (this.smoothing > 0) parts.smoothing = this.smoothing;
     if (this.hidden.size > 0) parts.hidden = [...this.hidden].map((run) => run + 1).join();
     if (language !== usualLanguage) parts.language = language;
     return {all: `#${new URLSearchParams(parts)}`};
@@ -37,12 +38,14 @@ const curvesPage = {
     const given = new URLSearchParams(location.hash.slice(1)), lost = [];
     const scale = given.get('scale') ?? 'automatic', isScale = scaleNames.includes(scale);
     if (!isScale) lost.push(`${t`Scale`} ${scale}`);
+    const smoothing = given.get('smoothing') ?? '0', isSmoothing = smoothings.map(String).includes(smoothing);
+    if (!isSmoothing) lost.push(`${t`Smoothing`} ${smoothing}`);
     const hidden = new Set();
     for (const name of (given.get('hidden') ?? '').split(',').filter(Boolean)) {
       const run = Number(name) - 1;
       Object.hasOwn(content.runs, run) ? hidden.add(run) : lost.push(t`Run ${name}`);
     }
-    Object.assign(this, {only: given.get('only') ?? '', scale: isScale ? scale : 'automatic', hidden, lost});
+    Object.assign(this, {only: given.get('only') ?? '', scale: isScale ? scale : 'automatic', smoothing: isSmoothing ? Number(smoothing) : 0, hidden, lost});
     this.filter.value = this.only;
     this.draw();
   },
@@ -59,6 +62,7 @@ const curvesPage = {
     const flip = (run) => this.choose({hidden: new Set([...this.hidden].filter((one) => one !== run).concat(this.hidden.has(run) ? [] : [run]))});
     renew(
         this.controls, select(t`Scale`, names, scaleNames.indexOf(this.scale), (i) => this.choose({scale: scaleNames[i]})),
+        select(t`Smoothing`, [t`none`, ...smoothings.slice(1).map(String)], smoothings.indexOf(this.smoothing), (i) => this.choose({smoothing: smoothings[i]})),
         ...(content.runs.length < 2 ? [] : content.runs.map((_, run) => button(visible(runName(run)), () => flip(run), {'aria-pressed': String(!this.hidden.has(run))}))));
     this.alert.hidden = this.lost.length === 0;
     this.alert.textContent = t`This page lacks what its link names: ${this.lost.join('; ')}`;
@@ -69,7 +73,7 @@ const curvesPage = {
     const shown = [...groups].map(([name, curves]) => {
       if (!this.panels.has(name)) this.panels.set(name, new CurvePanel(name));
       const panel = this.panels.get(name);
-      panel.draw(curves, width, this.scale);
+      panel.draw(curves, width, this.scale, this.smoothing);
       return panel.element;
     });
     if (shown.length !== this.grid.children.length || shown.some((element, i) => element !== this.grid.children[i])) this.grid.replaceChildren(...shown);
@@ -77,6 +81,19 @@ const curvesPage = {
 };
 
 const scaleNames = ['automatic', 'linear', 'logarithmic'];
+const smoothings = [0, 0.6, 0.9, 0.99];
+
+// Returns the exponential moving average of a curve: `share` of the mean before, the rest of the point. The first points have no mean
+// before them, so each mean is divided by the sum of its weights.
+function smoothed(curve, share) {
+  let sum = 0, weight = 0;
+  const values = curve.values.map((value) => {
+    if (value === null) return null;
+    [sum, weight] = [share * sum + (1 - share) * value, share * weight + 1 - share];
+    return sum / weight;
+  });
+  return {...curve, values};
+}
 
 // Returns the curves whose names contain `only`, of the runs that are shown: Map of panel name to [{name, label, run, steps, values}].
 function curveGroups(only, hidden) {
@@ -154,7 +171,7 @@ class CurvePanel {
     return [['step', ...this.curves.map(({label}) => label)], ...steps.map((step) => [step, ...found.map((values) => values.get(step) ?? '')])];
   }
 
-  draw(curves, width, scale) {
+  draw(curves, width, scale, smoothing) {
     const {figure} = this, top = 12, height = 150, low = top + height;
     const finite = curves.flatMap(({values}) => values).filter((x) => x !== null);
     let [smallest, largest] = finite.reduce(([a, b], x) => [Math.min(a, x), Math.max(b, x)], [Infinity, -Infinity]);
@@ -180,7 +197,11 @@ class CurvePanel {
     });
     figure.text(left, low + 13, t`step ${first}`, small);
     if (last > first) figure.text(left + inner, low + 13, t`step ${last}`, {...small, 'text-anchor': 'end'});
-    curves.forEach((curve, n) => this.line(curve, this.styles[n]));
+    curves.forEach((curve, n) => {
+      this.line(curve, {...this.styles[n], opacity: smoothing > 0 ? 0.3 : null});
+      if (smoothing > 0) this.line(smoothed(curve, smoothing), this.styles[n]);
+    });
+    curves.forEach((curve, n) => this.crosses(curve, this.styles[n]));
     this.cursor = figure.add('line', {y1: top, y2: low, stroke: ink.accent, class: 'cursor', visibility: 'hidden'});
     this.dot = figure.add('circle', {r: 4, visibility: 'hidden'});
     this.names.setAttribute('aria-label', visible(this.name));
@@ -191,7 +212,7 @@ class CurvePanel {
     this.choose(null);
   }
 
-  // Draws a curve, which ends where a number is not finite; crosses above the panel mark these steps.
+  // Draws a curve, which ends where a number is not finite.
   line({steps, values, label}, style) {
     const parts = [[]];
     values.forEach((value, i) => {
@@ -202,6 +223,10 @@ class CurvePanel {
         `M${part.map((place) => place.map((v) => v.toFixed(1)).join()).join('L')}` :
         `M${part[0][0] - 2},${part[0][1]}h4`);
     if (shapes.length > 0) this.figure.add('path', {d: shapes.join(''), fill: 'none', 'stroke-width': 1.6, 'stroke-linejoin': 'round', ...style, title: label});
+  }
+
+  // Marks the steps whose numbers are not finite by crosses above the panel.
+  crosses({steps, values, label}, style) {
     const lost = steps.filter((_, i) => values[i] === null), crosses = [...new Set(lost.map((step) => Math.round(this.across(step) / 3) * 3))];
     if (lost.length > 0) {
       this.figure.add('path', {

@@ -98,6 +98,27 @@ TEST_CASE("The link of a page of logs holds what is chosen, and an unknown name 
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
+TEST_CASE("Smoothing draws the moving average over each curve, and numbers stay exact") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const CurvesPage logs;
+  chromium->open(logs.file);
+  CHECK(chromium->run("smoothed({values: [1, null, 3]}, 0.6).values") == Json({1, nullptr, 2.25}));
+  const std::string paths = picture_of(2) + ".querySelectorAll('path:not(.lost-numbers)')";
+  const Json before = chromium->run(paths + ".length");
+  choose(*chromium, "Smoothing", 2);
+  chromium->wait_for("location.hash === '#smoothing=0.9'");
+  CHECK(chromium->run(paths + ".length") == 2 * before.get<int>());
+  CHECK(chromium->run("document.querySelectorAll('.panels path.lost-numbers').length") == 1);
+  chromium->run(picture_of(2) + ".focus()");
+  CHECK(chromium->text(tip_of(2)) == "accuracy · one −6.125, step 490");
+  chromium->open(logs.file, 1280, false, "#smoothing=0.99");
+  CHECK(chromium->run(paths + ".length") == 2 * before.get<int>());
+  chromium->open(logs.file, 1280, false, "#smoothing=2");
+  CHECK(chromium->text("document.querySelector('.lost').textContent").ends_with("Smoothing 2"));
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
 TEST_CASE("The axis of a curve has at least three numbers, which differ in a narrow range, or that of a constant") {
   Browser* chromium = browser();
   if (!chromium) return;

@@ -196,6 +196,16 @@ TEST_CASE("Two runs with different numbers of heads are shown side by side, each
     chromium->run("document.querySelector('.slider input').focus()");
     chromium->press("ArrowLeft");
     CHECK(chromium->run("words().filter((text) => text.includes(' step 0 layer ')).length") == 2);
+    // The link has both sides.
+    chromium->wait_for("location.hash.includes('step=0&') && location.hash.includes('sides=')");
+    const std::string link = chromium->text("location.hash");
+    chromium->open(place / "page.html", 1280, false, link);
+    chromium->run("words = () => [...viewNow().figures[0].svg.querySelectorAll('text')].map((t) => t.textContent)");
+    CHECK(chromium->run("words().some((text) => text.endsWith('many step 0 layer 2 head 2'))") == true);
+    for (const char* lost : {"1.1..9.1,1.1...", "1.1.7..,1.1...", "1.9...,1.1...", "3.1...,1.1...", "1.1...", "x"}) {
+      chromium->open(place / "page.html", 1280, false, "#view=side-by-side&sides=" + std::string(lost));
+      CHECK(chromium->text("document.querySelector('.lost').textContent").ends_with("sides " + std::string(lost)));
+    }
     CHECK(chromium->complaints() == std::vector<std::string>{});
   }
 }
