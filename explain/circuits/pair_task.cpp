@@ -9,7 +9,7 @@
 namespace heed {
 namespace {
 
-constexpr double portion_bytes = 1.2e9;  // of a portion of pairs, as portion_of() counts; with gradients a third
+constexpr double portion_bytes = 4e8;    // of outputs and gradients of a portion of pairs
 constexpr double exact_products = 2e10;  // multiplications and additions of exact scores that take seconds
 
 std::int64_t longest(std::span<const TextPair> pairs) {
@@ -23,9 +23,8 @@ std::int64_t longest(std::span<const TextPair> pairs) {
 std::size_t portion_of(const Model& model, const CircuitGraph& graph, std::span<const TextPair> pairs, bool gradients) {
   const double numbers = static_cast<double>(longest(pairs)) * model.transformer().config.d_model();
   const double of_input = !gradients ? 0 : has_linear_stream(model.transformer()) ? 2 : 10;
-  const double bytes = gradients ? portion_bytes / 3 : portion_bytes;
   const double copies = 4.0 * graph.sources() + of_input * static_cast<double>(graph.inputs().size());
-  return static_cast<std::size_t>(std::clamp(bytes / (numbers * copies * sizeof(float)), 1.0, 64.0));
+  return static_cast<std::size_t>(std::clamp(portion_bytes / (numbers * copies * sizeof(float)), 1.0, 64.0));
 }
 
 std::vector<double> finite(const Tensor& measured) {
