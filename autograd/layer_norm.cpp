@@ -12,7 +12,7 @@
 namespace heed {
 namespace {
 
-// What distinguishes layer_norm, which is centred, from rms_norm.
+// How layer_norm, which is centred, and rms_norm differ.
 struct Rule {
   bool is_centred;  // whether the mean is subtracted
   double eps;

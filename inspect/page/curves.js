@@ -83,8 +83,8 @@ const curvesPage = {
 const scaleNames = ['automatic', 'linear', 'logarithmic'];
 const smoothings = [0, 0.6, 0.9, 0.99];
 
-// Returns the exponential moving average of a curve: `share` of the mean before, the rest of the point. The first points have no mean
-// before them, so each mean is divided by the sum of its weights.
+// Returns the exponential moving average of a curve: `share` of the mean before, the rest of the point. Each mean is divided by the sum
+// of its weights, as the first point follows no mean.
 function smoothed(curve, share) {
   let sum = 0, weight = 0;
   const values = curve.values.map((value) => {
