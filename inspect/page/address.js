@@ -1,6 +1,6 @@
 // The URL fragment captures the current view, so that it can be shared: #view=matrix&sentence=2&step=300&layer=2&head=1&word=8, all counted
 // from 1, with text=... in place of sentence, and with without=2.1,1.3.5 for removed heads and edges, edges=2,5 for those removed from
-// the circuit, and sides=... for what is side by side. A change of view, run, sentence or head adds an entry to the browser's history.
+// the circuit, and sides=1.1...,1.2... for the view "Side by side". A change of view, run, sentence or head adds an entry to the browser's history.
 const viewName = (tab) => fileName(views[tab].title);
 
 function addressNow() {
@@ -72,7 +72,7 @@ function followAddress() {
   const isTyped = given.has('text') && canType(content.runs[run]);
   const both = given.has('sides') ? sidesOfName(given.get('sides')) : null;
   if (given.has('sides') && !both) lost.push(t`sides ${given.get('sides')}`);
-  changes.sides = both && {of: `${run} ${isTyped ? OWN : sentence}`, both};
+  changes.sides = both && {of: placeOfSides({run, sentence: isTyped ? OWN : sentence}), both};
   if (given.has('text') && !isTyped) lost.push(t`text “${given.get('text')}”: this page cannot read typed texts`);
   Object.assign(state, changes, {lost});
   visited.place = null;

@@ -8,9 +8,9 @@ const sideView = {
     const figure = new Figure(t`side by side`, () => sideRows(resolved()), () => resolved().flatMap((one, i) => ['AB'[i], ...sideNames(one)]));
     const presetButtons = el('div', {class: 'controls'}), pickersOfBoth = el('div', {class: 'two'}), answers = el('div');
     const element = el('section', {}, presetButtons, pickersOfBoth, figure.element, answers);
-    const presets = () => presetsOf(state.run, Math.max(0, state.sentence)), sidesOf = () => chosenSides() ?? presets()[0].sides;
+    const presetsNow = () => presetsOf(state.run, Math.max(0, state.sentence)), sidesOf = (presets) => chosenSides() ?? presets[0].sides;
     const setSides = (both) => update({sides: {of: placeOfSides(), both}});
-    const resolved = () => sidesOf().map((_, i, both) => sideNow(both, i));
+    const resolved = (sides = sidesOf(presetsNow())) => sides.map((_, i) => sideNow(sides, i));
     explore(figure, (row, column, map) => {
       const {tokens} = map.of ?? {};
       return tokens ? pairText(tokens, row, column, map.values[row * map.columns + column]) : null;
@@ -19,9 +19,9 @@ const sideView = {
       figures: [figure], element, followsTraining: () => true, ownsSentence: true,
       says: () => sidesSay(resolved()),
       draw() {
-        const sides = sidesOf(), [a, b] = resolved();
+        const presets = presetsNow(), sides = sidesOf(presets), [a, b] = resolved(sides);
         const isPressed = (preset) => String(JSON.stringify(preset.sides) === JSON.stringify(sides));
-        renew(presetButtons, presets().map((one) => button(one.name, () => setSides(one.sides), {'aria-pressed': isPressed(one)})));
+        renew(presetButtons, presets.map((one) => button(one.name, () => setSides(one.sides), {'aria-pressed': isPressed(one)})));
         renew(pickersOfBoth, [a, b].map((one, i) => pickers(sides[i], one, i === 0 ? b : a, 'AB'[i], (next) => setSides(sides.with(i, next)))));
         renew(answers, answersOf([a, b]));
         if (!a.attention || !b.attention) return waiting(figure);
@@ -31,24 +31,24 @@ const sideView = {
   },
 };
 
-// Returns the sides that were chosen for the page's run and sentence, or null.
-const placeOfSides = () => `${state.run} ${state.sentence}`;
+// Sides belong to the run and the sentence that the page showed when they were chosen. chosenSides() returns null for others.
+const placeOfSides = ({run, sentence} = state) => `${run} ${sentence}`;
 const chosenSides = () => state.sides?.of === placeOfSides() ? state.sides.both : null;
 
 // Returns two sides as a link names them: run.sentence.step.layer.head each, without what follows the page: 1.2..2.1,1.2.300..
 const sidesName = (both) => both.map(({run, sentence, step, head}) => {
   const at = step === null ? '' : content.runs[run].steps[step].step;
-  return [run + 1, sentence + 1, at, ...(head ? [head.layer + 1, head.head + 1] : ['', ''])].join('.');
+  return [run + 1, sentence + 1, at, head ? shortName(key(head.layer, head.head)) : '.'].join('.');
 }).join();
 
 // Returns the sides of a link; null where the page lacks one.
 function sidesOfName(text) {
   const both = text.split(',').map((name) => {
-    const [run, sentence, step, layer, head] = name.split('.'), {sentences, steps, heads} = content.runs[run - 1] ?? {sentences: [], steps: [], heads: []};
-    const at = step === '' ? null : steps.findIndex((one) => String(one.step) === step);
-    const isOfPage = layer === '' && head === '', isKnown = Object.hasOwn(sentences, sentence - 1) && at !== -1;
-    if (!isKnown || (!isOfPage && !allHeads(heads).some(([l, h]) => `${l + 1}.${h + 1}` === `${layer}.${head}`))) return null;
-    return {run: run - 1, sentence: sentence - 1, step: at, head: isOfPage ? null : {layer: layer - 1, head: head - 1}};
+    const [run, sentence, step, ...place] = name.split('.'), {sentences, steps, heads} = content.runs[run - 1] ?? {sentences: [], steps: [], heads: []};
+    const at = step === '' ? null : steps.findIndex((one) => String(one.step) === step), isOfPage = place.join('.') === '.';
+    const head = allHeads(heads).find(([l, h]) => shortName(key(l, h)) === place.join('.'));
+    if (!Object.hasOwn(sentences, sentence - 1) || at === -1 || (!isOfPage && !head)) return null;
+    return {run: run - 1, sentence: sentence - 1, step: at, head: isOfPage ? null : {layer: head[0], head: head[1]}};
   });
   return both.length === 2 && both.every(Boolean) ? both : null;
 }
