@@ -204,29 +204,27 @@ void check_product(const char* operation, const Tensor& a, const Tensor& b, bool
 
 }  // namespace
 
-static const Operation matmul_operation("matmul", "y = a b", "da = dy b^T, db = a^T dy",
-                                        [] {
-                                          std::vector<std::pair<Shape, Shape>> pairs;
-                                          for (auto [a, b] : broadcast_pairs()) {
-                                            if (a.rank() > 2 || b.rank() > 2) continue;
-                                            a.append(2), a.append(3);
-                                            b.append(3), b.append(2);
-                                            pairs.emplace_back(a, b);
-                                          }
-                                          pairs.insert(pairs.end(), {{{1, 1}, {1, 1}},
-                                                                     {{0, 3}, {3, 2}},
-                                                                     {{2, 0}, {0, 3}},
-                                                                     {{2, 3}, {3, 0}},
-                                                                     {{2, 2}, {2, 2}},
-                                                                     {{2, 1, 3}, {2, 3, 1}}});
-                                          std::vector<GradientSample> samples;
-                                          for (const auto& [a, b] : pairs) {
-                                            samples.push_back({to_string(a) + " x " + to_string(b),
-                                                               {{a}, {b}},
-                                                               [](auto& x) { return matmul(x[0], x[1]); }});
-                                          }
-                                          return samples;
-                                        },
+static std::vector<GradientSample> matmul_samples() {
+  std::vector<std::pair<Shape, Shape>> pairs;
+  for (auto [a, b] : broadcast_pairs()) {
+    if (a.rank() > 2 || b.rank() > 2) continue;
+    a.append(2), a.append(3);
+    b.append(3), b.append(2);
+    pairs.emplace_back(a, b);
+  }
+  pairs.insert(pairs.end(), {{{1, 1}, {1, 1}},
+                             {{0, 3}, {3, 2}},
+                             {{2, 0}, {0, 3}},
+                             {{2, 3}, {3, 0}},
+                             {{2, 2}, {2, 2}},
+                             {{2, 1, 3}, {2, 3, 1}}});
+  std::vector<GradientSample> samples;
+  for (const auto& [a, b] : pairs) {
+    samples.push_back({to_string(a) + " x " + to_string(b), {{a}, {b}}, [](auto& x) { return matmul(x[0], x[1]); }});
+  }
+  return samples;
+}
+static const Operation matmul_operation("matmul", "y = a b", "da = dy b^T, db = a^T dy", matmul_samples,
                                         {.broadcasts = true});
 Tensor matmul(const Tensor& a, const Tensor& b) {
   check_product("matmul", a, b, false);

@@ -39,10 +39,10 @@ struct GradientSample {
 /// of the two.
 class Samples {
  public:
-  /// A lambda without captures.
+  /// A function, or a lambda without captures.
   using Make = std::vector<GradientSample> (*)();
   template <class Lambda>
-  requires std::is_convertible_v<Lambda, Make> Samples(Lambda make) : make_(make) {}  ///< takes a lambda
+  requires std::is_convertible_v<Lambda, Make> Samples(Lambda make) : make_(make) {}  ///< takes one
   /// Returns no samples, for this reason.
   static Samples none(const char* reason) { return Samples(reason); }
 
@@ -60,7 +60,7 @@ class Samples {
 /// Options of an Operation.
 struct OperationOptions {
   bool broadcasts = false;          ///< whether the recorder sums gradients over broadcast axes
-  const char* no_second = nullptr;  ///< why the operation has no second derivative
+  const char* no_second = nullptr;  ///< reason why the second derivative is missing
 };
 
 /// A differentiable operation: one object of static lifetime, beside the function that computes it.

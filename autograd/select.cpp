@@ -15,22 +15,21 @@ Booleans pattern(const Shape& shape) {  // 1 0 1 1 0 1 1 0 ...
 
 }  // namespace
 
+static std::vector<GradientSample> where_samples() {
+  std::vector<GradientSample> samples;
+  for (const auto& [a, b] : broadcast_pairs()) {
+    const Shape shape = broadcast_shapes("where", a, b);
+    samples.push_back({to_string(a) + " with " + to_string(b), {{a}, {b}}, [shape](auto& x) {
+                         return where(pattern(shape), x[0], x[1]);
+                       }});
+  }
+  samples.push_back({"condition broadcasts", {{{2, 3}}, {{3}}}, [](auto& x) {
+                       return where(pattern({4, 1, 3}), x[0], x[1]);
+                     }});
+  return samples;
+}
 static const Operation where_operation("where", "y = condition ? a : b",
-                                       "da = condition ? dy : 0, db = condition ? 0 : dy",
-                                       [] {
-                                         std::vector<GradientSample> samples;
-                                         for (const auto& [a, b] : broadcast_pairs()) {
-                                           const Shape shape = broadcast_shapes("where", a, b);
-                                           samples.push_back(
-                                               {to_string(a) + " with " + to_string(b), {{a}, {b}}, [shape](auto& x) {
-                                                  return where(pattern(shape), x[0], x[1]);
-                                                }});
-                                         }
-                                         samples.push_back({"condition broadcasts", {{{2, 3}}, {{3}}}, [](auto& x) {
-                                                              return where(pattern({4, 1, 3}), x[0], x[1]);
-                                                            }});
-                                         return samples;
-                                       },
+                                       "da = condition ? dy : 0, db = condition ? 0 : dy", where_samples,
                                        {.broadcasts = true});
 Tensor where(const Booleans& condition, const Tensor& a, const Tensor& b) {
   cpu::check_one_dtype("where", a, b);
@@ -61,19 +60,17 @@ Tensor where(const Booleans& condition, double a, double b, DType dtype) {
   return where(condition, full({}, a, dtype), full({}, b, dtype));
 }
 
+static std::vector<GradientSample> masked_fill_samples() {
+  std::vector<GradientSample> samples;
+  for (const auto& [x, mask] : broadcast_pairs()) {
+    samples.push_back({to_string(x) + " by " + to_string(mask), {{x}}, [m = mask](auto& t) {
+                         return masked_fill(t[0], !pattern(m), 0.5);
+                       }});
+  }
+  return samples;
+}
 static const Operation masked_fill_operation("masked_fill", "y = mask ? value : x", "dx = mask ? 0 : dy",
-                                             [] {
-                                               std::vector<GradientSample> samples;
-                                               for (const auto& [x, mask] : broadcast_pairs()) {
-                                                 samples.push_back({to_string(x) + " by " + to_string(mask),
-                                                                    {{x}},
-                                                                    [m = mask](auto& t) {
-                                                                      return masked_fill(t[0], !pattern(m), 0.5);
-                                                                    }});
-                                               }
-                                               return samples;
-                                             },
-                                             {.broadcasts = true});
+                                             masked_fill_samples, {.broadcasts = true});
 Tensor masked_fill(const Tensor& x, const Booleans& mask, double value) {
   check_defined("masked_fill", {&x});
   const Shape shape = broadcast_shapes("masked_fill", x.shape(), mask.shape());

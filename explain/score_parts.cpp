@@ -111,8 +111,7 @@ void add_products(ScoreParts& result, const Tensor& q, const Tensor& k, const Te
 }  // namespace
 
 ScoreParts score_parts(const Model& model, const Example& example, int layer, int head, const ScoreOptions& options) {
-  const auto& [from, to, rather, computes_in_float64] = options;
-  const std::optional<Model> copy = computes_in_float64 ? std::optional(in_float64(model)) : std::nullopt;
+  const std::optional<Model> copy = options.in_float64 ? std::optional(in_float64(model)) : std::nullopt;
   const Model& used = copy ? *copy : model;
   const auto T = static_cast<int>(example.tokens.size());
   check_range("layer", layer, used.layers());
@@ -126,13 +125,13 @@ ScoreParts score_parts(const Model& model, const Example& example, int layer, in
   result.tokens = example.tokens;
   result.layer = layer;
   result.head = head;
-  result.from = from >= 0 ? from : example.query;
+  result.from = options.from >= 0 ? options.from : example.query;
   check_range("token", result.from, T);
   const std::vector<double> row =
       slice(slice(in_layer.weights, 1, head, head + 1), 2, result.from, result.from + 1).to_vector();
   const auto largest = static_cast<int>(std::max_element(row.begin(), row.end()) - row.begin());
   const bool to_antecedent = result.from == example.query && example.antecedent >= 0;
-  result.to = to >= 0 ? to : to_antecedent ? example.antecedent : largest;
+  result.to = options.to >= 0 ? options.to : to_antecedent ? example.antecedent : largest;
   check_range("token", result.to, T);
   result.weight = row[static_cast<std::size_t>(result.to)];
   result.score = in_layer.scores.at({0, head, result.from, result.to});
@@ -147,7 +146,7 @@ ScoreParts score_parts(const Model& model, const Example& example, int layer, in
   const bool are_many = std::int64_t{layer} * used.heads() * T > max_head_parts;
   const ResidualParts residual(used.transformer(), asked, seen, layer, are_many ? Sources::summed : Sources::each);
   const Projected projected(block, in_layer, residual, head);
-  result.rather = rather.value_or(to_antecedent && result.to == example.antecedent ? example.distractor : -1);
+  result.rather = options.rather.value_or(to_antecedent && result.to == example.antecedent ? example.distractor : -1);
   if (result.rather >= 0) check_range("token", result.rather, T);
   Tensor k_to, k_mean;  // (parts + 1, d_k)
   for (int j = 0; j < T; ++j) {
@@ -160,7 +159,7 @@ ScoreParts score_parts(const Model& model, const Example& example, int layer, in
   const Tensor whole = sum(q, {0});
   result.reference = sum(whole * sum(k_reference, {0})).item();
   const double total = sum(whole * sum(k_to, {0})).item();
-  const double tolerance = computes_in_float64 ? 1e-6 : 1e-2;
+  const double tolerance = options.in_float64 ? 1e-6 : 1e-2;
   if (!(std::abs(total - result.score) <= tolerance * std::max(1.0, std::abs(result.score)))) {
     fail("the parts of the score of '{}' for '{}' sum to {:.9g}, but the model gives {:.9g}",
          example.tokens[static_cast<std::size_t>(result.to)], example.tokens[static_cast<std::size_t>(result.from)],
