@@ -6,7 +6,10 @@
 #include <heed/files/text_file.h>
 #include <heed/files/utf8.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -261,6 +264,12 @@ std::vector<PairBatch> pair_batches(const Model& model, std::span<const TextPair
 
 Tensor log_odds(const Tensor& logits, const PairBatch& batch) {
   return together(logits, batch.right) - together(logits, batch.wrong);
+}
+
+std::vector<double> finite_log_odds(const Tensor& logits, const PairBatch& batch, const char* where) {
+  std::vector<double> figures = log_odds(logits, batch).to_vector();
+  if (std::ranges::all_of(figures, [](double figure) { return std::isfinite(figure); })) return figures;
+  throw NotFinite(fmt::format("{}: the model computes log odds that are infinite or NaN", where));
 }
 
 }  // namespace heed

@@ -46,5 +46,7 @@ std::vector<PairBatch> pair_batches(const Model& model, std::span<const TextPair
 /// Returns logsumexp of the logits of the right answers, minus that of the wrong ones: (B, answers) -> (B). With one answer each it
 /// is the logit difference.
 Tensor log_odds(const Tensor& logits, const PairBatch& batch);
+/// Returns these figures as numbers. Throws NotFinite that begins with `where` when one is infinite or NaN.
+std::vector<double> finite_log_odds(const Tensor& logits, const PairBatch& batch, const char* where);
 
 }  // namespace heed

@@ -3,7 +3,6 @@
 #include <heed/explain/circuits/pair_task.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace heed {
@@ -25,12 +24,6 @@ std::size_t portion_of(const Model& model, const CircuitGraph& graph, std::span<
   const double of_input = !gradients ? 0 : has_linear_stream(model.transformer()) ? 2 : 10;
   const double copies = 4.0 * graph.sources() + of_input * static_cast<double>(graph.inputs().size());
   return static_cast<std::size_t>(std::clamp(portion_bytes / (numbers * copies * sizeof(float)), 1.0, 64.0));
-}
-
-std::vector<double> finite(const Tensor& measured) {
-  std::vector<double> values = measured.to_vector();
-  if (std::ranges::all_of(values, [](double value) { return std::isfinite(value); })) return values;
-  throw NotFinite("circuit: the model computes log odds that are infinite or NaN");
 }
 
 }  // namespace
@@ -70,8 +63,8 @@ void PairTask::score(const CircuitOptions& options) {
     passes.next();
     const EdgePatching patching(model_, graph_, batch.clean, batch.corrupted);
     const PairMeasure measure = [&](const Tensor& logits) { return log_odds(logits, batch); };
-    const std::vector<double> clean = finite(measure(patching.clean().logits));
-    const std::vector<double> corrupted = finite(measure(patching.corrupted().logits));
+    const std::vector<double> clean = finite_log_odds(patching.clean().logits, batch, "circuit");
+    const std::vector<double> corrupted = finite_log_odds(patching.corrupted().logits, batch, "circuit");
     const GradientScores gradients = gradient_scores(patching, measure, options.steps);
     for (auto& [method, scores] : task_.scores) {
       const Tensor found = method == exact || method == deeplift ? edge_scores(patching, measure, method)
@@ -100,7 +93,7 @@ std::vector<std::vector<double>> PairTask::measured(const std::vector<std::vecto
     const EdgePatching patching(model_, graph_, batch.clean, batch.corrupted);
     for (std::size_t c = 0; c < circuits.size(); ++c) {
       passes.next();
-      const std::vector<double> values = finite(log_odds(patching.logits(circuits[c]), batch));
+      const std::vector<double> values = finite_log_odds(patching.logits(circuits[c]), batch, "circuit");
       for (std::size_t b = 0; b < batch.pairs.size(); ++b) result[c][batch.pairs[b]] = values[b];
     }
   }

@@ -13,17 +13,17 @@ namespace {
 constexpr std::size_t max_batch = 32;
 
 // Returns the log odds after each layer, (layers + 1) tensors (B).
-std::vector<Tensor> log_odds_by_layer(const Model& model, const Batch& texts, const PairBatch& batch) {
+std::vector<std::vector<double>> log_odds_by_layer(const Model& model, const Batch& texts, const PairBatch& batch) {
   const Transformer& transformer = model.transformer();
   const Trace seen = trace(model, texts);
-  std::vector<Tensor> result;
+  std::vector<std::vector<double>> result;
   for (int layer = 0; layer <= model.layers(); ++layer) {
     const Tensor& stream = layer == 0 ? seen.embedded : seen.layers[static_cast<std::size_t>(layer) - 1].residual_out;
     const Tensor x = select_rows(stream, texts.query);  // (B, d_model)
     const Tensor state = transformer.final_norm ? (*transformer.final_norm)(x) : x;
     const Tensor& last_input = seen.layers.empty() ? seen.embedded : seen.layers.back().residual_in;
     const Hidden hidden{.output = state, .weights = {}, .last_input = last_input};
-    result.push_back(log_odds(model.head().answer_logits(hidden, texts.candidates), batch));
+    result.push_back(finite_log_odds(model.head().answer_logits(hidden, texts.candidates), batch, "why"));
   }
   return result;
 }
@@ -41,13 +41,11 @@ PairLens pair_lens(const Model& model, std::span<const TextPair> pairs, const On
   for (const PairBatch& batch : batches) {
     for (const bool is_clean : {true, false}) {
       passes.next();
-      const std::vector<Tensor> found = log_odds_by_layer(model, is_clean ? batch.clean : batch.corrupted, batch);
+      const std::vector<std::vector<double>> found =
+          log_odds_by_layer(model, is_clean ? batch.clean : batch.corrupted, batch);
       for (std::size_t layer = 0; layer < count; ++layer) {
-        const std::vector<double> values = found[layer].to_vector();
-        for (std::size_t b = 0; b < values.size(); ++b) {
-          if (!std::isfinite(values[b])) throw NotFinite("why: the model computes log odds that are infinite or NaN");
-          (is_clean ? clean : corrupted)[layer][batch.pairs[b]] = values[b];
-        }
+        std::vector<double>& into = (is_clean ? clean : corrupted)[layer];
+        for (std::size_t b = 0; b < found[layer].size(); ++b) into[batch.pairs[b]] = found[layer][b];
       }
     }
   }

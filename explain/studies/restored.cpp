@@ -111,11 +111,8 @@ class RestoredStudy {
   }
 
   void keep(const PairBatch& batch, const Tensor& logits, std::vector<double>& into) const {
-    const std::vector<double> values = log_odds(logits, batch).to_vector();
-    for (std::size_t b = 0; b < values.size(); ++b) {
-      if (!std::isfinite(values[b])) throw NotFinite("causes: the model computes log odds that are infinite or NaN");
-      into[batch.pairs[b]] = values[b];
-    }
+    const std::vector<double> values = finite_log_odds(logits, batch, "causes");
+    for (std::size_t b = 0; b < values.size(); ++b) into[batch.pairs[b]] = values[b];
   }
 
   // Patches one layer of the corrupted texts, and computes the layers from it on.

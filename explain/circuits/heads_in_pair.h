@@ -1,0 +1,37 @@
+#pragma once
+#include <heed/explain/circuits/circuit_study.h>
+#include <heed/explain/pairs.h>
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace heed {
+
+/// What a head does in one pair of texts. Its output is patched where the model reads it: along all edges from the head.
+struct HeadInPair {
+  /// The token that a query attends to most.
+  struct Attended {
+    int token = 0;
+    double weight = 0;
+  };
+  CircuitNode head{};
+  double effect = 0;    ///< log odds that the answer loses when the output is the corrupted text's at all tokens
+  int token = 0;        ///< at which the output, patched there alone, has the largest effect
+  double at_token = 0;  ///< that effect
+  Attended clean{}, corrupted{};  ///< where this token attends in the clean and in the corrupted text
+};
+
+/// Returns what each of `heads` does in a pair, in this order. Throws NotFinite when the model computes infinity or NaN.
+///
+///     for (const HeadInPair& one : heads_in_pair(model, pair, {{{CircuitNode::Kind::head, 1, 0}}}))
+///       fmt::print("{} attends to {}\n", pair.clean.tokens[one.token], pair.clean.tokens[one.clean.token]);
+std::vector<HeadInPair> heads_in_pair(const Model& model, const TextPair& pair, std::span<const CircuitNode> heads);
+
+/// Returns the heads that the `most` strongest edges of a circuit come from, by layer; none without a circuit.
+std::vector<CircuitNode> circuit_heads(const CircuitStudy& study, std::size_t most);
+
+/// Returns the index of a held-out pair to show a circuit by: the one with the median difference between the log odds of its texts.
+std::size_t median_pair(const CircuitTask& task, const CircuitStudy& study);
+
+}  // namespace heed
