@@ -90,6 +90,27 @@ Json circuit_json(const CircuitStudy& study) {
           {"null_tasks", comparison_json(study.null_tasks)}};
 }
 
+Json circuit_example_json(const CircuitExample& example) {
+  const auto attended = [](const HeadInPair::Attended& most) {
+    return Json{{"token", most.token}, {"weight", most.weight}};
+  };
+  Json heads = Json::array();
+  for (const HeadInPair& one : example.heads) {
+    heads.push_back({{"layer", one.head.layer},
+                     {"head", one.head.head},
+                     {"effect", one.effect},
+                     {"token", one.token},
+                     {"effect_at_token", one.at_token},
+                     {"attends_to", attended(one.clean)},
+                     {"corrupted_attends_to", attended(one.corrupted)}});
+  }
+  return {{"tokens", example.tokens},
+          {"corrupted", example.corrupted},
+          {"right", example.right},
+          {"wrong", example.wrong},
+          {"heads", std::move(heads)}};
+}
+
 Json circuit_part_json(const CircuitPart& part) {
   return {{"edges", part.edges}, {"faithfulness", figure(part.faithfulness)}};
 }

@@ -40,14 +40,18 @@ class CircuitPicture {
   std::string text() const {
     const double list_x = margin + label_column + graph_width_ + 40;
     double list_width = 0;
-    for (std::size_t i = 0; i < std::min(edges_.size(), most_listed); ++i) {
+    for (std::size_t i = 0; i < std::min(edges_.size(), most_drawn_edges); ++i) {
       list_width = std::max(list_width, svg_text_width(list_text(*edges_[i]), 13) + 34);
+    }
+    for (const HeadInPair& one : example_.heads) {
+      list_width = std::max(list_width, svg_text_width(head_text(one), 13));
     }
     const double words = sentence(nullptr);
     const double width = std::max({list_x + list_width, margin + words, 640.0}) + margin;
     const std::vector<std::string> heading = wrapped_lines(width - 2 * margin);
     const double top = margin + 20 * static_cast<double>(heading.size()) + 30;
-    const double listed = static_cast<double>(std::min(edges_.size(), most_listed) + 3) * list_line;
+    const std::size_t of_heads = example_.heads.empty() ? 0 : example_.heads.size() + 2;
+    const double listed = static_cast<double>(std::min(edges_.size(), most_drawn_edges) + 3 + of_heads) * list_line;
     const double graph_height = std::max(height_, listed), height = top + graph_height + 84;
     std::string body;
     for (std::size_t i = 0; i < heading.size(); ++i) {
@@ -89,7 +93,6 @@ class CircuitPicture {
   static constexpr double margin = 24, row_height = 96, box_width = 74, box_height = 30, box_gap = 26,
                           label_column = 64;
   static constexpr double list_line = 20, word_size = 15;
-  static constexpr std::size_t most_listed = 24;
   static constexpr const char *ink = "#1f2933", *pale = "#52606d", *supports = "#0b57d0", *opposes = "#d9480f";
 
   // Where an input enters a box: queries at the left, values at the right, others in the middle.
@@ -181,7 +184,7 @@ class CircuitPicture {
       middle = {u * u * u * x0 + 3 * u * u * t * x0 + 3 * u * t * t * x1 + t * t * t * x1,
                 u * u * u * y0 + 3 * u * u * t * (y0 - bend) + 3 * u * t * t * (y1 + bend) + t * t * t * y1};
     }
-    if (index < most_listed) {
+    if (index < most_drawn_edges) {
       text += fmt::format(
           "<circle cx=\"{0:.1f}\" cy=\"{1:.1f}\" r=\"8\" fill=\"#ffffff\" stroke=\"#9aa5b1\"/>"
           "<text x=\"{0:.1f}\" y=\"{2:.1f}\" font-size=\"10\" text-anchor=\"middle\">{3}</text>",
@@ -199,18 +202,40 @@ class CircuitPicture {
         "<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"12\" fill=\"{}\">effect of each edge on the log "
         "odds, and its 95 % interval</text>\n",
         x, y, pale);
-    for (std::size_t i = 0; i < std::min(edges_.size(), most_listed); ++i) {
+    for (std::size_t i = 0; i < std::min(edges_.size(), most_drawn_edges); ++i) {
       y += list_line;
       text += fmt::format(
           "<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"13\"{}>{}</text>"
           "<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"13\">{}</text>\n",
           x, y, fmt::format(" fill=\"{}\"", pale), i + 1, x + 28, y, svg_escaped(list_text(*edges_[i])));
     }
-    if (edges_.size() > most_listed) {
+    if (edges_.size() > most_drawn_edges) {
       text += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"12\" fill=\"{}\">and {} weaker ones</text>\n", x,
-                          y + list_line, pale, edges_.size() - most_listed);
+                          y + list_line, pale, edges_.size() - most_drawn_edges);
+      y += list_line;
+    }
+    if (example_.heads.empty()) return text;
+    y += 2 * list_line;
+    text += fmt::format(
+        "<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"12\" fill=\"{}\">where each head matters most in this pair, "
+        "and what it attends to there</text>\n",
+        x, y, pale);
+    for (const HeadInPair& one : example_.heads) {
+      y += list_line;
+      text += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"13\">{}</text>\n", x, y,
+                          svg_escaped(head_text(one)));
     }
     return text;
+  }
+
+  // Returns "layer 1 head 1: it → sick 0.84 (corrupted: bumpy 0.60)".
+  std::string head_text(const HeadInPair& one) const {
+    const auto attended = [](const std::vector<std::string>& tokens, const HeadInPair::Attended& most) {
+      return fmt::format("{} {:.2f}", token_label(tokens, most.token), most.weight);
+    };
+    return fmt::format("layer {} head {}: {} → {} (corrupted: {})", one.head.layer + 1, one.head.head + 1,
+                       token_label(example_.tokens, one.token), attended(example_.tokens, one.clean),
+                       attended(example_.corrupted, one.corrupted));
   }
 
   // Writes the words, those that the corrupted text changes marked, and returns their width.

@@ -1,5 +1,6 @@
 #include "views/circuit_view.h"
 
+#include "views/sentence_text.h"
 #include "views/written_tokens.h"
 
 #include <heed/files/utf8.h>
@@ -77,6 +78,17 @@ std::string curve(const CircuitStudy& study) {
   return text;
 }
 
+// Returns what chooses the edges that survive (CircuitStudy::Edge::survives).
+std::string choosers(const CircuitStudy& study) {
+  const bool has_exact = std::ranges::find(study.methods, ScoreMethod::exact) != study.methods.end();
+  const bool has_groups = !study.own_groups.empty();
+  return fmt::format("at least {:.0f} % of the resamples{}", 100 * survival_share,
+                     has_exact && has_groups ? ", exact effects and each group"
+                     : has_exact             ? " and exact effects"
+                     : has_groups            ? " and each group"
+                                             : "");
+}
+
 }  // namespace
 
 std::string figure_text(const Interval& figure) {
@@ -102,11 +114,13 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
   const int surviving = static_cast<int>(std::ranges::count_if(study.edges, &CircuitStudy::Edge::survives));
   switch (study.verdict) {
     case circuit:
-      line("A circuit of {} edges keeps {} of what the corrupted texts take away.",
-           of_all(study.circuit.edges, study.all_edges), share_text(study.circuit.faithfulness));
-      line("{} survive: other pairs{} choose them, too, and each has an effect of its own. They alone keep {}.",
-           surviving == study.circuit.edges ? "All of them" : fmt::format("{} of them", surviving),
-           study.own_groups.empty() ? "" : " and each group", share_text(study.surviving.faithfulness));
+      line(
+          "A circuit of {} edges keeps {} of the difference between the clean and the corrupted texts, while all other "
+          "edges carry what they carry in the corrupted ones.",
+          of_all(study.circuit.edges, study.all_edges), share_text(study.circuit.faithfulness));
+      line("{} survive: {} choose each of them, and the interval of its effect does not contain 0.",
+           surviving == study.circuit.edges ? "All of them" : fmt::format("{} of them", surviving), choosers(study));
+      if (surviving < study.circuit.edges) line("These alone keep {}.", share_text(study.surviving.faithfulness));
       break;
     case no_behaviour:
       line(
@@ -166,12 +180,44 @@ std::string circuit_part_view(const std::vector<std::string>& removed, const Cir
                           view.terminal);
 }
 
-CircuitExample circuit_example(const Model& model, const TextPair& pair) {
+CircuitExample circuit_example(const Model& model, std::span<const TextPair> pairs, const CircuitTask& task,
+                               const CircuitStudy& study) {
+  const TextPair& pair = pairs[median_pair(task, study)];
   const auto answer = [&](const std::vector<int>& answers) {
     return shown_answer(model.tokenizer, pair.clean, answer_text(model, pair.clean, answers.at(0)));
   };
   return {shown_tokens(model.tokenizer, pair.clean.tokens), shown_tokens(model.tokenizer, pair.corrupted.tokens),
-          answer(pair.right), answer(pair.wrong)};
+          answer(pair.right), answer(pair.wrong), heads_in_pair(model, pair, circuit_heads(study, most_drawn_edges))};
+}
+
+std::string circuit_example_view(const CircuitExample& example, const View& view) {
+  if (example.heads.empty()) return "";
+  constexpr int head_columns = 17, word_columns = 14, attended_columns = 20;
+  const auto word = [](const std::vector<std::string>& tokens, int token) {
+    return excerpt(token_label(tokens, token), word_columns - 1);
+  };
+  const auto attended = [&](const std::vector<std::string>& tokens, const HeadInPair::Attended& most) {
+    return fit_width(fmt::format("{} {:.2f}", word(tokens, most.token), most.weight), attended_columns);
+  };
+  const auto sentence = [](const std::vector<std::string>& tokens) {
+    return sentence_text(tokens, -1, {}, {.width = 1 << 20});
+  };
+  std::string text = fmt::format("\nOne of the held-out pairs, with the answer {} and not {}:\n",
+                                 visible(example.right), visible(example.wrong));
+  text += legend({{"clean", sentence(example.tokens)}, {"corrupted", sentence(example.corrupted)}}, view.terminal);
+  text += "\n" + fit_width("head", head_columns) + fit_width("at", word_columns) +
+          fit_width("attends to", attended_columns) + fit_width("corrupted", attended_columns) + "effect\n";
+  for (const HeadInPair& one : example.heads) {
+    text += fmt::format("{}{}{}{}{:+.2f}\n",
+                        fit_width(fmt::format("layer {} head {}", one.head.layer + 1, one.head.head + 1), head_columns),
+                        fit_width(word(example.tokens, one.token), word_columns), attended(example.tokens, one.clean),
+                        attended(example.corrupted, one.corrupted), one.at_token);
+  }
+  const std::vector<std::pair<std::string, std::string>> lines{
+      {"at", "the token at which the head's output has its largest effect"},
+      {"attends to", "the token to which this one gives its largest weight, in the clean and in the corrupted text"},
+      {"effect", "log odds lost when the output at this token is that of the corrupted text"}};
+  return text + "\n" + legend(lines, view.terminal);
 }
 
 }  // namespace heed

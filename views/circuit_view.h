@@ -3,6 +3,7 @@
 #include "views/view.h"
 
 #include <heed/explain/circuits/circuit_parts.h>
+#include <heed/explain/circuits/heads_in_pair.h>
 #include <heed/explain/pairs.h>
 
 #include <string>
@@ -31,15 +32,24 @@ Json circuit_part_json(const CircuitPart& part);
 /// Returns a line: "Without layer 1 head 2: 3 edges of the circuit are on a path to the answer, and keep 28.9 % (20.1 to 37.9)."
 std::string circuit_part_view(const std::vector<std::string>& removed, const CircuitPart& part, const View& view);
 
-/// A text on which the model answers, to draw below a circuit: its tokens, which of them the corrupted text changes, and the
-/// right and the wrong answer.
+constexpr std::size_t most_drawn_edges = 24;  ///< that a picture numbers, and whose heads an example describes
+
+/// A pair of texts to show a circuit by, its tokens and answers as people write them, and what the heads of the circuit do in it.
 struct CircuitExample {
   std::vector<std::string> tokens, corrupted;
   std::string right, wrong;
+  std::vector<HeadInPair> heads{};
 };
 
-/// Returns the example of a pair, its tokens and answers as people write them.
-CircuitExample circuit_example(const Model& model, const TextPair& pair);
+/// Returns the median_pair() of a study as its example.
+CircuitExample circuit_example(const Model& model, std::span<const TextPair> pairs, const CircuitTask& task,
+                               const CircuitStudy& study);
+
+/// Returns the texts of the example, then for each head the token at which it matters, and the tokens that it attends to there.
+std::string circuit_example_view(const CircuitExample& example, const View& view);
+
+/// Returns {"tokens":[...],"corrupted":[...],"right":"animal","wrong":"street","heads":[{"layer":0,"head":1,"token":6,...}]}.
+Json circuit_example_json(const CircuitExample& example);
 
 /// Returns the circuit as one self-contained SVG: the words at the bottom, the answer at the top, nodes by layer, and each edge with
 /// its effect and interval. Edges that survive are drawn in full, the others dashed.

@@ -27,7 +27,8 @@ E choice_of(const Request& request, const char* option, E by_default) {
   misused("expected one of {} as --{}, got '{}'", listed(names_of<E>()), option, *name);
 }
 
-CircuitOptions options_of(const Request& request) {
+// Returns the options for the model that progress calls `name`.
+CircuitOptions options_of(const Request& request, const std::string& name) {
   CircuitOptions options;
   options.method = choice_of(request, "method", options.method);
   options.choice = choice_of(request, "choice", options.choice);
@@ -36,6 +37,11 @@ CircuitOptions options_of(const Request& request) {
     misused("expected --faithfulness above 0 and at most 1, got {}", options.faithfulness);
   }
   if (const auto seed = request.given<std::int64_t>("seed")) options.seed = static_cast<std::uint64_t>(*seed);
+  if (request.progress) {
+    options.progress = [&request, name](const std::string& what, double share, double seconds) {
+      request.progress(fmt::format("{} of {}", what, name), share, seconds);
+    };
+  }
   return options;
 }
 
@@ -66,16 +72,12 @@ struct Studied {
   std::optional<CircuitPart> rest;   // what that leaves
 };
 
-Studied studied(const Request& request, const Model& model, const fs::path& run, const std::string& name) {
+Studied studied(const Request& request, const Model& model, const fs::path& run) {
   const std::vector<TextPair> pairs = pairs_of(request, model, run);
-  CircuitOptions options = options_of(request);
-  if (request.progress) {
-    options.progress = [&](const std::string& what, double share, double seconds) {
-      request.progress(fmt::format("{} of {}", what, name), share, seconds);
-    };
-  }
+  const CircuitOptions options = options_of(request, run.string());
   const PairTask task(model, pairs, options);
-  Studied result{circuit_study(task.task(), options), circuit_example(model, pairs[0]), {}, {}};
+  Studied result{.study = circuit_study(task.task(), options), .example = {}, .removed = {}, .rest = {}};
+  result.example = circuit_example(model, pairs, task.task(), result.study);
   result.removed = parts_between_commas(request.given<std::string>("without").value_or(""));
   if (!result.removed.empty() && result.study.verdict == CircuitStudy::Verdict::circuit) {
     result.rest = circuit_without(task.task(), result.study, result.removed);
@@ -91,7 +93,8 @@ std::string compared(const Request& request) {
   const auto add = [&](const fs::path& run, const std::optional<std::int64_t>& step) {
     const Model model = model_of(run, step, request.progress);
     const std::string name = has_steps ? fmt::format("step {}", model.step) : last_part(run);
-    models.push_back({name, model.step, studied(request, model, run, name).study});
+    models.push_back(
+        {name, model.step, circuit_study(model, pairs_of(request, model, run), options_of(request, name))});
   };
   if (has_steps) {
     const fs::path& run = request.runs[0];
@@ -149,15 +152,17 @@ std::string answer(const Request& request) {
   const fs::path& run = request.runs[0];
   const Model model = model_of(run, step_of(request), request.progress);
   check_has_head(model);
-  const Studied found = studied(request, model, run, run.string());
+  const Studied found = studied(request, model, run);
   std::string text;
   if (request.has("json")) {
     Json json = circuit_json(found.study);
+    json["example"] = circuit_example_json(found.example);
     if (found.rest) json["without"] = circuit_part_json(*found.rest);
     text = json_line(json);
   } else {
     text = circuit_view(found.study, request.view);
     if (found.rest) text += circuit_part_view(found.removed, *found.rest, request.view);
+    text += circuit_example_view(found.example, request.view);
   }
   if (svg) {
     const std::string picture = circuit_svg(found.study, found.example);

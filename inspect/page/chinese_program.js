@@ -53,9 +53,13 @@ const programChinese = {
   'none': '没有',
 
   // circuit_verdict()
-  'A circuit of {} of {} edges keeps {} of what the corrupted texts take away.': '{1} 条边中的 {0} 条组成的回路，保住扰动文本所失去的 {2}。',
-  '{} survive: other pairs and each group choose them, too, and each has an effect of its own. They alone keep {}.': '{0}稳定：换一批句对、换成任何一组都选中它们，每一条也都有自己的效应。只留它们，保住 {1}。',
-  '{} survive: other pairs choose them, too, and each has an effect of its own. They alone keep {}.': '{0}稳定：换一批句对也选中它们，每一条也都有自己的效应。只留它们，保住 {1}。',
+  'A circuit of {} of {} edges keeps {} of the difference between the clean and the corrupted texts, while all other edges carry what they carry in the corrupted ones.': '{1} 条边中的 {0} 条组成的回路，在其他边都传递扰动文本的值时，保住原文本与扰动文本之差的 {2}。',
+  '{} survive: {} choose each of them, and the interval of its effect does not contain 0.': '{0}稳定：{1}都选中其中每一条，而且它的效应的置信区间不含 0。',
+  'at least {} % of the resamples': '至少 {0} % 的重采样',
+  'at least {} % of the resamples and exact effects': '至少 {0} % 的重采样以及精确效应',
+  'at least {} % of the resamples and each group': '至少 {0} % 的重采样以及每一组句对',
+  'at least {} % of the resamples, exact effects and each group': '至少 {0} % 的重采样、精确效应以及每一组句对',
+  'These alone keep {}.': '只留它们，保住 {0}。',
   'All of them': '全部',
   '{} of them': '其中 {0} 条',
   'There is no circuit to report: the clean texts are not shown to favour the right answers more than the corrupted ones.': '没有可报告的回路：不能证明原文本比扰动文本更倾向正确答案。',

@@ -3,7 +3,7 @@
 const circuitView = {
   title: 'Circuit',
   isFor: ({circuit, circuit_missing}) => Boolean(circuit || circuit_missing),
-  lead: () => t`The smallest set of edges that keeps the answer. An edge is the output of a head or an MLP as a later one reads it. Edges outside of the circuit carry what they carry in the corrupted text, the other sentence of the minimal pair. Press an edge or a node to remove it, too.`,
+  lead: () => t`Which part of the model reads the output of which other one, from the words to the answer. An edge is the output of a head or an MLP as a later part reads it. All edges outside of the circuit carry what they carry in the corrupted text, the other sentence of the minimal pair.`,
   make() {
     const figure = new Figure(t`circuit`, () => circuitRows(runNow().circuit), () => [...aboutNow({sentence: false, step: false, head: false}), t`step ${runNow().circuit.step}`]);
     const element = el('section'), left = el('div'), list = el('div', {class: 'edges'}), below = new TableBelow(t`How sure each edge is`);
@@ -29,17 +29,17 @@ const circuitView = {
       renew(list, ...edgeList(circuit, shown));
     };
     return {
-      figures: [figure], element, followsTraining: () => false,
+      figures: [figure], element, followsTraining: () => false, ownsSentence: true,
       draw() {
         const {circuit, circuit_missing} = runNow();
         if (!circuit) return element.replaceChildren(el('p', {class: 'notice'}, said(circuit_missing)));
         const [verdict, ...more] = circuit.says;
         if (of !== circuit) {
           of = circuit;
-          const figures = [...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))), t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} minimal pairs of held-out sentences; the others chose the circuit.`];
+          const figures = [...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))), t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} minimal pairs of held-out sentences. On the others, the edges with the largest effects joined until the circuit kept ${rounded(circuit.target)}.`];
           const heading = el('p', {class: 'verdict'}, said(verdict)), others = el('ul', {class: 'figures'}, figures.map((text) => el('li', {}, text)));
           if (circuit.verdict !== 'circuit') return element.replaceChildren(heading, others);
-          element.replaceChildren(heading, pairOf(circuit), left, both, others, below.element);
+          element.replaceChildren(heading, pairOf(circuit), left, both, ...headsOf(circuit), others, below.element);
           below.draw(() => {
             const [head, ...rows] = circuitRows(circuit);
             return table(head, rows, {'aria-label': t`Edges of the circuit`});
@@ -99,7 +99,7 @@ function onPaths({edges}, removed) {
 // Says what the circuit keeps without the removed edges, or how to measure that.
 function whatIsLeft(circuit, removed, restore) {
   const {edges, parts} = circuit, kept = onPaths(circuit, removed), left = [...edges.keys()].filter((i) => kept[i]);
-  if (!removed.size) return [el('p', {}, t`The whole circuit keeps ${el('b', {}, shareText(circuit.circuit.faithfulness))}.`)];
+  if (!removed.size) return [el('p', {}, t`Press an edge or a node to remove it: it then carries what it carries in the corrupted text.`)];
   const found = parts.find((part) => part.edges.join() === left.join()), gone = removedParts(edges, removed);
   const names = listed(gone.map(({shown}) => shown)), command = `inspect circuit RUN --without "${gone.map(({name}) => name).join()}"`;
   return [
@@ -125,6 +125,19 @@ function pairOf({example: {tokens, corrupted, right, wrong}}) {
   return el('p', {class: 'sentence', dir: direction(tokens)}, ...words.flat(), el('span', {class: 'muted'}, t` answer: ${word(right)}, not ${word(wrong)}`));
 }
 
+// Shows what the heads of the circuit do in the pair.
+function headsOf({example: {tokens, corrupted, heads}}) {
+  if (!heads.length) return [];
+  const attended = (words, {token, weight}) => `${placed(words, token)} ${fixed(weight, 2)}`;
+  return [
+    el('h3', {}, t`What the heads do in this pair`),
+    el('p', {class: 'muted'}, t`At: the word at which the output of the head has its largest effect. The effect: the log odds of the answer lost when the output at this word is that of the corrupted text. Attends to: where this word has its largest weight.`),
+    table([t`head`, t`at`, t`attends to`, t`in the corrupted text`, t`effect`],
+          heads.map((one) => [headName(one.layer, one.head), placed(tokens, one.token), attended(tokens, one.attends_to), attended(corrupted, one.corrupted_attends_to), signed(one.effect_at_token, 2)]),
+          {'aria-label': t`What the heads do in this pair`}),
+  ];
+}
+
 // Returns a button for each edge and for each node.
 function edgeList(circuit, {kept, removed, toggle, point}) {
   const edge = (one, i) => button(`${i + 1}  ${edgeText(one)}`, () => toggle([i]), {
@@ -134,7 +147,7 @@ function edgeList(circuit, {kept, removed, toggle, point}) {
   const nodes = [...new Map(circuit.edges.map(({from}) => [nodeKey(from), from])).values()].filter(({kind}) => kind !== 'embedding').sort((a, b) => b.layer - a.layer || a.head - b.head);
   const edgesFrom = (node) => [...circuit.edges.keys()].filter((i) => nodeKey(circuit.edges[i].from) === nodeKey(node));
   return [
-    el('p', {class: 'muted'}, t`Press an edge to remove it. Its effect: the log odds of the answer that the model loses without it alone, with a 95 % interval.`),
+    el('p', {class: 'muted'}, t`The effect of an edge: the log odds of the answer lost when it alone carries the corrupted text, with a 95 % interval. Effects do not add up: two edges in a row each have the effect of their path.`),
     el('div', {role: 'group', 'aria-label': t`Remove an edge`, class: 'list', tabindex: 0}, circuit.edges.map(edge)),
     el('div', {role: 'group', 'aria-label': t`Remove a node`, class: 'controls'}, el('span', {class: 'muted'}, t`Remove a node:`),
        nodes.map((node) => button(nodeName(node), () => toggle(edgesFrom(node)), {'aria-pressed': String(edgesFrom(node).every((i) => removed.has(i))), 'aria-label': t`Remove ${nodeName(node)}`}))),

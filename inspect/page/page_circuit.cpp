@@ -24,11 +24,6 @@ double products_of(const Model& model, const std::vector<TextPair>& pairs) {
   return static_cast<double>(tokens) * static_cast<double>(model.parameters.numel());
 }
 
-Json example_json(const CircuitExample& example) {
-  return {
-      {"tokens", example.tokens}, {"corrupted", example.corrupted}, {"right", example.right}, {"wrong", example.wrong}};
-}
-
 Json studied(const Model& model, const std::vector<TextPair>& pairs, const OnProgress& progress) {
   const PairTask task(model, pairs, {.progress = progress});
   const CircuitStudy study = circuit_study(task.task());
@@ -42,7 +37,7 @@ Json studied(const Model& model, const std::vector<TextPair>& pairs, const OnPro
   }
   result["step"] = model.step;
   result["says"] = circuit_verdict(study);
-  result["example"] = example_json(circuit_example(model, pairs[0]));
+  result["example"] = circuit_example_json(circuit_example(model, pairs, task.task(), study));
   Json& parts = result["parts"] = Json::array();
   if (study.verdict != CircuitStudy::Verdict::circuit) return result;
   for (const CircuitPart& part : circuit_parts(task.task(), study)) {

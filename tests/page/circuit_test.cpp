@@ -66,9 +66,25 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
   REQUIRE(place.circuit["edges"].size() == 5);
   chromium->open(place.file, 1280, false, "#view=circuit");
   CHECK(panel_text(*chromium).find("A circuit of 5 of ") != std::string::npos);
-  CHECK(panel_text(*chromium).find("The whole circuit keeps ") != std::string::npos);
+  CHECK(panel_text(*chromium).find("Press an edge or a node to remove it") != std::string::npos);
   CHECK(chromium->text("document.querySelector('.picture svg').getAttribute('aria-label')")
             .starts_with("Circuit of 5 edges, which keeps "));
+
+  // The table of heads has a row for each, as the program measured it.
+  const Json& shown = place.circuit["example"];
+  const Json& one = shown["heads"][0];
+  REQUIRE(shown["heads"].size() == 3);
+  const auto word = [&](const char* text, const Json& token) {
+    return shown[text][token.get<std::size_t>()].get<std::string>();
+  };
+  CHECK(chromium->run("document.querySelectorAll('#panel tbody tr').length") == 3);
+  const std::string row = chromium->text("document.querySelector('#panel tbody tr').innerText");
+  CHECK(row.starts_with(fmt::format("layer 1 head {}\t{}", one["head"].get<int>() + 1, word("tokens", one["token"]))));
+  for (const auto& [text, attended] : {std::pair("tokens", "attends_to"), {"corrupted", "corrupted_attends_to"}}) {
+    CHECK(row.find("\t" + word(text, one[attended]["token"])) != std::string::npos);
+    CHECK(row.find(fmt::format(" {:.2f}\t", one[attended]["weight"].get<double>())) != std::string::npos);
+  }
+  CHECK(row.ends_with(fmt::format("{:+.2f}", one["effect_at_token"].get<double>())));
 
   // Each edge is removed from the list by a key, and measured.
   for (int i = 0; i < 5; ++i) {
@@ -80,7 +96,7 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
     CHECK(text.find("Without ") != std::string::npos);
     CHECK(text.find("They keep ") != std::string::npos);
     chromium->click("[...document.querySelectorAll('button')].find((one) => one.textContent === 'Put back')");
-    CHECK(panel_text(*chromium).find("The whole circuit keeps ") != std::string::npos);
+    CHECK(panel_text(*chromium).find("Press an edge or a node to remove it") != std::string::npos);
   }
 
   // A click on the box of layer 2 head 1 leaves the path through head 2.
@@ -126,7 +142,7 @@ TEST_CASE("The link captures the edges removed from the circuit") {
   CHECK(panel_text(*chromium) == text);
   chromium->run("history.pushState(null, '', '#view=circuit'), followAddress()");
   chromium->settle();
-  CHECK(panel_text(*chromium).find("The whole circuit keeps ") != std::string::npos);
+  CHECK(panel_text(*chromium).find("Press an edge or a node to remove it") != std::string::npos);
   chromium->open(place.file, 1280, false, "#view=circuit&edges=1,6,x");
   CHECK(chromium->run("[...state.edges]") == Json({0}));
   CHECK(chromium->text("header.lost.textContent") == "This page lacks what its link names: edge 6; edge x");

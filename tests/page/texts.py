@@ -15,7 +15,7 @@ PROGRAM = [("views/causes_verdict.cpp", ""), ("views/verdict_text.cpp", ""), ("v
            ("views/report_view.cpp", "std::vector<std::string> report_verdict("), ("explain/studies/causes.cpp", "  void say_what_is_left_out("),
            ("inspect/page/page_model.cpp", "std::string why_left_out("), ("inspect/page/page_run.cpp", "PageRun page_sentence("),
            ("inspect/page/page_causes.cpp", "void add_causes("), ("inspect/page/page_circuit.cpp", "void add_circuit("),
-           ("views/circuit_view.cpp", "std::vector<std::string> circuit_verdict(")]
+           ("views/circuit_view.cpp", "std::string choosers("), ("views/circuit_view.cpp", "std::vector<std::string> circuit_verdict(")]
 
 
 def tagged(source):

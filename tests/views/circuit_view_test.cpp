@@ -15,7 +15,17 @@ namespace {
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
-const CircuitExample example{{"a", "b"}, {"a", "c"}, "right", "wrong"};
+// Head 2 of layer 1 matters at the second word, where it attends to the first.
+const CircuitExample example{{"a", "b"},
+                             {"a", "c"},
+                             "right",
+                             "wrong",
+                             {{.head = {CircuitNode::Kind::head, 0, 1},
+                               .effect = 3,
+                               .token = 1,
+                               .at_token = 2.5,
+                               .clean = {0, 0.75},
+                               .corrupted = {1, 0.5}}}};
 
 CircuitStudy simulated_study(double scale) {
   SimulatedTask simulated;
@@ -51,6 +61,22 @@ TEST_CASE("circuit_view lists the edges that survive within 80 columns, circuit_
   CHECK(json["null_tasks"]["circuits"] == 5);
 }
 
+TEST_CASE("circuit_example_view says what each head attends to where it matters, within 80 columns") {
+  CHECK(holds(circuit_example_view(example, {}),
+              "layer 1 head 2   b             a 0.75              c 0.50              +2.50\n"));
+  CircuitExample long_words = example;
+  for (auto* const tokens : {&long_words.tokens, &long_words.corrupted}) {
+    for (std::string& token : *tokens) token = "Donaudampfschifffahrtsgesellschaft" + token;
+  }
+  long_words.heads[0].head = {CircuitNode::Kind::head, 98, 98};
+  std::istringstream lines(circuit_example_view(long_words, {}));
+  for (std::string line; std::getline(lines, line);) CHECK(display_width(line) <= 80);
+  CHECK(circuit_example_view({{"a"}, {"b"}, "right", "wrong"}, {}).empty());
+  const Json json = circuit_example_json(example);
+  CHECK(json["heads"][0]["attends_to"] == Json({{"token", 0}, {"weight", 0.75}}));
+  CHECK(json["heads"][0]["effect_at_token"] == 2.5);
+}
+
 TEST_CASE("circuit_view names no edge of a task without a behaviour") {
   const CircuitStudy study = simulated_study(0);
   const std::string text = circuit_view(study, {});
@@ -64,6 +90,7 @@ TEST_CASE("circuit_svg draws each edge of the circuit once, with its effect") {
   const std::string svg = circuit_svg(study, example);
   CHECK(svg.starts_with("<svg "));
   CHECK(holds(svg, ">[b → c]</tspan>"));
+  CHECK(holds(svg, ">layer 1 head 2: b → a 0.75 (corrupted: c 0.50)</text>"));
   CHECK(holds(svg, "layer 2 head 2 -&gt; logits  " + figure_text(study.edges[0].best_effect())));
   std::size_t paths = 0, edges = 0;
   for (std::size_t at = svg.find("<path"); at != svg.npos; at = svg.find("<path", at + 1)) ++paths;
