@@ -16,14 +16,16 @@ using OnProgress = std::function<void(const std::string& what, double share, dou
 ///
 ///     Passes passes("causes", 20, progress);
 ///     for (int i = 0; i < 20; ++i) passes.next(), compute(i);
+///
+/// A pass may count as several.
 class Passes {
  public:
   Passes(std::string what, double all, const OnProgress& progress);  ///< of `all` passes
-  void next();                                                       ///< a pass begins
+  void next(double length = 1);                                      ///< a pass begins that counts as `length`
 
  private:
   std::string what_;
-  double all_, begun_ = 0, seconds_ = 0;
+  double all_, begun_ = 0, first_ = 0, seconds_ = 0;
   const OnProgress& progress_;
   std::chrono::steady_clock::time_point start_;
 };

@@ -33,6 +33,7 @@ PairTask::PairTask(const Model& model, std::span<const TextPair> pairs, const Ci
       pairs_(pairs),
       graph_(model),
       progress_(options.progress),
+      circuits_("circuits", usual_circuits(options) * static_cast<double>(pairs.size()) / 2, progress_),
       task_{.graph = graph_,
             .scores = {},
             .clean = std::vector<double>(pairs.size()),
@@ -88,11 +89,10 @@ std::vector<std::vector<double>> PairTask::measured(const std::vector<std::vecto
   for (const std::size_t i : chosen) pairs.push_back(pairs_[i]);
   std::vector<std::vector<double>> result(circuits.size(), std::vector<double>(chosen.size()));
   const std::vector<PairBatch> batches = pair_batches(model_, pairs, portion_of(model_, graph_, pairs, false));
-  Passes passes("circuits", static_cast<double>(batches.size() * circuits.size()), progress_);
   for (const PairBatch& batch : batches) {
     const EdgePatching patching(model_, graph_, batch.clean, batch.corrupted);
     for (std::size_t c = 0; c < circuits.size(); ++c) {
-      passes.next();
+      circuits_.next(static_cast<double>(batch.pairs.size()));
       const std::vector<double> values = finite_log_odds(patching.logits(circuits[c]), batch, "circuit");
       for (std::size_t b = 0; b < batch.pairs.size(); ++b) result[c][batch.pairs[b]] = values[b];
     }

@@ -30,6 +30,7 @@ class PairTask {
   std::span<const TextPair> pairs_;
   CircuitGraph graph_;
   OnProgress progress_;
+  mutable Passes circuits_;  // of all that a study measures
   CircuitTask task_;
 };
 
