@@ -183,11 +183,15 @@ std::string circuit_part_view(const std::vector<std::string>& removed, const Cir
 CircuitExample circuit_example(const Model& model, std::span<const TextPair> pairs, const CircuitTask& task,
                                const CircuitStudy& study) {
   const TextPair& pair = pairs[median_pair(task, study)];
+  std::vector<HeadInPair> heads;
+  if (pair.clean.tokens.size() <= max_example_tokens) {
+    heads = heads_in_pair(model, pair, circuit_heads(study, most_drawn_edges));
+  }
   const auto answer = [&](const std::vector<int>& answers) {
     return shown_answer(model.tokenizer, pair.clean, answer_text(model, pair.clean, answers.at(0)));
   };
   return {shown_tokens(model.tokenizer, pair.clean.tokens), shown_tokens(model.tokenizer, pair.corrupted.tokens),
-          answer(pair.right), answer(pair.wrong), heads_in_pair(model, pair, circuit_heads(study, most_drawn_edges))};
+          answer(pair.right), answer(pair.wrong), std::move(heads)};
 }
 
 std::string circuit_example_view(const CircuitExample& example, const View& view) {

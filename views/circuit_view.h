@@ -34,6 +34,9 @@ std::string circuit_part_view(const std::vector<std::string>& removed, const Cir
 
 constexpr std::size_t most_drawn_edges = 24;  ///< that a picture numbers, and whose heads an example describes
 
+constexpr std::size_t max_example_tokens =
+    512;  ///< of an example whose heads are described: their weights are kept in memory
+
 /// A pair of texts to show a circuit by, its tokens and answers as people write them, and what the heads of the circuit do in it.
 struct CircuitExample {
   std::vector<std::string> tokens, corrupted;

@@ -1,13 +1,15 @@
+#include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 #include <heed/explain/circuits/heads_in_pair.h>
 #include <heed/explain/intervention.h>
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace heed {
 namespace {
+
+constexpr std::size_t most_groups = 16;  // of tokens that are patched in one pass
 
 // Returns the key with the largest weight of a query.
 HeadInPair::Attended most_attended(const Trace& seen, const CircuitNode& head, int query) {
@@ -17,42 +19,86 @@ HeadInPair::Attended most_attended(const Trace& seen, const CircuitNode& head, i
   return {static_cast<int>(most - row.begin()), *most};
 }
 
+// Measures a pair while one head has its corrupted output at some tokens.
+class PatchedHead {
+ public:
+  PatchedHead(const Model& model, const TextPair& pair)
+      : model_(model),
+        pair_(pair),
+        texts_(pair_batches(model, std::span(&pair, 1), 1).at(0)),
+        clean_(trace(model, texts_.clean)),
+        corrupted_(trace(model, texts_.corrupted)),
+        measured_(finite_log_odds(clean_.logits, texts_, "circuit")[0]) {}
+
+  HeadInPair effects(const CircuitNode& head) const {
+    std::vector<int> tokens = changed_tokens(head);
+    HeadInPair result{.head = head, .effect = lost(head, {tokens})[0], .token = tokens[0]};
+    result.at_token = result.effect;
+    while (tokens.size() > 1) {  // goes on with the group of tokens that has the largest effect
+      const std::vector<std::vector<int>> groups = split(tokens);
+      const std::vector<double> effects = lost(head, groups);
+      const auto largest = std::ranges::max_element(effects, {}, [](double effect) { return std::abs(effect); });
+      tokens = groups[static_cast<std::size_t>(largest - effects.begin())];
+      result.token = tokens[0], result.at_token = *largest;
+    }
+    result.clean = most_attended(clean_, head, result.token);
+    result.corrupted = most_attended(corrupted_, head, result.token);
+    return result;
+  }
+
+ private:
+  // Returns the tokens at which the output differs between the texts; the asked one where there is none.
+  std::vector<int> changed_tokens(const CircuitNode& head) const {
+    const auto outputs = [&](const Trace& seen) {
+      return seen.layers[static_cast<std::size_t>(head.layer)].head_output[0][head.head];
+    };
+    const std::vector<double> changes = sum(abs(outputs(corrupted_) - outputs(clean_)), {1}).to_vector();
+    std::vector<int> tokens;
+    for (std::size_t t = 0; t < changes.size(); ++t) {
+      if (changes[t] != 0) tokens.push_back(static_cast<int>(t));
+    }
+    return tokens.empty() ? std::vector{pair_.clean.query} : tokens;
+  }
+
+  static std::vector<std::vector<int>> split(const std::vector<int>& tokens) {
+    const std::size_t count = std::min(most_groups, tokens.size());
+    std::vector<std::vector<int>> groups;
+    for (std::size_t i = 0; i < count; ++i) {
+      groups.emplace_back(tokens.begin() + static_cast<std::ptrdiff_t>(tokens.size() * i / count),
+                          tokens.begin() + static_cast<std::ptrdiff_t>(tokens.size() * (i + 1) / count));
+    }
+    return groups;
+  }
+
+  // Returns the log odds that the answer loses when the output is the corrupted one at the tokens of each group.
+  std::vector<double> lost(const CircuitNode& head, const std::vector<std::vector<int>>& groups) const {
+    const std::vector<TextPair> copies(groups.size(), pair_);
+    const PairBatch batch = pair_batches(model_, copies, copies.size()).at(0);
+    const Tensor& stream = clean_.layers[static_cast<std::size_t>(head.layer)].residual_in;
+    const Shape shape{std::ssize(groups), stream.size(1), stream.size(2)};
+    const LayerInput from{head.layer, contiguous(broadcast_to(stream, shape))};
+    const Place place = Place::head_output(head.layer, head.head).at_each(groups);
+    const Intervention patched = patch(place, corrupted_, std::vector<int>(groups.size(), 0));
+    std::vector<double> result = finite_log_odds(logits_under({patched}, model_, batch.clean, from), batch, "circuit");
+    for (double& value : result) value = measured_ - value;
+    return result;
+  }
+
+  const Model& model_;
+  const TextPair& pair_;
+  PairBatch texts_;
+  Trace clean_, corrupted_;
+  double measured_;
+};
+
 }  // namespace
 
 std::vector<HeadInPair> heads_in_pair(const Model& model, const TextPair& pair, std::span<const CircuitNode> heads) {
   const NoRecording unrecorded;
-  const int T = static_cast<int>(pair.clean.tokens.size());
-  // Text t of the copies is patched at token t, the last one at all tokens.
-  const std::vector<TextPair> copies(static_cast<std::size_t>(T) + 1, pair);
-  const PairBatch one = pair_batches(model, std::span(&pair, 1), 1).at(0);
-  const PairBatch batch = pair_batches(model, copies, copies.size()).at(0);
-  std::vector<std::vector<int>> patched;
-  for (int t = 0; t < T; ++t) patched.push_back({t});
-  patched.emplace_back(static_cast<std::size_t>(T));
-  std::iota(patched.back().begin(), patched.back().end(), 0);
-  const std::vector<int> from(copies.size(), 0);
-
-  const Trace clean = trace(model, one.clean), corrupted = trace(model, one.corrupted);
-  const auto before = [&](int layer) {  // what the copies give this layer
-    const Tensor& stream = clean.layers[static_cast<std::size_t>(layer)].residual_in;
-    return LayerInput{layer, contiguous(broadcast_to(stream, {T + 1, stream.size(1), stream.size(2)}))};
-  };
-  const double measured = finite_log_odds(clean.logits, one, "circuit")[0];
   std::vector<HeadInPair> result;
-  for (const CircuitNode& head : heads) {
-    const Place place = Place::head_output(head.layer, head.head).at_each(patched);
-    const std::vector<double> left = finite_log_odds(
-        logits_under({patch(place, corrupted, from)}, model, batch.clean, before(head.layer)), batch, "circuit");
-    const auto largest = std::ranges::max_element(left.begin(), left.end() - 1, {},
-                                                  [&](double value) { return std::abs(measured - value); });
-    const int token = static_cast<int>(largest - left.begin());
-    result.push_back({.head = head,
-                      .effect = measured - left.back(),
-                      .token = token,
-                      .at_token = measured - *largest,
-                      .clean = most_attended(clean, head, token),
-                      .corrupted = most_attended(corrupted, head, token)});
-  }
+  if (heads.empty()) return result;
+  const PatchedHead patched(model, pair);
+  for (const CircuitNode& head : heads) result.push_back(patched.effects(head));
   return result;
 }
 

@@ -22,7 +22,9 @@ struct HeadInPair {
   Attended clean{}, corrupted{};  ///< where this token attends in the clean and in the corrupted text
 };
 
-/// Returns what each of `heads` does in a pair, in this order. Throws NotFinite when the model computes infinity or NaN.
+/// Returns what each of `heads` does in a pair, in this order. The token is found among all where the output differs between the texts:
+/// of more than 16, groups of them are patched at once, and the one with the largest effect is divided further. Throws NotFinite when the
+/// model computes infinity or NaN, and `Error` as check_weights_fit() does.
 ///
 ///     for (const HeadInPair& one : heads_in_pair(model, pair, {{{CircuitNode::Kind::head, 1, 0}}}))
 ///       fmt::print("{} attends to {}\n", pair.clean.tokens[one.token], pair.clean.tokens[one.clean.token]);

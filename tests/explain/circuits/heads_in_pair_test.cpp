@@ -51,6 +51,34 @@ TEST_CASE("heads_in_pair names the token at which a head matters, and what it at
   }
 }
 
+TEST_CASE("heads_in_pair finds the token of a head in a text of more than 16 tokens") {
+  Model model;
+  for (int word = 0; word < 20; ++word) model.vocabulary.add(std::string(1, static_cast<char>('a' + word)));
+  TransformerConfig shape = gpt2(2, 2, 16);
+  shape.vocabulary = 20, shape.max_length = 40;
+  model.build(Scope(model.parameters, 4, DType::float64), language_model(shape, {.tied = false}));
+  TextPair pair;
+  pair.right = {3}, pair.wrong = {5};
+  Random random(2);
+  for (int t = 0; t < 40; ++t) {
+    pair.clean.tokens.push_back(model.vocabulary.word(static_cast<int>(random.below(20))));
+    pair.corrupted.tokens.push_back(t == 20 ? model.vocabulary.word(static_cast<int>(random.below(20)))
+                                            : pair.clean.tokens.back());
+  }
+  pair.clean.query = pair.corrupted.query = 39;
+  REQUIRE(pair.clean.tokens != pair.corrupted.tokens);
+  for (const CircuitNode& node : {head(0, 0), head(1, 1)}) {
+    const HeadInPair found = heads_in_pair(model, pair, std::vector{node}).at(0);
+    const double clean = patched(model, pair, node, {});
+    std::vector<double> effects;
+    for (int t = 0; t < 40; ++t) effects.push_back(clean - patched(model, pair, node, {t}));
+    CHECK(found.at_token == Approx(effects[static_cast<std::size_t>(found.token)]).margin(1e-9));
+    const double largest = std::abs(std::ranges::max(effects, {}, [](double effect) { return std::abs(effect); }));
+    CHECK(std::abs(found.at_token) > 0.5 * largest);
+    CHECK(found.token >= 20);  // a causal model: no earlier token differs
+  }
+}
+
 TEST_CASE("A circuit is shown by its heads in a held-out pair of median difference") {
   const InductionByHand made;
   const std::vector<TextPair> pairs = made.pairs(20);
