@@ -82,7 +82,7 @@ std::string curve(const CircuitStudy& study) {
 std::string choosers(const CircuitStudy& study) {
   const bool has_exact = std::ranges::find(study.methods, ScoreMethod::exact) != study.methods.end();
   const bool has_groups = !study.own_groups.empty();
-  return fmt::format("at least {:.0f} % of the resamples{}", 100 * survival_share,
+  return fmt::format("at least {:.0f} % of the resamples of the pairs{}", 100 * survival_share,
                      has_exact && has_groups ? ", exact effects and each group"
                      : has_exact             ? " and exact effects"
                      : has_groups            ? " and each group"
@@ -118,9 +118,6 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
           "A circuit of {} edges keeps {} of the difference between the clean and the corrupted texts, while all other "
           "edges carry what they carry in the corrupted ones.",
           of_all(study.circuit.edges, study.all_edges), share_text(study.circuit.faithfulness));
-      line("{} survive: {} choose each of them, and the interval of its effect does not contain 0.",
-           surviving == study.circuit.edges ? "All of them" : fmt::format("{} of them", surviving), choosers(study));
-      if (surviving < study.circuit.edges) line("These alone keep {}.", share_text(study.surviving.faithfulness));
       break;
     case no_behaviour:
       line(
@@ -142,6 +139,10 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
       "of "
       "{}.",
       study.clean.share, study.corrupted.share, figure_text(study.behaviour));
+  if (study.verdict != circuit) return lines;
+  line("{} of the circuit's edges survive: {} choose each of them, and the interval of its effect does not contain 0.",
+       surviving == study.circuit.edges ? "All" : fmt::format("{}", surviving), choosers(study));
+  if (surviving < study.circuit.edges) line("These alone keep {}.", share_text(study.surviving.faithfulness));
   return lines;
 }
 

@@ -3,7 +3,7 @@
 const circuitView = {
   title: 'Circuit',
   isFor: ({circuit, circuit_missing}) => Boolean(circuit || circuit_missing),
-  lead: () => t`Which part of the model reads the output of which other one, from the words to the answer. An edge is the output of a head or an MLP as a later part reads it. All edges outside of the circuit carry what they carry in the corrupted text, the other sentence of the minimal pair.`,
+  lead: () => '',
   make() {
     const figure = new Figure(t`circuit`, () => circuitRows(runNow().circuit), () => [...aboutNow({sentence: false, step: false, head: false}), t`step ${runNow().circuit.step}`]);
     const element = el('section'), left = el('div'), list = el('div', {class: 'edges'}), below = new TableBelow(t`How sure each edge is`);
@@ -36,10 +36,11 @@ const circuitView = {
         const [verdict, ...more] = circuit.says;
         if (of !== circuit) {
           of = circuit;
-          const figures = [...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))), t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} minimal pairs of held-out sentences. On the others, the edges with the largest effects joined until the circuit kept ${rounded(circuit.target)}.`];
-          const heading = el('p', {class: 'verdict'}, said(verdict)), others = el('ul', {class: 'figures'}, figures.map((text) => el('li', {}, text)));
+          const figures = [...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))), t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} minimal pairs of held-out sentences, which count in both directions. The circuit was chosen on the others: edges were added, the largest effects first, until it kept ${rounded(circuit.target)}.`];
+          const heading = el('p', {class: 'verdict'}, said(verdict)), definitions = el('p', {class: 'muted'}, t`Read the picture from the words, at the bottom, to the answer. An edge is the output of a part of the model as a later part reads it: a head as its query (q), key (k) or value (v). In a minimal pair, the sentence with its answer is the clean text, the other one the corrupted text. What both texts share has no effect, and so no edge. Dashed edges do not survive, as defined below.`);
+          const others = el('ul', {class: 'figures'}, figures.map((text) => el('li', {}, text)));
           if (circuit.verdict !== 'circuit') return element.replaceChildren(heading, others);
-          element.replaceChildren(heading, pairOf(circuit), left, both, ...headsOf(circuit), others, below.element);
+          element.replaceChildren(heading, definitions, pairOf(circuit), left, both, others, below.element, ...headsOf(circuit));
           below.draw(() => {
             const [head, ...rows] = circuitRows(circuit);
             return table(head, rows, {'aria-label': t`Edges of the circuit`});
@@ -99,7 +100,7 @@ function onPaths({edges}, removed) {
 // Says what the circuit keeps without the removed edges, or how to measure that.
 function whatIsLeft(circuit, removed, restore) {
   const {edges, parts} = circuit, kept = onPaths(circuit, removed), left = [...edges.keys()].filter((i) => kept[i]);
-  if (!removed.size) return [el('p', {}, t`Press an edge or a node to remove it: it then carries what it carries in the corrupted text.`)];
+  if (!removed.size) return [el('p', {}, t`Press an edge or a node to remove it: it then carries the corrupted text, too.`)];
   const found = parts.find((part) => part.edges.join() === left.join()), gone = removedParts(edges, removed);
   const names = listed(gone.map(({shown}) => shown)), command = `inspect circuit RUN --without "${gone.map(({name}) => name).join()}"`;
   return [
@@ -122,19 +123,20 @@ function removedParts(edges, removed) {
 // Shows the pair: the clean sentence, with what the other one has in its place.
 function pairOf({example: {tokens, corrupted, right, wrong}}) {
   const gap = gapOf(tokens), words = tokens.map((token, i) => token === corrupted[i] ? [inText(token), gap] : [el('b', {class: 'differs'}, `[${visible(token)} → ${visible(corrupted[i])}]`), gap]);
-  return el('p', {class: 'sentence', dir: direction(tokens)}, ...words.flat(), el('span', {class: 'muted'}, t` answer: ${word(right)}, not ${word(wrong)}`));
+  return el('p', {class: 'sentence', dir: direction(tokens)}, ...words.flat(), el('span', {class: 'muted'}, t` [clean → corrupted]; answer: ${word(right)}, not ${word(wrong)}`));
 }
 
 // Shows what the heads of the circuit do in the pair.
-function headsOf({example: {tokens, corrupted, heads}}) {
+function headsOf({edges, example: {tokens, corrupted, heads}}) {
   if (!heads.length) return [];
+  const edgesFrom = (one) => edges.flatMap(({from: {kind, layer, head}}, i) => kind === 'head' && layer === one.layer && head === one.head ? [i + 1] : []).join(', ');
   const attended = (words, {token, weight}) => `${placed(words, token)} ${fixed(weight, 2)}`;
   return [
-    el('h3', {}, t`What the heads do in this pair`),
-    el('p', {class: 'muted'}, t`At: the word at which the output of the head has its largest effect. The effect: the log odds of the answer lost when the output at this word is that of the corrupted text. Attends to: where this word has its largest weight.`),
-    table([t`head`, t`at`, t`attends to`, t`in the corrupted text`, t`effect`],
-          heads.map((one) => [headName(one.layer, one.head), placed(tokens, one.token), attended(tokens, one.attends_to), attended(corrupted, one.corrupted_attends_to), signed(one.effect_at_token, 2)]),
-          {'aria-label': t`What the heads do in this pair`}),
+    el('h3', {}, t`Where the heads look in the pair above`),
+    el('p', {class: 'muted'}, t`For each head: the edges that lead from it, the word at which its output has the largest effect, what this word attends to most, and the log odds of the answer lost in this pair when the output at this word is that of the corrupted text.`),
+    table([t`head`, t`edges`, t`word`, t`attends to`, t`in the corrupted text`, t`effect`],
+          heads.map((one) => [headName(one.layer, one.head), edgesFrom(one), placed(tokens, one.token), attended(tokens, one.attends_to), attended(corrupted, one.corrupted_attends_to), signed(one.effect_at_token, 2)]),
+          {'aria-label': t`Where the heads look in the pair above`}),
   ];
 }
 
@@ -147,7 +149,7 @@ function edgeList(circuit, {kept, removed, toggle, point}) {
   const nodes = [...new Map(circuit.edges.map(({from}) => [nodeKey(from), from])).values()].filter(({kind}) => kind !== 'embedding').sort((a, b) => b.layer - a.layer || a.head - b.head);
   const edgesFrom = (node) => [...circuit.edges.keys()].filter((i) => nodeKey(circuit.edges[i].from) === nodeKey(node));
   return [
-    el('p', {class: 'muted'}, t`The effect of an edge: the log odds of the answer lost when it alone carries the corrupted text, with a 95 % interval. Effects do not add up: two edges in a row each have the effect of their path.`),
+    el('p', {class: 'muted'}, t`The effect of an edge: the log odds of the answer lost when it alone carries the corrupted text, the mean over the pairs with its 95 % interval. Effects do not add up: a path is broken at any of its edges.`),
     el('div', {role: 'group', 'aria-label': t`Remove an edge`, class: 'list', tabindex: 0}, circuit.edges.map(edge)),
     el('div', {role: 'group', 'aria-label': t`Remove a node`, class: 'controls'}, el('span', {class: 'muted'}, t`Remove a node:`),
        nodes.map((node) => button(nodeName(node), () => toggle(edgesFrom(node)), {'aria-pressed': String(edgesFrom(node).every((i) => removed.has(i))), 'aria-label': t`Remove ${nodeName(node)}`}))),
@@ -171,7 +173,7 @@ function drawCircuit(figure, {edges, example, circuit: {faithfulness}}, {kept, r
   figure.begin(
       room, rows.length * (height + gap) - gap + 8,
       t`Circuit of ${edges.length} edges, which keeps ${shareText(faithfulness)}: ${edges.map(edgeText).join('; ')}`);
-  rows.forEach(([{kind, layer}], r) => figure.text(0, 4 + r * (height + gap) + height / 2, kind === 'logits' ? t`answer` : kind === 'embedding' ? t`words` : t`layer ${layer + 1}`, {'font-size': 12, fill: ink.muted}));
+  rows.forEach(([{kind, layer}], r) => figure.text(0, 4 + r * (height + gap) + height / 2, kind === 'logits' ? t`logits` : kind === 'embedding' ? t`embedding` : t`layer ${layer + 1}`, {'font-size': 12, fill: ink.muted}));
   const strongest = Math.max(...edges.map((edge) => Math.abs(effectOf(edge).mean)));
   const ports = {query: -0.3, value: 0.3}, curves = edges.map((edge) => edge.nodes.map((node) => {
     const from = places.get(nodeKey(edge.from)), to = places.get(nodeKey(node)), port = (ports[edge.to.kind] ?? 0) * width;
@@ -200,7 +202,7 @@ function drawCircuit(figure, {edges, example, circuit: {faithfulness}}, {kept, r
     const isOff = !isFixed && !own.some((i) => kept[i]);
     const listeners = isFixed ? {} : {class: 'head', onclick: () => toggle(own), onpointermove: (event) => tipAt(figure, event, t`Remove ${nodeName(node)}`), onpointerleave: () => figure.hideTip()};
     figure.add('rect', {x: x - width / 2, y, width, height, rx: 6, fill: ink.panel, stroke: isOff ? ink.line : ink.muted, 'stroke-dasharray': isOff ? '3 3' : null, ...listeners});
-    const name = {embedding: t`embedding`, logits: visible(example.right), mlp: 'MLP', head: width > 60 ? t`head ${node.head + 1}` : String(node.head + 1)}[node.kind];
+    const name = {embedding: t`words`, logits: visible(example.right), mlp: 'MLP', head: width > 60 ? t`head ${node.head + 1}` : String(node.head + 1)}[node.kind];
     figure.text(x, y + 14, fitted(name, 13, width - 6), {'text-anchor': 'middle', 'font-size': 13, fill: isOff ? ink.muted : ink.text, 'pointer-events': 'none'});
     if (node.kind === 'head') for (const [kind, letter] of [['query', 'q'], ['key', 'k'], ['value', 'v']]) {
       if (edges.some((edge) => edge.to.kind === kind && edge.nodes.some((one) => nodeKey(one) === nodeKey(node)))) {

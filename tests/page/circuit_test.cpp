@@ -79,7 +79,14 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
   };
   CHECK(chromium->run("document.querySelectorAll('#panel tbody tr').length") == 3);
   const std::string row = chromium->text("document.querySelector('#panel tbody tr').innerText");
-  CHECK(row.starts_with(fmt::format("layer 1 head {}\t{}", one["head"].get<int>() + 1, word("tokens", one["token"]))));
+  std::string numbers;  // of the edges from this head
+  for (std::size_t i = 0; i < place.circuit["edges"].size(); ++i) {
+    const Json& from = place.circuit["edges"][i]["from"];
+    if (from["layer"] == 0 && from["head"] == one["head"])
+      numbers += (numbers.empty() ? "" : ", ") + std::to_string(i + 1);
+  }
+  CHECK(row.starts_with(
+      fmt::format("layer 1 head {}\t{}\t{}", one["head"].get<int>() + 1, numbers, word("tokens", one["token"]))));
   for (const auto& [text, attended] : {std::pair("tokens", "attends_to"), {"corrupted", "corrupted_attends_to"}}) {
     CHECK(row.find("\t" + word(text, one[attended]["token"])) != std::string::npos);
     CHECK(row.find(fmt::format(" {:.2f}\t", one[attended]["weight"].get<double>())) != std::string::npos);
