@@ -17,7 +17,7 @@ constexpr double survival_share = 0.9;        ///< least share of the resamples 
 
 /// Options of a study of circuits.
 struct CircuitOptions {
-  ScoreMethod method = ScoreMethod::eap_ig;  ///< whose scores choose
+  ScoreMethod method = ScoreMethod::deeplift;  ///< whose scores choose
   int steps = default_ig_steps;              ///< of ScoreMethod::eap_ig
   EdgeChoice choice = EdgeChoice::greedy;
   double faithfulness = default_faithfulness;  ///< in (0, 1]
@@ -61,7 +61,7 @@ struct CircuitStudy {
     null_as_good,   ///< the circuit is not shown to recover more than circuits of tasks without an answer
     random_as_good  ///< the circuit is not shown to recover more than random circuits of its size
   } verdict = Verdict::no_behaviour;
-  ScoreMethod method = ScoreMethod::eap_ig;
+  ScoreMethod method = ScoreMethod::deeplift;
   int steps = default_ig_steps;
   EdgeChoice choice = EdgeChoice::greedy;
   double target = default_faithfulness;  ///< least faithfulness on the half that chose

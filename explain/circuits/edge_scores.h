@@ -37,7 +37,7 @@ constexpr int default_ig_steps = 5;
 /// slopes between both texts in place of gradients: exactly those of products, softmax and activations, and of norms the mean of the
 /// gradients at both. They do not vanish where a softmax is saturated at both ends. Where norms stand on the stream, the gradient goes
 /// through them to the node's output. Throws `Error` for fewer than 1 step.
-Tensor edge_scores(const EdgePatching& patching, const PairMeasure& measure, ScoreMethod method = ScoreMethod::eap_ig,
+Tensor edge_scores(const EdgePatching& patching, const PairMeasure& measure, ScoreMethod method = ScoreMethod::deeplift,
                    int steps = default_ig_steps, const OnProgress& progress = {});
 
 /// The estimates of both methods by gradients, from the same passes: (B, edges) each.

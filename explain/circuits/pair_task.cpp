@@ -9,7 +9,7 @@ namespace heed {
 namespace {
 
 constexpr double portion_bytes = 4e8;    // of outputs and gradients of a portion of pairs
-constexpr double exact_products = 2e10;  // multiplications and additions of exact scores that take seconds
+constexpr double quick_products = 2e10;  // multiplications and additions that take seconds
 
 std::int64_t longest(std::span<const TextPair> pairs) {
   std::size_t result = 1;
@@ -49,12 +49,13 @@ PairTask::PairTask(const Model& model, std::span<const TextPair> pairs, const Ci
 
 void PairTask::score(const CircuitOptions& options) {
   using enum ScoreMethod;
-  const double P = static_cast<double>(pairs_.size()), E = static_cast<double>(graph_.edges().size());
-  const double products = P * E * static_cast<double>(longest(pairs_) * model_.parameters.numel());
+  const double of_pass = static_cast<double>(std::ssize(pairs_) * longest(pairs_) * model_.parameters.numel());
+  const double of_ig = 3.0 * options.steps * of_pass, of_exact = static_cast<double>(graph_.edges().size()) * of_pass;
   std::vector<ScoreMethod> methods{options.method};
-  for (const ScoreMethod method : {eap_ig, eap, exact}) {
-    if (method != options.method && (method != exact || products <= exact_products)) methods.push_back(method);
+  for (const auto& [method, products] : {std::pair(eap_ig, of_ig), {eap, 0.0}, {exact, of_exact}}) {
+    if (method != options.method && products <= quick_products) methods.push_back(method);
   }
+  const bool integrates = std::ranges::find(methods, eap_ig) != methods.end();
   for (const ScoreMethod method : methods) {
     task_.scores.emplace_back(method, Tensor({std::ssize(pairs_), std::ssize(graph_.edges())}, DType::float64));
   }
@@ -66,7 +67,7 @@ void PairTask::score(const CircuitOptions& options) {
     const PairMeasure measure = [&](const Tensor& logits) { return log_odds(logits, batch); };
     const std::vector<double> clean = finite_log_odds(patching.clean().logits, batch, "circuit");
     const std::vector<double> corrupted = finite_log_odds(patching.corrupted().logits, batch, "circuit");
-    const GradientScores gradients = gradient_scores(patching, measure, options.steps);
+    const GradientScores gradients = gradient_scores(patching, measure, integrates ? options.steps : 1);
     for (auto& [method, scores] : task_.scores) {
       const Tensor found = method == exact || method == deeplift ? edge_scores(patching, measure, method)
                            : method == eap_ig                    ? gradients.eap_ig

@@ -182,7 +182,7 @@ const Command circuit_command{
     .declare =
         [](cxxopts::OptionAdder& options) {
           const auto text = [] { return cxxopts::value<std::string>(); };
-          options("method", "How edges are scored: eap, eap_ig, deeplift or exact (default: eap_ig)", text(),
+          options("method", "How edges are scored: eap, eap_ig, deeplift or exact (default: deeplift)", text(),
                   "NAME")  //
               ("choice", "How edges join: greedy, from the answer on, or threshold (default: greedy)", text(),
                "NAME")  //

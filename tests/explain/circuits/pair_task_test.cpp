@@ -36,7 +36,7 @@ TEST_CASE("Every method finds the induction circuit of a model with weights set 
   const CircuitNode first{CircuitNode::Kind::head, 0, 0}, second{CircuitNode::Kind::head, 1, 0};
   const std::vector<int> truth{task.graph().edge({}, Kind::value, 0, 0), task.graph().edge(first, Kind::key, 1, 0),
                                task.graph().edge(second, Kind::logits)};
-  REQUIRE(task.task().scores.size() == 3);
+  REQUIRE(task.task().scores.size() == 4);
   for (const auto& [method, scores] : task.task().scores) {
     CAPTURE(name_of(method));
     CHECK(auroc(scores, truth) == 1);
