@@ -18,7 +18,7 @@ constexpr double survival_share = 0.9;        ///< least share of the resamples 
 /// Options of a study of circuits.
 struct CircuitOptions {
   ScoreMethod method = ScoreMethod::deeplift;  ///< whose scores choose
-  int steps = default_ig_steps;              ///< of ScoreMethod::eap_ig
+  int steps = default_ig_steps;                ///< of ScoreMethod::eap_ig
   EdgeChoice choice = EdgeChoice::greedy;
   double faithfulness = default_faithfulness;  ///< in (0, 1]
   int resamples = 200, random_circuits = 5, null_tasks = 5;
