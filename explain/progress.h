@@ -12,12 +12,10 @@ namespace heed {
 using OnProgress = std::function<void(const std::string& what, double share, double seconds)>;
 
 /// Tells OnProgress of a computation in `all` passes of about equal length. The estimate comes after the first few tenths of a
-/// second; the first pass, which warms up, is not part of it.
+/// second; the first pass, which warms up, is not part of it. A pass may count as several.
 ///
 ///     Passes passes("causes", 20, progress);
 ///     for (int i = 0; i < 20; ++i) passes.next(), compute(i);
-///
-/// A pass may count as several.
 class Passes {
  public:
   Passes(std::string what, double all, const OnProgress& progress);  ///< of `all` passes

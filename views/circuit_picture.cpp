@@ -44,7 +44,7 @@ class CircuitPicture {
       list_width = std::max(list_width, svg_text_width(list_text(*edges_[i]), 13) + 34);
     }
     for (const HeadInPair& one : example_.heads) {
-      list_width = std::max(list_width, svg_text_width(head_text(one), 13));
+      list_width = std::max({list_width, svg_text_width(head_text(one), 13), svg_text_width(heads_title, 12)});
     }
     const double words = sentence(nullptr);
     const double width = std::max({list_x + list_width, margin + words, 640.0}) + margin;
@@ -93,6 +93,7 @@ class CircuitPicture {
   static constexpr double margin = 24, row_height = 96, box_width = 74, box_height = 30, box_gap = 26,
                           label_column = 64;
   static constexpr double list_line = 20, word_size = 15;
+  static constexpr const char* heads_title = "the word at which each head matters most → the word that it attends to";
   static constexpr const char *ink = "#1f2933", *pale = "#52606d", *supports = "#0b57d0", *opposes = "#d9480f";
 
   // Where an input enters a box: queries at the left, values at the right, others in the middle.
@@ -216,10 +217,8 @@ class CircuitPicture {
     }
     if (example_.heads.empty()) return text;
     y += 2 * list_line;
-    text += fmt::format(
-        "<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"12\" fill=\"{}\">where each head matters most in this pair, "
-        "and what it attends to there</text>\n",
-        x, y, pale);
+    text += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"12\" fill=\"{}\">{}</text>\n", x, y, pale,
+                        heads_title);
     for (const HeadInPair& one : example_.heads) {
       y += list_line;
       text += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"13\">{}</text>\n", x, y,
@@ -233,7 +232,8 @@ class CircuitPicture {
     const auto attended = [](const std::vector<std::string>& tokens, const HeadInPair::Attended& most) {
       return fmt::format("{} {:.2f}", token_label(tokens, most.token), most.weight);
     };
-    return fmt::format("layer {} head {}: {} → {} (corrupted: {})", one.head.layer + 1, one.head.head + 1,
+    return fmt::format("{}: {} → {} (corrupted: {})",
+                       part_name({.what = "head", .layer = one.head.layer, .head = one.head.head}),
                        token_label(example_.tokens, one.token), attended(example_.tokens, one.clean),
                        attended(example_.corrupted, one.corrupted));
   }

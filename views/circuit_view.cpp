@@ -213,10 +213,11 @@ std::string circuit_example_view(const CircuitExample& example, const View& view
   text += "\n" + fit_width("head", head_columns) + fit_width("at", word_columns) +
           fit_width("attends to", attended_columns) + fit_width("corrupted", attended_columns) + "effect\n";
   for (const HeadInPair& one : example.heads) {
-    text += fmt::format("{}{}{}{}{:+.2f}\n",
-                        fit_width(fmt::format("layer {} head {}", one.head.layer + 1, one.head.head + 1), head_columns),
-                        fit_width(word(example.tokens, one.token), word_columns), attended(example.tokens, one.clean),
-                        attended(example.corrupted, one.corrupted), one.at_token);
+    text += fmt::format(
+        "{}{}{}{}{:+.2f}\n",
+        fit_width(part_name({.what = "head", .layer = one.head.layer, .head = one.head.head}), head_columns),
+        fit_width(word(example.tokens, one.token), word_columns), attended(example.tokens, one.clean),
+        attended(example.corrupted, one.corrupted), one.at_token);
   }
   const std::vector<std::pair<std::string, std::string>> lines{
       {"at", "the token at which the head's output has its largest effect"},

@@ -32,12 +32,12 @@ Json circuit_part_json(const CircuitPart& part);
 /// Returns a line: "Without layer 1 head 2: 3 edges of the circuit are on a path to the answer, and keep 28.9 % (20.1 to 37.9)."
 std::string circuit_part_view(const std::vector<std::string>& removed, const CircuitPart& part, const View& view);
 
-constexpr std::size_t most_drawn_edges = 24;  ///< that a picture numbers, and whose heads an example describes
+/// The number of edges that a picture numbers, and whose heads an example describes.
+constexpr std::size_t most_drawn_edges = 24;
+/// The most tokens of an example whose heads are described: all attention weights are kept in memory.
+constexpr std::size_t max_example_tokens = 512;
 
-constexpr std::size_t max_example_tokens =
-    512;  ///< of an example whose heads are described: their weights are kept in memory
-
-/// A pair of texts to show a circuit by, its tokens and answers as people write them, and what the heads of the circuit do in it.
+/// A pair of texts that shows a circuit: its tokens and answers as people write them, and its heads.
 struct CircuitExample {
   std::vector<std::string> tokens, corrupted;
   std::string right, wrong;

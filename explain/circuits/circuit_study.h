@@ -27,12 +27,6 @@ struct CircuitOptions {
   OnProgress progress = {};
 };
 
-/// Returns about how many circuits a study measures on one half of the pairs or the other: most sizes, and two refinements of four sizes
-/// each; then the curve, the circuit, the comparisons, the exact effects and the edges that survive.
-constexpr int usual_circuits(const CircuitOptions& options) {
-  return 6 + 8 + 12 + options.random_circuits + options.null_tasks + options.exact_edges + 1;
-}
-
 /// What a study asks of a model, or of a simulation of one.
 struct CircuitTask {
   const CircuitGraph& graph;

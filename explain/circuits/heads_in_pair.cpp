@@ -34,7 +34,7 @@ class PatchedHead {
     std::vector<int> tokens = changed_tokens(head);
     HeadInPair result{.head = head, .effect = lost(head, {tokens})[0], .token = tokens[0]};
     result.at_token = result.effect;
-    while (tokens.size() > 1) {  // goes on with the group of tokens that has the largest effect
+    while (tokens.size() > 1) {  // keeps the group with the largest effect
       const std::vector<std::vector<int>> groups = split(tokens);
       const std::vector<double> effects = lost(head, groups);
       const auto largest = std::ranges::max_element(effects, {}, [](double effect) { return std::abs(effect); });
@@ -47,7 +47,7 @@ class PatchedHead {
   }
 
  private:
-  // Returns the tokens at which the output differs between the texts; the asked one where there is none.
+  // Returns the tokens at which the output differs between the texts; the asked one if it never does.
   std::vector<int> changed_tokens(const CircuitNode& head) const {
     const auto outputs = [&](const Trace& seen) {
       return seen.layers[static_cast<std::size_t>(head.layer)].head_output[0][head.head];

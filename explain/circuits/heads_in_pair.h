@@ -8,7 +8,7 @@
 
 namespace heed {
 
-/// What a head does in one pair of texts. Its output is patched where the model reads it: along all edges from the head.
+/// Describes a head in one pair of texts, by patching its output along all edges from the head.
 struct HeadInPair {
   /// The token that a query attends to most.
   struct Attended {
@@ -26,7 +26,7 @@ struct HeadInPair {
 /// of more than 16, groups of them are patched at once, and the one with the largest effect is divided further. Throws NotFinite when the
 /// model computes infinity or NaN, and `Error` as check_weights_fit() does.
 ///
-///     for (const HeadInPair& one : heads_in_pair(model, pair, {{{CircuitNode::Kind::head, 1, 0}}}))
+///     for (const HeadInPair& one : heads_in_pair(model, pair, circuit_heads(study, 24)))
 ///       fmt::print("{} attends to {}\n", pair.clean.tokens[one.token], pair.clean.tokens[one.clean.token]);
 std::vector<HeadInPair> heads_in_pair(const Model& model, const TextPair& pair, std::span<const CircuitNode> heads);
 

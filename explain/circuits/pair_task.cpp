@@ -17,6 +17,14 @@ std::int64_t longest(std::span<const TextPair> pairs) {
   return static_cast<std::int64_t>(result);
 }
 
+// Returns about how many circuits a study measures on one half of the pairs or the other.
+int usual_circuits(const CircuitOptions& options) {
+  constexpr int sizes_tried = 6, refined = 2 * 4;        // on the half that chooses
+  constexpr int of_curve = 11, found = 1, survives = 1;  // on the other
+  return sizes_tried + refined + of_curve + found + survives + options.random_circuits + options.null_tasks +
+         options.exact_edges;
+}
+
 // Returns how many pairs a portion has: outputs of all nodes for both texts, their change and a copy. With gradients, also two copies
 // of what each input reads, and eight more on the way back through norms on the stream.
 std::size_t portion_of(const Model& model, const CircuitGraph& graph, std::span<const TextPair> pairs, bool gradients) {
