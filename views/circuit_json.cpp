@@ -24,7 +24,8 @@ Json point_json(const CircuitStudy::Point& point) {
           {"edges", point.edges},
           {"share", point.share},
           {"on_chosen", finite(point.on_chosen)},
-          {"faithfulness", figure(point.faithfulness)}};
+          {"faithfulness", figure(point.faithfulness)},
+          {"right", figure(point.right)}};
 }
 
 Json comparison_json(const CircuitStudy::Comparison& comparison) {
@@ -80,6 +81,8 @@ Json circuit_json(const CircuitStudy& study) {
           {"clean", figure(study.clean)},
           {"corrupted", figure(study.corrupted)},
           {"behaviour", figure(study.behaviour)},
+          {"right_in_clean", figure(study.right_in_clean)},
+          {"right_in_corrupted", figure(study.right_in_corrupted)},
           {"circuit", point_json(study.circuit)},
           {"surviving", point_json(study.surviving)},
           {"edges", std::move(edges)},

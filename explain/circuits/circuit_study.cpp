@@ -207,7 +207,7 @@ class Study {
     }
     const Circuit alone = task_.graph.on_paths(surviving_);
     result_.surviving = point(static_cast<int>(std::ranges::count(surviving_, true)), alone);
-    result_.surviving.faithfulness = faithfulness(task_.measure({alone}, held_out_)[0]);
+    add_figures(result_.surviving, task_.measure({alone}, held_out_)[0]);
   }
 
   // Returns the sign of each pair in a null task: -1 exchanges the right and the wrong answers.
@@ -259,10 +259,10 @@ class Study {
     result_.clean = mean_interval(clean_, held_out_groups_);
     result_.corrupted = mean_interval(corrupted_, held_out_groups_);
     result_.behaviour = mean_interval(lost_, held_out_groups_);
-    result_.circuit.faithfulness = faithfulness(measured[0]);
-    for (std::size_t i = 0; i < result_.curve.size(); ++i) {
-      result_.curve[i].faithfulness = faithfulness(measured[1 + i]);
-    }
+    result_.right_in_clean = right(clean_);
+    result_.right_in_corrupted = right(corrupted_);
+    add_figures(result_.circuit, measured[0]);
+    for (std::size_t i = 0; i < result_.curve.size(); ++i) add_figures(result_.curve[i], measured[1 + i]);
     CurveAreas areas(lost_, held_out_groups_);
     for (std::size_t i = 0; i < result_.curve.size(); ++i) {
       areas.add(result_.curve[i].share, minus(measured[1 + i], corrupted_));
@@ -286,8 +286,17 @@ class Study {
     }
   }
 
-  Interval faithfulness(const std::vector<double>& measured) const {
-    return ratio_interval(minus(measured, corrupted_), lost_, held_out_groups_);
+  // Adds what the held-out half says of a circuit.
+  void add_figures(CircuitStudy::Point& point, const std::vector<double>& measured) const {
+    point.faithfulness = ratio_interval(minus(measured, corrupted_), lost_, held_out_groups_);
+    point.right = right(measured);
+  }
+
+  // Returns the share of pairs whose right answer is more probable.
+  Interval right(const std::vector<double>& measured) const {
+    std::vector<bool> is_right;
+    for (const double value : measured) is_right.push_back(value > 0);
+    return share_of(is_right, held_out_groups_);
   }
 
   CircuitStudy::Comparison comparison(const std::vector<double>& circuit,

@@ -120,7 +120,7 @@ function drawView() {
   view.draw();
   renew(view.lead, views[state.tab].lead());
   renew(view.spoken, view.says?.() ?? []);
-  view.spoken.hidden = view.spoken.textContent === '';
+  for (const text of [view.lead, view.spoken]) text.hidden = text.textContent === '';
   if (!panel.contains(view.element)) panel.replaceChildren(view.spoken, view.element, view.lead);
   panel.setAttribute('aria-labelledby', `tab-${state.tab}`);
   scrollToAsked();

@@ -66,6 +66,7 @@ const programChinese = {
   'There is no circuit to report: random circuits of this size are not shown to keep less.': '没有可报告的回路：不能证明同样大小的随机回路保住的更少。',
   'The log odds of the right answer are {} in the clean texts and {} in the corrupted ones, a difference of {} ({} to {}).': '正确答案的对数几率，在原文本里是 {0}，在扰动文本里是 {1}，相差 {2}（{3} 到 {4}）。',
   'The log odds of the right answer are {} in the clean texts and {} in the corrupted ones, a difference of {}.': '正确答案的对数几率，在原文本里是 {0}，在扰动文本里是 {1}，相差 {2}。',
+  'With the circuit alone, the right answer is more probable than the wrong one in {} of the pairs; with all edges, in {}; with none, in {}.': '只留回路时，{0} 的句对里正确答案比错误答案更可能；全部边都留时为 {1}；一条边也不留时为 {2}。',
   'The circuit of a model of this size takes more than seconds: inspect circuit RUN finds it.': '这样大的模型，找回路不是几秒钟的事：请用 inspect circuit RUN。',
   'The circuit was not looked for: {}': '没有寻找回路：{0}',
   'circuit: expected at least {} different pairs, got {}; half of them choose the circuit, the others measure it': '至少需要 {0} 个不同的句对，这里只有 {1} 个；一半用来选出回路，另一半用来测量。',

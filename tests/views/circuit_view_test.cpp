@@ -41,6 +41,7 @@ TEST_CASE("circuit_view lists the edges that survive within 80 columns, circuit_
   std::string text = circuit_view(study, view);
   CHECK(holds(text, "survive"));
   CHECK(holds(text, "\nlayer 2 head 2 -> logits"));
+  CHECK(holds(circuit_verdict(study).at(2), "wrong one in " + share_text(study.circuit.right) + " of the pairs"));
   CHECK(holds(text, "<- the circuit"));
   CHECK(holds(text, "5 random circuits of this size"));
   study.edges[0].name = "layer 12 head 12 -> layer 12 head 12 value";
@@ -57,6 +58,7 @@ TEST_CASE("circuit_view lists the edges that survive within 80 columns, circuit_
   CHECK(json["edges"][0]["from"] == Json({{"kind", "head"}, {"layer", 1}, {"head", 1}}));
   CHECK(json["edges"][0]["to"] == Json({{"kind", "logits"}, {"layer", nullptr}, {"head", nullptr}}));
   CHECK(json["circuit"]["faithfulness"]["mean"] == study.circuit.faithfulness.share);
+  CHECK(json["circuit"]["right"]["mean"] == study.circuit.right.share);
   CHECK(json["curve"].size() == study.curve.size());
   CHECK(json["null_tasks"]["circuits"] == 5);
 }

@@ -27,6 +27,28 @@ std::vector<bool> circuit_of(const CircuitStudy& study, std::size_t edges) {
 
 }  // namespace
 
+TEST_CASE("A study counts the held-out pairs that a circuit answers right") {
+  SimulatedTask simulated;
+  simulated.draw(1, 60, 0.5);
+  const CircuitTask task = simulated.task();
+  const CircuitStudy study = circuit_study(task);
+  const auto right = [&](const std::vector<bool>& circuit) {
+    const std::vector<double> measured = task.measure({circuit}, study.held_out_pairs)[0];
+    std::vector<bool> is_right;
+    for (const double value : measured) is_right.push_back(value > 0);
+    return share_of(is_right);
+  };
+  const auto is_same = [](const Interval& a, const Interval& b) {
+    return a.share == b.share && a.low == b.low && a.high == b.high;
+  };
+  const std::size_t E = task.graph.edges().size();
+  CHECK(is_same(study.circuit.right, right(circuit_of(study, E))));
+  CHECK(is_same(study.right_in_clean, right(std::vector<bool>(E, true))));
+  CHECK(is_same(study.curve.back().right, study.right_in_clean));
+  CHECK(study.right_in_corrupted.share == 0);
+  CHECK((study.circuit.right.share > 0 && study.circuit.right.share < study.right_in_clean.share));
+}
+
 TEST_CASE("A study finds the true circuit of a simulated model, and its edges survive") {
   SimulatedTask simulated;
   simulated.draw(1, 60);
