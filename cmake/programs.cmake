@@ -18,7 +18,7 @@ function(heed_program_library name)
   target_compile_options(heed_${name}_library PUBLIC $<$<CONFIG:Release>:-Og>)
   target_link_libraries(heed_${name}_library PUBLIC ${its_LINKS} nlohmann_json::nlohmann_json)
   set_target_properties(heed_${name}_library PROPERTIES UNITY_BUILD ${HEED_JOIN_SOURCES} UNITY_BUILD_BATCH_SIZE 25
-                        POSITION_INDEPENDENT_CODE ${HEED_BUILD_PYTHON})  # the module links it, too
+                        POSITION_INDEPENDENT_CODE ON)  # the Python module links it, too
 endfunction()
 heed_program_library(views DIRECTORIES views LINKS heed)
 target_precompile_headers(heed_views_library PRIVATE <heed/heed.h> <nlohmann/json.hpp> <algorithm> <filesystem>)
@@ -37,7 +37,7 @@ add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/page_source.cpp DEPENDS ${source
                    COMMAND ${CMAKE_COMMAND} -D INTO=${PROJECT_BINARY_DIR}/page_source.cpp
                            -P ${PROJECT_SOURCE_DIR}/inspect/page/embed.cmake)
 add_library(heed_page_source STATIC ${PROJECT_BINARY_DIR}/page_source.cpp)
-set_target_properties(heed_page_source PROPERTIES POSITION_INDEPENDENT_CODE ${HEED_BUILD_PYTHON})
+set_target_properties(heed_page_source PROPERTIES POSITION_INDEPENDENT_CODE ON)
 heed_options(heed_page_source)
 target_include_directories(heed_page_source PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_features(heed_page_source PRIVATE cxx_std_20)
