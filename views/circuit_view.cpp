@@ -141,7 +141,8 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
       study.clean.share, study.corrupted.share, figure_text(study.behaviour));
   if (study.verdict != circuit) return lines;
   line(
-      "With the circuit alone, the right answer is more probable than the wrong one in {} of the pairs; with all edges, "
+      "With the circuit alone, the right answer is more probable than the wrong one in {} of the pairs; with all "
+      "edges, "
       "in {}; with none, in {}.",
       share_text(study.circuit.right), share_text(study.right_in_clean), share_text(study.right_in_corrupted));
   line("{} of the circuit's edges survive: {} choose each of them, and the interval of its effect does not contain 0.",

@@ -66,8 +66,8 @@ struct CircuitStudy {
   int all_edges = 0, all_nodes = 0;  ///< of the graph
   Interval clean{}, corrupted{};     ///< mean measure of the held-out pairs
   Interval behaviour{};              ///< mean of clean minus corrupted
-  Interval right_in_clean{};  ///< share of the held-out pairs in which the right answer is more probable than the wrong one
-  Interval right_in_corrupted{};  ///< the same, with no edge kept
+  Interval right_in_clean{};         ///< share of the held-out pairs whose right answer is the more probable one
+  Interval right_in_corrupted{};     ///< the same, with no edge kept
 
   /// A circuit of the curve.
   struct Point {
@@ -76,7 +76,7 @@ struct CircuitStudy {
     double share = 0;         ///< of all edges that joined
     double on_chosen = 0;     ///< faithfulness on the half that chose; NaN: not measured
     Interval faithfulness{};  ///< on the held-out half
-    Interval right{};         ///< share of the held-out pairs in which the right answer is more probable than the wrong one
+    Interval right{};         ///< share of the held-out pairs whose right answer is the more probable one
   };
   std::vector<Point> curve;  ///< by size
   Interval cpr{}, cmd{};     ///< areas under faithfulness and under its distance from 1, over the share of edges
