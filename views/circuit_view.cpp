@@ -127,8 +127,7 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
     case null_as_good:
       line(
           "There is no circuit to report: tasks with exchanged answers give circuits of this size that are not shown "
-          "to "
-          "keep less.");
+          "to keep less.");
       break;
     case random_as_good:
       line("There is no circuit to report: random circuits of this size are not shown to keep less.");
@@ -136,14 +135,12 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
   }
   line(
       "The log odds of the right answer are {:.2f} in the clean texts and {:.2f} in the corrupted ones, a difference "
-      "of "
-      "{}.",
+      "of {}.",
       study.clean.share, study.corrupted.share, figure_text(study.behaviour));
   if (study.verdict != circuit) return lines;
   line(
       "With the circuit alone, the right answer is more probable than the wrong one in {} of the pairs; with all "
-      "edges, "
-      "in {}; with none, in {}.",
+      "edges, in {}; with none, in {}.",
       share_text(study.circuit.right), share_text(study.right_in_clean), share_text(study.right_in_corrupted));
   line("{} of the circuit's edges survive: {} choose each of them, and the interval of its effect does not contain 0.",
        surviving == study.circuit.edges ? "All" : fmt::format("{}", surviving), choosers(study));
