@@ -10,8 +10,7 @@ namespace heed {
 void detail::fail_assignment(const Tensor& variable, char sign) {
   fail(
       "operator{0}=: {1} would keep its values, since the result is a new tensor; write x = x {0} y for a new tensor, "
-      "or "
-      "x.copy_from(x {0} y) for new values",
+      "or x.copy_from(x {0} y) for new values",
       sign, described(variable));
 }
 

@@ -203,8 +203,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
     if (!parameter->defined() || (gain.defined() && fits_row(*parameter, x))) continue;
     fail(
         "layer_norm: x {} {} needs gain and bias of shape ({}) and its dtype, a gain alone, or two undefined tensors; "
-        "got "
-        "{}",
+        "got {}",
         to_string(x.dtype()), to_string(x.shape()), x.size(-1),
         !gain.defined() ? "a bias alone"
                         : fmt::format("{} {}", to_string(parameter->dtype()), to_string(parameter->shape())));

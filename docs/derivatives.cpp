@@ -58,8 +58,7 @@ int main() {
       "where *other* "
       "is none of its inputs and outputs. `backward()` throws if one of them was written since. Other functions of "
       "`<heed/autograd/ops.h>` are compositions of these. A recorded backward (`{{.record = true}}`) computes the "
-      "derivatives "
-      "with operations, some of which, such as *place* and *spread*, serve it alone.\n\n"
+      "derivatives with operations, some of which, such as *place* and *spread*, serve it alone.\n\n"
       "| operation | computes | derivative | saves |\n|---|---|---|---|\n");
   for (const Operation* operation : all) {
     fmt::print("| {} | {} | {} | {} |\n", operation->name(), code(operation->formula()), code(operation->derivative()),

@@ -95,8 +95,7 @@ std::string induction_heads(const BeforeAndAfter& table, const RunDirectory& run
          "\n" +
          paragraph(
              "Scores are mean attention weights. A previous-token head attends to the token before its own, an "
-             "induction "
-             "head to the token that followed the last occurrence of its own.",
+             "induction head to the token that followed the last occurrence of its own.",
              terminal);
 }
 

@@ -112,8 +112,7 @@ std::string repeated_verdict(const RepeatedScores& scores, const View& view) {
   }
   const std::string how = fmt::format(
       "over {} sequences of {} different random tokens, each read twice, the mean weight from a token of the second "
-      "copy "
-      "to the one behind its first copy has a 95 % interval above {:.2f}",
+      "copy to the one behind its first copy has a 95 % interval above {:.2f}",
       scores.sequences, scores.length, RepeatedScores::least);
   return found.empty() ? fmt::format("No head is an induction head: for none, {}.", how)
                        : fmt::format("Induction heads: {}: {}.", listed(found, ", ", 8), how);

@@ -78,8 +78,7 @@ std::string restored_view(const Restored& found, const View& view) {
   }
   text += paragraph(
       "The tables patch one activation of the clean text into the corrupted one and show how much of the difference "
-      "that "
-      "restores. A dot is not shown to differ from 0.",
+      "that restores. A dot is not shown to differ from 0.",
       view.terminal);
   for (const Restored::Table& table : found.tables) {
     const Restored::Cell* best = nullptr;

@@ -119,8 +119,7 @@ std::vector<std::vector<Example>> read_babi(const std::filesystem::path& path) {
       if (tokens_asked > max_tokens_asked) {
         fail(
             "{}: the questions up to here, each with its story, have more than {} tokens; expected shorter stories, "
-            "each "
-            "beginning with ID 1",
+            "each beginning with ID 1",
             file.at(i + 1).text, max_tokens_asked);
       }
     } else if (std::vector<std::string> tokens = tokenize(text, Split::words); !tokens.empty()) {

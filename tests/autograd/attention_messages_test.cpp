@@ -62,8 +62,7 @@ TEST_CASE("Errors of grouped-query attention quote the caller's shapes") {
           attention(Q, K, V, {.mask = mask({2, 3, 5})});
         }},
        {"attention_composed: mask: shapes (2, 3) and (4, 3, 5) do not broadcast: 3 != 5 at axis -1. Sizes must be "
-        "equal, "
-        "or one of them 1",
+        "equal, or one of them 1",
         [&] {
           attention_composed(Q, K, V, {.mask = mask({2, 3})});
         }},

@@ -285,8 +285,8 @@ TEST_CASE("A loss that was computed from gradients is refused") {
   const auto second = [](const std::string& what) {
     return what +
            " was computed from the gradients of an earlier backward(), which were not recorded; for second "
-           "derivatives, "
-           "call that backward(loss, {.record = true}); to use a gradient as a constant, take its detach()";
+           "derivatives, call that backward(loss, {.record = true}); to use a gradient as a constant, take its "
+           "detach()";
   };
   Gradients earlier;
   {

@@ -51,8 +51,7 @@ TEST_CASE("rotary throws when cosine and sine do not fit") {
         "and (2)",
         [] { rotary(zeros({4}), zeros({2}), zeros({2}), RotaryPairs::halves); }},
        {"rotary: x float32 () needs cosine and sine of its dtype that broadcast to (..., T, r / 2), r <= d; got (2) "
-        "and "
-        "(2)",
+        "and (2)",
         [] { rotary(zeros({}), zeros({2}), zeros({2}), RotaryPairs::halves); }},
        {"rotary: cosine and sine must be constants", [&] {
           rotary(x, variable(zeros({5, 2})), zeros({5, 2}), RotaryPairs::halves);

@@ -317,8 +317,7 @@ TEST_CASE("Gradients pass through frozen 16-bit and block-quantised weights; tra
   const Tensor x = variable(drawn({2, 4}, "x")), wide = W.to(DType::float32);
   const std::string told =
       "record: 'encoder.W' is bfloat16, which cannot have gradients; load the model with float32 weights, or freeze "
-      "this "
-      "parameter";
+      "this parameter";
   {
     const Recording recording;
     CHECK(message([&] { linear(x, W, {}); }) == told);

@@ -44,8 +44,7 @@ TEST_CASE("check_output accepts a file of another kind only with force, also beh
   write_file(files / "thesis.txt", "Chapter 1");
   const std::string refused =
       "exists and is a file of another kind (expected it to begin with '<svg '); choose another name, or replace it "
-      "with "
-      "--force";
+      "with --force";
   CHECK(files.check(files / "thesis.txt") == "D/thesis.txt: " + refused);
   CHECK(files.check(files / "thesis.txt", true) == "no error");
   std::filesystem::create_symlink("thesis.txt", files / "link");

@@ -206,8 +206,7 @@ TEST_CASE(
           (void)group(zeros({4, 3}, DType::float64));
         }) ==
         "group: GroupNorm: expected float32 as its parameters have, got float64 (4, 3); convert x with x.to(), or make "
-        "the "
-        "Scope with this dtype");
+        "the Scope with this dtype");
   std::vector<std::string> shown;
   {
     const Hook hook([&](const std::string& value, Tensor&) { shown.push_back(value); });

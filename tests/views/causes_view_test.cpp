@@ -120,8 +120,7 @@ TEST_CASE("causes_verdict answers by the share lost and its interval") {
       answer(causes_of(56, 40, 200)) ==
       "Yes: without the edge from the query to the antecedent in layer 2 head 1, 144.0 % of the advantage over chance "
       "is lost (130.3 to 156.0); 28.0 % (22.0 to 34.9) of 200 sentences are then answered right (before 100.0 %, by "
-      "chance "
-      "50.0 %).");
+      "chance 50.0 %).");
   CHECK(answer(causes_of(160, 40, 200))
             .starts_with("In part: without the edge from the query to the antecedent in layer 2 head 1, 40.0 % of the "
                          "advantage over chance is lost (29.7 to 52.7); 80.0 % (73.6 to 85.2) of 200 sentences "));
@@ -204,8 +203,7 @@ TEST_CASE("Without antecedents, causes_verdict names the head on which the answe
       std::vector<std::string>{
           "Most of all on layer 1 head 2: when layer 1 head 2 is mean-ablated, 40.0 % of the accuracy is lost (33.2 to "
           "47.2); 60.0 % ± 7.0 of 200 sentences are then answered right (before 100.0 %); the answer's mean "
-          "probability "
-          "changes by -0.125 from 0.300.",
+          "probability changes by -0.125 from 0.300.",
           "Accuracy falls with 1 of 2 heads. Holm's method keeps the probability that any of these is named by chance "
           "at 5 %."});
   const std::string text = causes_view(found, {});

@@ -73,13 +73,11 @@ head   layer   antecedent     cue word      ablated    alike  random       p
             .starts_with(
                 "4 runs answer the same 200 sentences, held out of the first.\nseed-2, seed-4 held out only 0 to 5 "
                 "of these sentences; they may have trained on\nthe rest. --test FILE asks all runs the same new "
-                "sentences, "
-                "and --set\ndata.seed=1 of train holds out the same.\n"));
+                "sentences, and --set\ndata.seed=1 of train holds out the same.\n"));
   matched.runs[2].pointing->carried = Carried::unknown;
   CHECK(matched_heads_view(matched, at_width(300))
             .find("\ncannot tell (1 of 3): the 95 % intervals of these shares include a limit. The first of them needs "
-                  "about "
-                  "430 sentences.\n") != std::string::npos);
+                  "about 430 sentences.\n") != std::string::npos);
   for (MatchedHeads::Run& run : matched.runs) run.pointing.reset();
   CHECK(matched_heads_view(matched, {}).find("Which head points?") == std::string::npos);
 }

@@ -342,8 +342,7 @@ TEST_CASE("A tokenizer.json that is empty, or a link that leads nowhere, does no
 TEST_CASE("An index that names files elsewhere, or does not describe its shards, is refused") {
   const std::string elsewhere =
       "DIR/model.safetensors.index.json: the file of tensor 'model.norm.weight' must be a .safetensors file in the "
-      "same "
-      "directory, got '";
+      "same directory, got '";
   CHECK(with_shard("../model.safetensors") == elsewhere + "../model.safetensors'");
   CHECK(with_shard("/etc/passwd") == elsewhere + "/etc/passwd'");
   CHECK(with_shard("weights.bin") == elsewhere + "weights.bin'");
