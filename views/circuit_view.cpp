@@ -78,16 +78,19 @@ std::string curve(const CircuitStudy& study) {
   return text;
 }
 
-// Returns what chooses the edges that survive (CircuitStudy::Edge::survives).
+// Returns what chooses each edge that survives (CircuitStudy::Edge::survives).
 std::string choosers(const CircuitStudy& study) {
   const bool has_exact = std::ranges::find(study.methods, ScoreMethod::exact) != study.methods.end();
   const bool has_groups = !study.own_groups.empty();
-  return fmt::format("at least {:.0f} % of the resamples of the pairs{}", 100 * survival_share,
+  return fmt::format("at least {:.0f} % of {} resamples of the pairs{}", 100 * survival_share, study.resamples,
                      has_exact && has_groups ? ", exact effects and each group"
                      : has_exact             ? " and exact effects"
                      : has_groups            ? " and each group"
                                              : "");
 }
+
+// Returns in how many of the held-out pairs the right answer is the more probable one.
+long pairs_of(const CircuitStudy& study, const Interval& right) { return std::lround(right.share * study.held_out); }
 
 }  // namespace
 
@@ -133,18 +136,26 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
       line("There is no circuit to report: random circuits of this size are not shown to keep less.");
       break;
   }
+  const bool is_found = study.verdict == circuit;
+  if (is_found) {
+    line("{} of its edges survive: {} choose each of them, and the interval of its effect does not contain 0.",
+         surviving == study.circuit.edges ? "All" : fmt::format("{}", surviving), choosers(study));
+  }
+  if (is_found && surviving < study.circuit.edges) {
+    line("These alone keep {}.", share_text(study.surviving.faithfulness));
+  }
   line(
-      "The log odds of the right answer are {:.2f} in the clean texts and {:.2f} in the corrupted ones, a difference "
-      "of {}.",
+      "The log odds of the right answer against the wrong one are {:.2f} in the clean texts and {:.2f} in the "
+      "corrupted ones, a difference of {}.",
       study.clean.share, study.corrupted.share, figure_text(study.behaviour));
-  if (study.verdict != circuit) return lines;
-  line(
-      "With the circuit alone, the right answer is more probable than the wrong one in {} of the pairs; with all "
-      "edges, in {}; with none, in {}.",
-      share_text(study.circuit.right), share_text(study.right_in_clean), share_text(study.right_in_corrupted));
-  line("{} of the circuit's edges survive: {} choose each of them, and the interval of its effect does not contain 0.",
-       surviving == study.circuit.edges ? "All" : fmt::format("{}", surviving), choosers(study));
-  if (surviving < study.circuit.edges) line("These alone keep {}.", share_text(study.surviving.faithfulness));
+  if (is_found) {
+    const Interval &alone = study.circuit.right, &all = study.right_in_clean, &none = study.right_in_corrupted;
+    line(
+        "The right answer is the more probable one in {} of {} held-out pairs with the circuit alone, {}; in {} with "
+        "all edges, {}; and in {} with none, {}.",
+        pairs_of(study, alone), study.held_out, share_text(alone), pairs_of(study, all), share_text(all),
+        pairs_of(study, none), share_text(none));
+  }
   return lines;
 }
 

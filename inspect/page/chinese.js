@@ -115,7 +115,7 @@ const chinese = {
   'Of {} the page holds {} of {} dumped steps, to stay of a size that opens. ': '为了让文件打得开，网页只收录了 {0} 的 {2} 个快照中的 {1} 个。',
   'Of {} it holds the models of {} steps, and leaves out {}, to stay below 20 MB. ': '为了不超过 20 MB，网页收录了 {0} 在 {1} 个训练步的模型，略去 {2} 个。',
   'The model of {} is in float16 here: what the page computes differs slightly from the program. ': '{0} 的模型在网页里是 float16 的，所以网页算出的数与程序略有差别。',
-  'Made by heed {}. Attention weights are right to the three decimals shown; inspect --json gives all digits. ': '由 heed {0} 生成。注意力权重精确到所显示的三位小数；inspect --json 给出全部数位。',
+  'Made by heed {}. Attention weights are right to three decimals; inspect --json gives all digits. ': '由 heed {0} 生成。注意力权重精确到三位小数；inspect --json 给出全部数位。',
   'This file works offline.': '这个文件无需联网。',
 
   // Sentence

@@ -6,7 +6,7 @@ const circuitView = {
   lead: () => '',
   make() {
     const figure = new Figure(t`circuit`, () => circuitRows(runNow().circuit), () => [...aboutNow({sentence: false, step: false, head: false}), t`step ${runNow().circuit.step}`]);
-    const element = el('section'), left = el('div'), list = el('div', {class: 'edges'}), below = new TableBelow(t`How sure each edge is`);
+    const element = el('section'), left = el('div', {class: 'left'}), list = el('div', {class: 'edges'}), below = new TableBelow(t`How sure each edge is`);
     const both = el('div', {class: 'beside'}, figure.element, list);
     let pointed = -1, of = null;
     const toggle = (edges) => {
@@ -36,11 +36,20 @@ const circuitView = {
         const [verdict, ...more] = circuit.says;
         if (of !== circuit) {
           of = circuit;
-          const figures = [...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))), t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} minimal pairs of held-out sentences, which count in both directions. The circuit was chosen on the others: edges were added, the largest effects first, until it kept ${rounded(circuit.target)}.`];
-          const heading = el('p', {class: 'verdict'}, said(verdict)), definitions = el('p', {class: 'muted'}, t`Read the picture from the words, at the bottom, to the answer. An edge is the output of a part of the model as a later part reads it: a head as its query (q), key (k) or value (v). In a minimal pair, the sentence with its answer is the clean text, the other one the corrupted text. What both texts share has no effect, and so no edge. Dashed edges do not survive, as defined below.`);
+          const figures = [
+            ...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))),
+            t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} pairs of held-out sentences. The circuit was chosen on the others: edges were added, those with the largest effects there first, until it kept ${rounded(circuit.target)} there.`,
+            circuit.groups_are_observations && t`Two sentences make two pairs: each of them is the clean text once. For the intervals both pairs count as one.`,
+            ...comparisons(circuit),
+            t`This is the circuit of one model. Others may differ: inspect circuit RUN RUN compares those of several seeds.`,
+          ].filter(Boolean);
+          const heading = el('p', {class: 'verdict'}, said(verdict)), definitions = [
+            el('p', {class: 'muted'}, t`Each pair is two sentences that differ in a word and have different answers. The one whose answer is asked for is the clean text, the other one the corrupted text. The difference between both is that of the log odds: log (probability of the right answer / probability of the wrong one).`),
+            el('p', {class: 'muted'}, t`Read the picture from the words, at the bottom, to the answer. An edge is the output of a part of the model as a later part reads it: a head as its query (q), key (k) or value (v). Wide edges have large effects; dashed ones do not survive, as defined below. What both texts share cannot be seen: parts that carry it may be needed, and have no edge.`),
+          ];
           const others = el('ul', {class: 'figures'}, figures.map((text) => el('li', {}, text)));
           if (circuit.verdict !== 'circuit') return element.replaceChildren(heading, others);
-          element.replaceChildren(heading, definitions, pairOf(circuit), left, both, others, below.element, ...headsOf(circuit));
+          element.replaceChildren(heading, ...definitions, pairOf(circuit), left, both, others, below.element, ...headsOf(circuit));
           below.draw(() => {
             const [head, ...rows] = circuitRows(circuit);
             return table(head, rows, {'aria-label': t`Edges of the circuit`});
@@ -75,10 +84,10 @@ function inputName({kind, layer, head}, nodes) {
   return nodeName(nodes[0]);
 }
 
-function circuitRows({edges, resamples}) {
+function circuitRows({edges, resamples, method, methods}) {
   const ends = (figure) => [figure?.mean ?? '', figure?.low ?? '', figure?.high ?? ''].map((x) => x === '' ? x : fixed(x, 2));
   return [
-    [t`which edge`, t`effect`, t`at least`, t`at most`, t`estimate`, t`chosen in, of ${resamples} resamples`, t`by methods`, t`survives`],
+    [t`which edge`, t`effect`, t`at least`, t`at most`, t`estimate by ${method}`, t`chosen in, of ${resamples} resamples`, t`chosen by, of ${methods.length} methods`, t`survives`],
     ...edges.map((edge) => [edgeName(edge), ...ends(effectOf(edge)), fixed(edge.effect.mean, 2), rounded(edge.resamples), edge.methods, edge.survives ? t`yes` : t`no`])
   ];
 }
@@ -100,30 +109,36 @@ function onPaths({edges}, removed) {
 // Says what the circuit keeps without the removed edges, or how to measure that.
 function whatIsLeft(circuit, removed, restore) {
   const {edges, parts} = circuit, kept = onPaths(circuit, removed), left = [...edges.keys()].filter((i) => kept[i]);
-  if (!removed.size) return [el('p', {}, t`Press an edge or a node to remove it: it then carries the corrupted text, too.`)];
+  if (!removed.size) return [el('p', {}, t`Press an edge or a head to remove it, and again to put it back. Only the edges of the circuit that are left then carry the clean text.`)];
   const found = parts.find((part) => part.edges.join() === left.join()), gone = removedParts(edges, removed);
   const names = listed(gone.map(({shown}) => shown)), command = `inspect circuit RUN --without "${gone.map(({name}) => name).join()}"`;
   return [
-    el('p', {}, found ? t`Without ${names}, ${left.length} of ${edges.length} edges are on a path to the answer. They keep ${el('b', {}, shareText(found.faithfulness))}.` :
-                        t`Without ${names}: not measured for this page. This command measures it: ${el('code', {}, command)}`, ' ', button(t`Put back`, restore)),
+    el('p', {}, found ? t`Without ${names}, ${left.length} of ${edges.length} edges are on a path to the answer; the others change nothing. They keep ${el('b', {}, shareText(found.faithfulness))}.` :
+                        t`Without ${names}: not measured for this page. This command measures it: ${el('code', {}, command)}`, ' ', button(t`Put all back`, restore)),
   ];
 }
 
-// Returns what is removed, as the page and as the program name it: a node, where all edges from it are.
+// Returns what is removed, as the page and as the program name it: a head or MLP, where all of several edges from it are.
 function removedParts(edges, removed) {
-  const isRemoved = (node) => edges.every(({from}, i) => nodeKey(from) !== nodeKey(node) || removed.has(i)), parts = new Map();
+  const parts = new Map();
   for (const i of [...removed].sort((a, b) => a - b)) {
-    const [node, name] = [edges[i].from, edges[i].name];
-    if (isRemoved(node)) parts.set(nodeKey(node), {name: name.split(' -> ')[0], shown: nodeName(node)});
-    else parts.set(name, {name, shown: edgeName(edges[i])});
+    const {from, name} = edges[i], own = [...edges.keys()].filter((k) => nodeKey(edges[k].from) === nodeKey(from));
+    const isNode = from.kind !== 'embedding' && own.length > 1 && own.every((k) => removed.has(k));
+    isNode ? parts.set(nodeKey(from), {name: name.split(' -> ')[0], shown: nodeName(from)}) : parts.set(name, {name, shown: t`edge ${i + 1}`});
   }
   return [...parts.values()];
 }
 
+// Says what other circuits of the same size keep.
+const comparisons = ({random, null_tasks}) => [
+  random.circuits > 0 && t`${random.circuits} random circuits of this size keep ${shareText(random.faithfulness)}.`,
+  null_tasks.circuits > 0 && t`${null_tasks.circuits} circuits of this size that were chosen for exchanged answers keep ${shareText(null_tasks.faithfulness)}.`,
+];
+
 // Shows the pair: the clean sentence, with what the other one has in its place.
 function pairOf({example: {tokens, corrupted, right, wrong}}) {
   const gap = gapOf(tokens), words = tokens.map((token, i) => token === corrupted[i] ? [inText(token), gap] : [el('b', {class: 'differs'}, `[${visible(token)} → ${visible(corrupted[i])}]`), gap]);
-  return el('p', {class: 'sentence', dir: direction(tokens)}, ...words.flat(), el('span', {class: 'muted'}, t` [clean → corrupted]; answer: ${word(right)}, not ${word(wrong)}`));
+  return el('p', {class: 'sentence', dir: direction(tokens)}, ...words.flat(), el('span', {class: 'muted'}, t` [clean → corrupted], one of the held-out pairs; answer: ${word(right)}, not ${word(wrong)}`));
 }
 
 // Shows what the heads of the circuit do in the pair.
@@ -133,7 +148,7 @@ function headsOf({edges, example: {tokens, corrupted, heads}}) {
   const attended = (words, {token, weight}) => `${placed(words, token)} ${fixed(weight, 2)}`;
   return [
     el('h3', {}, t`Where the heads look in the pair above`),
-    el('p', {class: 'muted'}, t`For each head: the edges that lead from it, the word at which its output has the largest effect, what this word attends to most, and the log odds of the answer lost in this pair when the output at this word is that of the corrupted text.`),
+    el('p', {class: 'muted'}, t`For each head: the edges that lead from it, the word at which its output has the largest effect, what this word attends to most, and the log odds lost in this pair when the output at this word is that of the corrupted text. A positive effect may be for the right answer or against the wrong one. Other pairs may differ.`),
     table([t`head`, t`edges`, t`word`, t`attends to`, t`in the corrupted text`, t`effect`],
           heads.map((one) => [headName(one.layer, one.head), edgesFrom(one), placed(tokens, one.token), attended(tokens, one.attends_to), attended(corrupted, one.corrupted_attends_to), signed(one.effect_at_token, 2)]),
           {'aria-label': t`Where the heads look in the pair above`}),
@@ -149,7 +164,7 @@ function edgeList(circuit, {kept, removed, toggle, point}) {
   const nodes = [...new Map(circuit.edges.map(({from}) => [nodeKey(from), from])).values()].filter(({kind}) => kind !== 'embedding').sort((a, b) => b.layer - a.layer || a.head - b.head);
   const edgesFrom = (node) => [...circuit.edges.keys()].filter((i) => nodeKey(circuit.edges[i].from) === nodeKey(node));
   return [
-    el('p', {class: 'muted'}, t`The effect of an edge: the log odds of the answer lost when it alone carries the corrupted text, the mean over the pairs with its 95 % interval. Effects do not add up: a path is broken at any of its edges.`),
+    el('p', {class: 'muted'}, t`The effect of an edge: the log odds lost when this edge alone carries the corrupted text, and all others the clean one; the mean over the pairs with its 95 % interval. Effects do not add up: a path is broken at any of its edges. Edges that survive come first.`),
     el('div', {role: 'group', 'aria-label': t`Remove an edge`, class: 'list', tabindex: 0}, circuit.edges.map(edge)),
     el('div', {role: 'group', 'aria-label': t`Remove a node`, class: 'controls'}, el('span', {class: 'muted'}, t`Remove a node:`),
        nodes.map((node) => button(nodeName(node), () => toggle(edgesFrom(node)), {'aria-pressed': String(edgesFrom(node).every((i) => removed.has(i))), 'aria-label': t`Remove ${nodeName(node)}`}))),
@@ -183,12 +198,13 @@ function drawCircuit(figure, {edges, example, circuit: {faithfulness}}, {kept, r
   for (let i = edges.length - 1; i >= 0; --i) {
     const {mean} = effectOf(edges[i]), isPointed = i === pointed;
     for (const curve of curves[i]) {
-      const d = `M${curve[0]}C${curve.slice(1).join(' ')}`;
-      const stroke = !kept[i] ? ink.line : mean < 0 ? ink.orange : ink['head-0'];
+      const width = (kept[i] ? 1.5 + 6 * Math.abs(mean) / strongest : 1.5) + (isPointed ? 2 : 0), [x, y] = curve[3], half = 3 + width / 2;
+      const stroke = isPointed ? ink.accent : !kept[i] ? ink.line : mean < 0 ? ink.orange : ink['head-0'], opacity = isPointed || !kept[i] ? 1 : 0.6;
       figure.add('path', {
-        d, fill: 'none', stroke: isPointed ? ink.accent : stroke, 'stroke-opacity': isPointed || !kept[i] ? 1 : 0.6,
-        'stroke-width': (kept[i] ? 1.5 + 6 * Math.abs(mean) / strongest : 1.5) + (isPointed ? 2 : 0), 'stroke-dasharray': removed.has(i) ? '2 5' : edges[i].survives ? null : '6 4'
+        d: `M${curve[0]}C${curve[1]} ${curve[2]} ${[x, y + half]}`, fill: 'none', stroke, 'stroke-opacity': opacity,
+        'stroke-width': width, 'stroke-dasharray': removed.has(i) ? '2 5' : edges[i].survives ? null : '6 4'
       });
+      figure.add('path', {d: `M${[x - half, y + 2 * half]}L${[x, y]}L${[x + half, y + 2 * half]}Z`, fill: stroke, 'fill-opacity': isPointed || !kept[i] ? 1 : 0.8});  // the arrow's head
     }
   }
   // What the pointer reaches: wide and invisible, above the curves.

@@ -184,6 +184,6 @@ function drawFooter() {
     model?.float16 && t`The model of ${name} is in float16 here: what the page computes differs slightly from the program. `
   ].filter(Boolean));
   document.getElementById('footer').append(
-      ...notes, t`Made by heed ${content.version}. Attention weights are right to the three decimals shown; inspect --json gives all digits. ` +
+      ...notes, t`Made by heed ${content.version}. Attention weights are right to three decimals; inspect --json gives all digits. ` +
           (content.runs.some(({served}) => served) ? '' : t`This file works offline.`));
 }

@@ -6,6 +6,7 @@
 #include <heed/formats/datasets/jsonl.h>
 
 #include <algorithm>
+#include <cmath>
 
 // The circuit of a run in its page.
 using namespace heed;
@@ -52,6 +53,9 @@ struct CircuitPage : Scratch {
   }
 };
 
+// Returns a share as the page writes it, without the sign for percent.
+std::string percent_of(double share) { return (share < 0 ? "−" : "") + fmt::format("{:.1f}", std::abs(100 * share)); }
+
 std::string panel_text(Browser& chromium) {
   return chromium.text("document.querySelector('#panel section').innerText");
 }
@@ -66,9 +70,12 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
   REQUIRE(place.circuit["edges"].size() == 5);
   chromium->open(place.file, 1280, false, "#view=circuit");
   CHECK(panel_text(*chromium).find("A circuit of 5 of ") != std::string::npos);
-  CHECK(panel_text(*chromium).find("Press an edge or a node to remove it") != std::string::npos);
+  CHECK(panel_text(*chromium).find("Press an edge or a head to remove it") != std::string::npos);
   CHECK(chromium->text("document.querySelector('.picture svg').getAttribute('aria-label')")
             .starts_with("Circuit of 5 edges, which keeps "));
+
+  CHECK(panel_text(*chromium).find("5 random circuits of this size keep " +
+                                   percent_of(place.circuit["random"]["faithfulness"]["mean"])) != std::string::npos);
 
   // The table of heads has a row for each, as the program measured it.
   const Json& shown = place.circuit["example"];
@@ -102,8 +109,8 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
     CAPTURE(i, text);
     CHECK(text.find("Without ") != std::string::npos);
     CHECK(text.find("They keep ") != std::string::npos);
-    chromium->click("[...document.querySelectorAll('button')].find((one) => one.textContent === 'Put back')");
-    CHECK(panel_text(*chromium).find("Press an edge or a node to remove it") != std::string::npos);
+    chromium->click("[...document.querySelectorAll('button')].find((one) => one.textContent === 'Put all back')");
+    CHECK(panel_text(*chromium).find("Press an edge or a head to remove it") != std::string::npos);
   }
 
   // A click on the box of layer 2 head 1 leaves the path through head 2.
@@ -117,22 +124,27 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
   chromium->click(
       "[...document.querySelectorAll('.picture rect.head')].find((one) => one.nextElementSibling.textContent === "
       "'head 1')");
-  CHECK(panel_text(*chromium).find("Without layer 2 head 1, 3 of 5 edges are on a path to the answer. They keep " +
-                                   fmt::format("{:.1f} %", 100 * share)) != std::string::npos);
+  CHECK(panel_text(*chromium).find(
+            fmt::format(
+                "Without edge {}, 3 of 5 edges are on a path to the answer; the others change nothing. They keep ",
+                strong + 1) +
+            fmt::format("{:.1f} %", 100 * share)) != std::string::npos);
   CHECK(chromium->complaints() == std::vector<std::string>{});
 
   // Removals that were not measured name the command that measures them.
   chromium->run("runNow().circuit.parts.length = 1; update({})");
   chromium->settle();
-  CHECK(panel_text(*chromium).find("inspect circuit RUN --without \"layer 2 head 1\"") != std::string::npos);
+  CHECK(panel_text(*chromium).find("inspect circuit RUN --without \"layer 2 head 1 -> logits\"") != std::string::npos);
 
   // The same in Chinese.
   chromium->open(place.file, 1280, false, "#view=circuit&language=zh");
   chromium->run("document.querySelectorAll('.edges button')[1].click()");
   chromium->run("document.querySelectorAll('#panel details').forEach((one) => { one.open = true; })");
   chromium->settle();
-  CHECK(chromium->run("document.querySelector('#panel').innerText.match(/[A-Za-z]{3,}/g).filter((word) => "
-                      "!['SVG', 'PNG', 'CSV', 'MLP', 'logit'].includes(word))") == Json::array());
+  CHECK(chromium->run(
+            "document.querySelector('#panel').innerText.match(/[A-Za-z]{3,}/g).filter((word) => "
+            "!['SVG', 'PNG', 'CSV', 'MLP', 'logit', 'log', 'inspect', 'circuit', 'RUN', 'deeplift'].includes(word))") ==
+        Json::array());
   CHECK(panel_text(*chromium).find("5 条边中还有 3 条通向答案") != std::string::npos);
 }
 
@@ -149,7 +161,7 @@ TEST_CASE("The link captures the edges removed from the circuit") {
   CHECK(panel_text(*chromium) == text);
   chromium->run("history.pushState(null, '', '#view=circuit'), followAddress()");
   chromium->settle();
-  CHECK(panel_text(*chromium).find("Press an edge or a node to remove it") != std::string::npos);
+  CHECK(panel_text(*chromium).find("Press an edge or a head to remove it") != std::string::npos);
   chromium->open(place.file, 1280, false, "#view=circuit&edges=1,6,x");
   CHECK(chromium->run("[...state.edges]") == Json::array({0}));
   CHECK(chromium->text("header.lost.textContent") == "This page lacks what its link names: edge 6; edge x");
