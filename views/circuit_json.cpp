@@ -67,6 +67,7 @@ Json circuit_json(const CircuitStudy& study) {
           {"pairs", study.pairs},
           {"chosen_on", study.chosen_on},
           {"held_out", study.held_out},
+          {"observations", study.observations},
           {"groups", study.groups},
           {"groups_are_observations", study.groups_are_observations},
           {"own_groups", study.own_groups},

@@ -69,11 +69,12 @@ std::vector<std::pair<std::string, std::string>> explanations(const CircuitStudy
 }
 
 std::string curve(const CircuitStudy& study) {
+  const bool is_found = study.verdict == CircuitStudy::Verdict::circuit;
   std::string text = "\nedges that joined   on a path   faithfulness\n";
   for (const CircuitStudy::Point& point : study.curve) {
     text += fmt::format("{:>17} {:>11}   {}{}\n", fmt::format("{} ({:.1f} %)", point.joined, 100 * point.share),
                         point.edges, share_text(point.faithfulness),
-                        point.joined == study.circuit.joined ? "  <- the circuit" : "");
+                        is_found && point.joined == study.circuit.joined ? "  <- the circuit" : "");
   }
   return text;
 }
@@ -166,7 +167,9 @@ std::string circuit_view(const CircuitStudy& study, const View& view) {
   text += paragraph(fmt::format("Half of {} chose the circuit by {}, the other half gives these figures and their 95 % "
                                 "intervals{}.",
                                 counted(study.pairs, "pair"), name_of(study.method),
-                                study.groups_are_observations ? "; the pairs of a group count as one" : ""),
+                                study.observations == study.pairs ? ""
+                                : study.groups_are_observations   ? "; the pairs of a group count as one"
+                                                                  : "; pairs of the same two texts count as one"),
                     terminal);
   if (study.verdict == CircuitStudy::Verdict::circuit) {
     text += table(study, true, "The circuit: the edges that survive", terminal);

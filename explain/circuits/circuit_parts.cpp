@@ -54,7 +54,7 @@ std::vector<CircuitPart> measured(const CircuitTask& task, const CircuitStudy& s
     }
   }
   const auto values = task.measure(circuits, study.held_out_pairs);
-  const std::vector<int> all = observations_of(task.groups);
+  const std::vector<int> all = task.observations.empty() ? observations_of(task.groups) : task.observations;
   std::vector<int> observations;
   std::vector<double> lost;
   for (const std::size_t pair : study.held_out_pairs) {

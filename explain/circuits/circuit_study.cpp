@@ -60,14 +60,16 @@ class Study {
     measure_surviving();
     list_edges();
     result_.verdict = verdict();
+    if (result_.verdict != CircuitStudy::Verdict::circuit) report_none();
     return std::move(result_);
   }
 
  private:
   void split() {
     const PairHalves halves(task_.groups.empty() ? std::vector<std::string>(task_.clean.size()) : task_.groups,
-                            random_.stream("halves"));
+                            random_.stream("halves"), task_.observations);
     chosen_on_ = halves.first(), held_out_ = halves.second(), observations_ = halves.observations();
+    result_.observations = static_cast<int>(halves.count());
     result_.groups = halves.groups();
     result_.groups_are_observations = halves.groups_are_observations();
     result_.chosen_on = static_cast<int>(chosen_on_.size());
@@ -367,6 +369,13 @@ class Study {
     if (result_.null_tasks.circuits > 0 && !(result_.null_tasks.difference.low > 0)) return null_as_good;
     if (result_.random.circuits > 0 && !(result_.random.difference.low > 0)) return random_as_good;
     return circuit;
+  }
+
+  // Takes back what is said of the edges of a circuit.
+  void report_none() {
+    for (CircuitStudy::Edge& edge : result_.edges) edge.survives = false;
+    const Interval none{no_figure, no_figure, no_figure};
+    result_.surviving = {.on_chosen = no_figure, .faithfulness = none, .right = none};
   }
 
   const CircuitTask& task_;

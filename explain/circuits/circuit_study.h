@@ -34,6 +34,7 @@ struct CircuitTask {
   std::vector<std::pair<ScoreMethod, Tensor>> scores;
   std::vector<double> clean, corrupted;  ///< the measure of each pair with all edges kept, and with none
   std::vector<std::string> groups;       ///< of each pair; "": none
+  std::vector<int> observations{};       ///< the number of each pair's observation, from 0; empty: by groups
   /// Returns the measure of each of `pairs`, of which the indices are given, in each of `circuits`: [circuit][pair].
   std::function<std::vector<std::vector<double>>(const std::vector<std::vector<bool>>& circuits,
                                                  std::span<const std::size_t> pairs)>
@@ -61,6 +62,7 @@ struct CircuitStudy {
   double target = default_faithfulness;  ///< least faithfulness on the half that chose
   int pairs = 0, chosen_on = 0, held_out = 0;
   std::vector<std::size_t> held_out_pairs{};  ///< indices of the pairs that measure
+  int observations = 0;                       ///< of all pairs; those of the same two texts are one
   int groups = 0;                             ///< different groups; 0: none
   bool groups_are_observations = false;
   int all_edges = 0, all_nodes = 0;  ///< of the graph
@@ -81,7 +83,7 @@ struct CircuitStudy {
   std::vector<Point> curve;  ///< by size
   Interval cpr{}, cmd{};     ///< areas under faithfulness and under its distance from 1, over the share of edges
   Point circuit{};           ///< the smallest circuit whose faithfulness on the half that chose reaches the target
-  Point surviving{};         ///< the edges that survive alone
+  Point surviving{};         ///< the edges that survive alone; no figures without a circuit
 
   /// An edge that the circuit has, or that one of the other choices has.
   struct Edge {
@@ -90,8 +92,8 @@ struct CircuitStudy {
     CircuitInput to{};   ///< the input that it leads to
     std::string name{};  ///< "layer 1 head 2 -> layer 2 head 1 key"
     bool in_circuit = false;
-    bool survives =
-        false;  ///< in the circuit, in `survival_share` of the resamples, and in the circuit of each method and group
+    /// In a circuit that is reported, in `survival_share` of the resamples, and in the circuit of each method and group.
+    bool survives = false;
     Interval effect{};               ///< mean over the held-out pairs of the score
     Interval exact{};                ///< the same, measured by patching this edge alone; NaN: not measured
     double resamples = 0;            ///< share of the resamples that choose it

@@ -55,6 +55,8 @@ double CurveAreas::cmd_of(const std::vector<double>& weights) const {
 }
 
 Interval CurveAreas::cmd(const Random& random) const {
+  const double area = cmd_of(std::vector<double>(observations_, 1));
+  if (!std::isfinite(cpr().error())) return {area, cpr().low, cpr().high};  // the resampled divisor may be 0
   std::vector<double> resampled;
   for (std::size_t r = 0; r < cmd_resamples; ++r) {
     Random draw = random.stream(r);
@@ -65,8 +67,7 @@ Interval CurveAreas::cmd(const Random& random) const {
     resampled.push_back(cmd_of(weights));
   }
   std::ranges::sort(resampled);
-  return {cmd_of(std::vector<double>(observations_, 1)), resampled[cmd_resamples * 25 / 1000],
-          resampled[cmd_resamples * 975 / 1000 - 1]};
+  return {area, resampled[cmd_resamples * 25 / 1000], resampled[cmd_resamples * 975 / 1000 - 1]};
 }
 
 }  // namespace heed

@@ -21,7 +21,8 @@ class CurveAreas {
   void add(double share, std::vector<double> recovered);
   /// Returns the area under f, a ratio of means, with the interval of ratio_interval().
   Interval cpr() const;
-  /// Returns the area under |1 - f|, with the interval of its values for resampled observations.
+  /// Returns the area under |1 - f|, with the interval of its values for resampled observations; an endless one where that of cpr()
+  /// is.
   Interval cmd(const Random& random) const;
 
  private:

@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 namespace heed {
 
@@ -18,12 +19,37 @@ std::vector<int> observations_of(const std::vector<std::string>& groups) {
   return observations;
 }
 
-PairHalves::PairHalves(const std::vector<std::string>& groups, Random random) : observation_(observations_of(groups)) {
+std::vector<int> observations_of(std::span<const TextPair> pairs) {
+  std::vector<std::string> groups;
+  for (const TextPair& pair : pairs) groups.push_back(pair.group);
+  std::vector<int> observations = observations_of(groups);
+  std::vector<int> joined(pairs.size());  // the number that an observation became, itself at first
+  std::iota(joined.begin(), joined.end(), 0);
+  const auto last = [&](int number) {
+    while (joined[static_cast<std::size_t>(number)] != number) number = joined[static_cast<std::size_t>(number)];
+    return number;
+  };
+  using Tokens = std::vector<std::string>;
+  std::map<std::pair<Tokens, Tokens>, int> first;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const std::pair<Tokens, Tokens> texts = std::minmax(pairs[i].clean.tokens, pairs[i].corrupted.tokens);
+    const int here = last(observations[i]), there = last(first.try_emplace(texts, here).first->second);
+    joined[static_cast<std::size_t>(std::max(here, there))] = std::min(here, there);
+  }
+  std::map<int, int> numbers;
+  for (int& number : observations) {
+    number = numbers.emplace(last(number), static_cast<int>(numbers.size())).first->second;
+  }
+  return observations;
+}
+
+PairHalves::PairHalves(const std::vector<std::string>& groups, Random random, std::vector<int> observations)
+    : observation_(observations.empty() ? observations_of(groups) : std::move(observations)) {
   const std::set<std::string> names(groups.begin(), groups.end());
   const bool has_groups = !names.empty() && !(names.size() == 1 && names.begin()->empty());
   groups_ = has_groups ? static_cast<int>(names.size()) : 0;
   count_ = std::set<int>(observation_.begin(), observation_.end()).size();
-  together_ = count_ < groups.size();
+  together_ = groups_ >= least_groups;
   if (count_ < least_pairs) {
     fail(
         "circuit: expected at least {} different pairs, got {}; half of them choose the circuit, the others measure it",

@@ -1,6 +1,8 @@
 #pragma once
 #include <heed/autograd/random.h>
+#include <heed/explain/pairs.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,9 @@ constexpr int least_pairs_of_group = 4;  ///< in the first half, for a group to 
 
 /// Returns the number of each pair's observation, from 0: of its group where there are at least `least_groups` groups, else its own.
 std::vector<int> observations_of(const std::vector<std::string>& groups);
+/// Returns the same for pairs. Those of the same two texts, in either order, are one observation: one says nothing that the other does
+/// not.
+std::vector<int> observations_of(std::span<const TextPair> pairs);
 
 /// Divides pairs at random into a half that chooses and one that measures. Observations stay together.
 ///
@@ -19,8 +24,9 @@ std::vector<int> observations_of(const std::vector<std::string>& groups);
 ///     for (const std::size_t pair : halves.first()) use(pair);
 class PairHalves {
  public:
-  /// Divides pairs of these groups; "" is a group, too. Throws `Error` for fewer than `least_pairs` observations.
-  PairHalves(const std::vector<std::string>& groups, Random random);
+  /// Divides pairs of these groups; "" is a group, too. `observations` is the number of each pair's observation, from 0; if empty,
+  /// that of observations_of(groups). Throws `Error` for fewer than `least_pairs` observations.
+  PairHalves(const std::vector<std::string>& groups, Random random, std::vector<int> observations = {});
 
   const std::vector<std::size_t>& first() const { return first_; }       ///< indices of the pairs that choose
   const std::vector<std::size_t>& second() const { return second_; }     ///< of the others

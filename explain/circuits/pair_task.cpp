@@ -47,6 +47,7 @@ PairTask::PairTask(const Model& model, std::span<const TextPair> pairs, const Ci
             .clean = std::vector<double>(pairs.size()),
             .corrupted = std::vector<double>(pairs.size()),
             .groups = {},
+            .observations = observations_of(pairs),
             .measure = [this](const auto& circuits, std::span<const std::size_t> chosen) {
               return measured(circuits, chosen);
             }} {

@@ -50,9 +50,7 @@ PairLens pair_lens(const Model& model, std::span<const TextPair> pairs, const On
     }
   }
 
-  std::vector<std::string> names;
-  for (const TextPair& pair : pairs) names.push_back(pair.group);
-  const std::vector<int> groups = observations_of(names);
+  const std::vector<int> groups = observations_of(pairs);
   PairLens lens{.pairs = static_cast<int>(pairs.size()), .observations = 1 + std::ranges::max(groups)};
   for (std::size_t layer = 0; layer < count; ++layer) {
     std::vector<double> differences, right;

@@ -24,7 +24,7 @@ struct PairLens {
     Interval right{};               ///< share of clean texts whose right answers are more probable than the wrong ones
   };
   int pairs = 0;
-  int observations = 0;  ///< pairs, or groups where there are at least 10
+  int observations = 0;  ///< as observations_of() counts them
   std::vector<Layer> layers{};
 };
 

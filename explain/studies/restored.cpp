@@ -31,9 +31,7 @@ class RestoredStudy {
     if (pairs.size() < 2) fail("causes: expected at least 2 different pairs of texts, got {}", pairs.size());
     clean_.resize(pairs.size()), corrupted_.resize(pairs.size());
     name_tokens();
-    std::vector<std::string> groups;
-    for (const TextPair& pair : pairs) groups.push_back(pair.group);
-    groups_ = observations_of(groups);
+    groups_ = observations_of(pairs);
     result_.pairs = static_cast<int>(pairs.size());
     result_.observations = 1 + std::ranges::max(groups_);
     const bool has_mlp =

@@ -37,7 +37,7 @@ struct Restored {
   };
 
   int pairs = 0;
-  int observations = 0;             ///< pairs, or groups where there are at least 10
+  int observations = 0;             ///< as observations_of() counts them
   bool by_position = false;         ///< whether rows of tokens are positions; else roles
   Interval clean{}, corrupted{};    ///< mean log odds
   Interval behaviour{};             ///< mean of clean minus corrupted

@@ -39,7 +39,7 @@ const circuitView = {
           const figures = [
             ...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))),
             t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} pairs of held-out sentences. The circuit was chosen on the others: edges were added, those with the largest effects there first, until it kept ${rounded(circuit.target)} there.`,
-            circuit.groups_are_observations && t`Two sentences make two pairs: each of them is the clean text once. For the intervals both pairs count as one.`,
+            circuit.observations < circuit.pairs && t`Two sentences make two pairs: each of them is the clean text once. For the intervals both pairs count as one.`,
             ...comparisons(circuit),
             t`This is the circuit of one model. Others may differ: inspect circuit RUN RUN compares those of several seeds.`,
           ].filter(Boolean);

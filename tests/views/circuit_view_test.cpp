@@ -86,6 +86,10 @@ TEST_CASE("circuit_view names no edge of a task without a behaviour") {
   const std::string text = circuit_view(study, {});
   CHECK(text.starts_with("There is no circuit to report"));
   CHECK(!holds(text, "->"));
+  CHECK(!holds(text, "<- the circuit"));
+  const Json json = circuit_json(study);
+  for (const Json& edge : json["edges"]) CHECK(edge["survives"] == false);
+  CHECK(json["surviving"]["faithfulness"].is_null());
   CHECK(!holds(circuit_svg(study, example), "<path"));
 }
 

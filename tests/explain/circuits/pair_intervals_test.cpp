@@ -49,5 +49,8 @@ TEST_CASE("CurveAreas are those of the curve, from no edges on") {
   const Interval cmd = above.cmd(Random(1));
   CHECK(cmd.share == Approx(0.5 * 1 + 0.5 * 0.5));
   CHECK((cmd.low == Approx(cmd.share) && cmd.high == Approx(cmd.share)));
+  CurveAreas unsure({1, -1, 2, -1.5});  // the mean of what is lost may be 0
+  unsure.add(1, {1, -1, 2, -1.5});
+  CHECK(unsure.cmd(Random(1)).high == std::numeric_limits<double>::infinity());
   CHECK(message([&] { above.add(1, {1, 1, 1, 1}); }) == "CurveAreas: expected 4 values of a share above 1, got 4 of 1");
 }

@@ -28,6 +28,34 @@ double auroc(const Tensor& scores, const std::vector<int>& truth) {
 
 }  // namespace
 
+TEST_CASE("Both directions of a pair are one observation, in one half") {
+  const InductionByHand made;
+  std::vector<TextPair> pairs = made.pairs(8);
+  const auto exchanged = [](const TextPair& pair) {
+    return TextPair{pair.corrupted, pair.clean, pair.wrong, pair.right, pair.group};
+  };
+  for (int i = 0; i < 8; ++i) pairs.push_back(exchanged(pairs[static_cast<std::size_t>(i)]));
+  CHECK(observations_of(pairs) == std::vector{0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7});
+  const CircuitStudy study = circuit_study(made.model, pairs);
+  CHECK((study.pairs == 16 && study.observations == 8 && study.held_out == 8));
+  for (const std::size_t pair : study.held_out_pairs) {
+    CHECK(std::ranges::count(study.held_out_pairs, (pair + 8) % 16) == 1);
+  }
+  pairs.erase(pairs.begin() + 4, pairs.begin() + 12);  // 4 pairs, and the other 4 the other way round
+  CHECK(observations_of(pairs) == std::vector{0, 1, 2, 3, 4, 5, 6, 7});
+  for (int i = 0; i < 4; ++i) pairs[static_cast<std::size_t>(4 + i)] = exchanged(pairs[static_cast<std::size_t>(i)]);
+  CHECK(message([&] { circuit_study(made.model, pairs); }) ==
+        "circuit: expected at least 8 different pairs, got 4; half of them choose the circuit, the others measure it");
+  // Groups that are observations keep both directions, and join pairs of other groups that have the same texts.
+  std::vector<TextPair> grouped = made.pairs(20);
+  for (std::size_t i = 0; i < 20; ++i) grouped[i].group = std::to_string(i / 2);
+  grouped.push_back(exchanged(grouped[0]));
+  grouped.back().group = "9";
+  const std::vector<int> observations = observations_of(grouped);
+  CHECK((observations[0] == 0 && observations[1] == 0 && observations[2] == 1 && observations[20] == 0));
+  CHECK((observations[18] == 0 && observations[19] == 0));
+}
+
 TEST_CASE("Every method finds the induction circuit of a model with weights set by hand") {
   const InductionByHand made;
   const std::vector<TextPair> pairs = made.pairs(40);
