@@ -143,9 +143,13 @@ ModelCheck check_parameters(const Parameters& parameters, const std::function<Te
   ModelCheck check;
   check.table = fmt::format("{:<44} {:<14} {:>10}\n", "parameter", "shape", "error");
   Counts counts;
-  std::size_t failed = 0, zero = 0;
+  std::size_t failed = 0, zero = 0, frozen = 0;
   std::pair<double, std::string> worst;
   for (const auto& [name, parameter] : parameters) {
+    if (parameter.is_frozen()) {
+      ++frozen;
+      continue;
+    }
     const Tensor* gradient = gradients.find(parameter);
     const ParameterCheck verdict =
         gradient ? check_parameter(parameter, *gradient, loss, rounding, random.stream(name), counts)
@@ -168,8 +172,9 @@ ModelCheck check_parameters(const Parameters& parameters, const std::function<Te
       "Worst error: {:.1e} of a gradient's norm{}.\n"
       "{} derivatives agree with 8th-order central differences in float64, to {:.0e}\n"
       "and the rounding of the loss; {} of them are below {:.0e}.\n",
-      parameters.size() - failed, parameters.size(), zero, negligible, worst.first,
+      parameters.size() - frozen - failed, parameters.size() - frozen, zero, negligible, worst.first,
       worst.second.empty() ? "" : ", " + worst.second, counts.compared, relative_tolerance, counts.zero, negligible);
+  if (frozen > 0) check.table += fmt::format("{} frozen parameters have no gradient.\n", frozen);
   if (counts.shrunk + counts.redrawn > 0) {
     check.table += fmt::format(
         "Where the loss bends sharply, as with relu, {} of them took a smaller step\nand {} another direction.\n",

@@ -150,6 +150,10 @@ TEST_CASE(
   CHECK(place.error("train --quiet --config adapt.yaml --set model.from=r --out further") == "0: ");  // merged first
   CHECK(place.error("train --quiet --config adapt.yaml --set model.adapt=W_X --out d")
             .starts_with("1: train: model.adapt: adapt: no Linear has the name 'W_X'"));
+  CHECK(place.error("train --quiet --config adapt.yaml --set model.adapt=, --out d").find("got ','") !=
+        std::string::npos);
+  CHECK(place.error("train --quiet --check-gradients --config adapt.yaml") ==
+        "0: ");  // frozen parameters have no gradient
 }
 
 TEST_CASE("The commands of inspect read a run that was initialised from a pretrained model") {

@@ -162,6 +162,8 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
 
   demand(c.adapt.empty() || !c.from.empty(), {"model.adapt", "model.from"},
          fmt::format("model.adapt {} freezes the other weights: set model.from to a trained model", c.adapt));
+  demand(c.adapt.empty() || c.adapt.find_first_not_of(" ,") != std::string::npos, {"model.adapt"},
+         fmt::format("model.adapt: expected names of layers, such as W_Q, got '{}'", c.adapt));
   for (const auto& [key, is_set] : {std::pair("model.adapt_rank", c.adapter.rank != AdapterOptions{}.rank),
                                     std::pair("model.adapt_alpha", c.adapter.alpha != AdapterOptions{}.alpha)}) {
     unused(c.adapt.empty() && is_set, {key, "model.adapt"}, fmt::format("{} is for model.adapt, which is empty", key));
