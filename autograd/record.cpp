@@ -93,6 +93,7 @@ Recording::Recording() {
 
 Recording::~Recording() { delete std::exchange(thread.tape, nullptr); }
 std::int64_t Recording::size() const { return thread.tape->size(); }
+bool Recording::is_open() { return thread.tape != nullptr; }
 
 NoRecording::NoRecording() : before_(std::exchange(thread.silent, true)) {}
 NoRecording::~NoRecording() { thread.silent = before_; }

@@ -40,6 +40,8 @@ class Recording {
 
   /// Returns the number of recorded operations and variables.
   std::int64_t size() const;
+  /// Returns whether one is open on this thread.
+  static bool is_open();
 };
 
 /// While one is open, inside a Recording or outside, this thread records nothing: results are constants. They nest.

@@ -53,8 +53,12 @@ DType dtype_of_name(const char* where, const TypeName& name, DType otherwise = D
 /// Return arrays of NumPy with memory of their own.
 nb::object array_of(const Ids& ids);
 nb::object array_of(const Booleans& booleans);
-/// Returns the numbers of `x` as an array of NumPy in the same memory. Types that NumPy lacks are converted to float32.
-nb::object numpy_of(const Tensor& x);
+/// What an array of NumPy is for: to be read, or to be written, which counts as a write; usual: to be written where no Recording is
+/// open.
+enum class NumpyAccess { usual, read, write };
+/// Returns the numbers of `x` as an array of NumPy in the same memory; that of a recorded tensor is read-only. Types that NumPy lacks
+/// are converted to float32.
+nb::object numpy_of(const Tensor& x, NumpyAccess access = NumpyAccess::usual);
 /// Returns a tensor of what NumPy takes for an array: a copy of the numbers, in `dtype` if it is given.
 Tensor tensor_of(const char* where, nb::handle data, const TypeName& dtype = {});
 /// Returns the tensor itself, or a copy of what NumPy takes for an array.
@@ -127,8 +131,9 @@ void bind_iterator(nb::class_<Object>& c, const char* element, F listed) {
 
 /// Makes a class whose objects a `with` statement opens and closes, by enter(Object&) and exit(Object&).
 template <class Object, class Enter, class Exit>
-nb::class_<Object> bind_context(nb::module_& m, const char* name, const char* doc, Enter enter, Exit exit) {
-  return nb::class_<Object>(m, name, doc)
+nb::class_<Object> bind_context(nb::module_& m, const char* name, const char* doc, Enter enter, Exit exit,
+                                const auto&... of_class) {
+  return nb::class_<Object>(m, name, doc, of_class...)
       .def(
           "__enter__",
           [enter](nb::handle self) {

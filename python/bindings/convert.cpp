@@ -1,6 +1,7 @@
 #include "bindings/bindings.h"
 
 #include <heed/autograd/ops.h>
+#include <heed/autograd/record.h>
 
 #include <nanobind/ndarray.h>
 #include <utility>
@@ -140,12 +141,24 @@ nb::object array_copy(const Array<T>& x, const char* type) {
 nb::object array_of(const Ids& ids) { return array_copy(ids, "int32"); }
 nb::object array_of(const Booleans& booleans) { return array_copy(booleans, "bool"); }
 
-// A recorded value must stay as it is, so NumPy gets it for reading alone.
+bool is_recorded(const Tensor& x) { return Recorder::follows(x) || x.tape_node().recording != 0; }
+
+// Refuses recorded tensors among numbers, also in lists: NumPy copies them, and their gradients would be lost.
+void check_constants(const char* where, nb::handle data) {
+  if (nb::isinstance<Tensor>(data)) {
+    if (!is_recorded(*nb::inst_ptr<Tensor>(data))) return;
+    fail("{}: a recorded tensor among numbers would become a constant; join tensors by stack(), or take its detach()",
+         where);
+  }
+  if (!PyList_Check(data.ptr()) && !PyTuple_Check(data.ptr())) return;
+  for (nb::handle part : data) check_constants(where, part);
+}
+
+// Shares the memory. To hand it out for writing counts as a write.
 template <class Framework>
-nb::object exported(Tensor x) {
+nb::object exported(Tensor x, bool is_readonly) {
   nb::dlpack::dtype type{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 32, 1};
   if (x.dtype() == DType::bfloat16) type.code = static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat);
-  const bool is_readonly = Recorder::follows(x) || x.tape_node().recording != 0 || is_stored_only(x.dtype());
   const void* first = nullptr;
   const auto take = [&]<class T>() { first = is_readonly ? x.data<T>() : x.mutable_data<T>(); };
   if (x.dtype() == DType::float32) {
@@ -168,14 +181,18 @@ nb::object exported(Tensor x) {
   return make.template operator()<nb::ndarray<Framework>>(const_cast<void*>(first));
 }
 
-nb::object numpy_of(const Tensor& x) {
+nb::object numpy_of(const Tensor& x, NumpyAccess access) {
   if (!x.defined()) fail("numpy: the tensor is undefined");
+  const bool is_read = access == NumpyAccess::read || (access == NumpyAccess::usual && Recording::is_open());
   return exported<nb::numpy>(is_in_blocks(x.dtype())     ? x.clone()
                              : is_stored_only(x.dtype()) ? x.to(DType::float32)
-                                                         : x);
+                                                         : x,
+                             is_read || is_recorded(x));
 }
 
-nb::object dlpack_of(const Tensor& x) { return exported<nb::array_api>(x); }
+nb::object dlpack_of(const Tensor& x) {
+  return exported<nb::array_api>(x, is_recorded(x) || is_stored_only(x.dtype()));
+}
 
 Tensor shared_tensor(nb::handle given) {
   using Any = nb::ndarray<>;
@@ -225,8 +242,10 @@ Tensor shared_tensor(nb::handle given) {
 Tensor tensor_of(const char* where, nb::handle data, const TypeName& type) {
   if (nb::isinstance<Tensor>(data)) {
     const Tensor& x = nb::cast<const Tensor&>(data);
+    check_constants(where, data);
     return x.detach().clone().to(dtype_of_name(where, type, x.dtype()));
   }
+  if (Recording::is_open()) check_constants(where, data);
   const nb::object array = as_array(where, data, "numbers");
   const std::string kind = kind_of(array), name = text_of(array.attr("dtype"));
   if (kind != "f" && kind != "i" && kind != "u" && kind != "b") {

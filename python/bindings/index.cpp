@@ -44,7 +44,11 @@ void take_slice(Indexed& at, nb::handle key) {
 }
 
 void check_first(Indexed& at) {
-  if (std::exchange(at.has_array, true)) fail("index: expected at most one array or list; index twice: x[i][:, j]");
+  if (std::exchange(at.has_array, true)) {
+    fail(
+        "index: expected at most one array or list; x.gather(j[:, None], 1) picks an element of each row, x[i][:, j] "
+        "every pair of a row and a column");
+  }
 }
 
 void take_integers(Indexed& at, const IntegerArray& key) {

@@ -211,7 +211,8 @@ void bind_attention_layers(nb::module_& m) {
           "__init__", [](Mask* self, const BooleanArray& visible) { new (self) Mask(booleans_of("Mask", visible)); },
           "visible"_a, "Takes booleans that broadcast to (B, heads, T_q, T_k).")
       .def_static(
-          "causal", [] { return Mask::causal(); }, "Returns a mask in which query i sees key j when j <= i.")
+          "causal", [] { return Mask::causal(); },
+          "Returns a mask in which query i sees key j when j <= i + keys - queries: the last query sees all keys.")
       .def_static(
           "window", [](std::int64_t before, std::int64_t after) { return Mask::window(before, after); }, "before"_a,
           "after"_a, "Returns a sliding window around each query.")

@@ -59,6 +59,22 @@ struct PythonHook {
   Managed<Hook> open;
 };
 
+// Shows Python's garbage collector the function: one that holds its hook, as a method does, would otherwise never be freed.
+int visit_hook(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<PythonHook>(self)->function.ptr());
+  return 0;
+}
+
+int clear_hook(PyObject* self) {
+  nb::inst_ptr<PythonHook>(self)->function.reset();
+  return 0;
+}
+
+PyType_Slot hook_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&visit_hook)},
+                            {Py_tp_clear, reinterpret_cast<void*>(&clear_hook)},
+                            {0, nullptr}};
+
 void show(const nb::object& function, const std::string& name, Tensor& value) {
   const nb::gil_scoped_acquire lock;
   const nb::object replacement = function(name, value);
@@ -221,7 +237,7 @@ void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
       [](PythonHook& hook) {
         hook.open.enter([f = hook.function](const std::string& name, Tensor& value) { show(f, name, value); });
       },
-      [](PythonHook& hook) { hook.open.exit(); })
+      [](PythonHook& hook) { hook.open.exit(); }, nb::type_slots(hook_slots))
       .def(
           "__init__",
           [](PythonHook* self, nb::object function) {

@@ -52,9 +52,17 @@ void set_element(Tensor& x, nb::handle key, nb::handle value) {
   if (x.tape_node().recording != 0)
     fail("[]=: the tensor is recorded and cannot be written; take its detach().clone()");
   if (Recorder::follows(x)) fail("[]=: the open Recording follows this tensor; write it before or after the Recording");
-  const nb::object numbers = numpy_of(x);
+  const nb::object numbers = numpy_of(x, NumpyAccess::write);
   nb::object from = nb::borrow(value);
-  if (nb::isinstance<Tensor>(value)) from = numpy_of(nb::cast<const Tensor&>(value));
+  if (nb::isinstance<Tensor>(value)) {
+    const Tensor& source = nb::cast<const Tensor&>(value);
+    if (Recorder::follows(source)) {
+      fail(
+          "[]=: the value is recorded, but what it writes would be a constant; join tensors by stack() or concat(), or "
+          "write its detach()");
+    }
+    from = numpy_of(source, NumpyAccess::read);
+  }
   if (PyObject_SetItem(numbers.ptr(), key.ptr(), from.ptr()) != 0) throw nb::python_error();
 }
 
@@ -110,8 +118,10 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
   c.def_prop_ro(
       "T", [](const Tensor& x) { return transpose(x); }, "The transpose of the last two axes, a view.");
   c.def("is_contiguous", &Tensor::is_contiguous, "Returns whether the elements are row-major without gaps.");
-  c.def("numpy", &numpy_of, nb::sig("def numpy(self) -> NDArray[typing.Any]"),
-        "Returns an array in the same memory. It is read-only while a Recording follows the tensor.");
+  c.def(
+      "numpy", [](const Tensor& x) { return numpy_of(x); }, nb::sig("def numpy(self) -> NDArray[typing.Any]"),
+      "Returns an array in the same memory. It is read-only while a Recording is open, and for a recorded tensor. "
+      "An array that can be written counts as a write; backward() does not see what is written to it later.");
   c.def(
       "__array__",
       [](const Tensor& x, nb::object dtype, nb::object copy) {
@@ -130,8 +140,8 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
   constexpr double (Tensor::*item)() const = &Tensor::item;
   c.def("item", item, "Returns the only element. Raises Error when there are more or none.");
   c.def(
-      "tolist", [](const Tensor& x) { return numpy_of(x).attr("tolist")(); }, nb::sig("def tolist(self) -> typing.Any"),
-      "Returns nested lists of the numbers.");
+      "tolist", [](const Tensor& x) { return numpy_of(x, NumpyAccess::read).attr("tolist")(); },
+      nb::sig("def tolist(self) -> typing.Any"), "Returns nested lists of the numbers.");
   c.def(
       "to", [](const Tensor& x, const TypeName& dtype) { return x.to(dtype_of_name("to", dtype)); }, "dtype"_a,
       "Returns the tensor in this dtype: itself, or a converted copy.");

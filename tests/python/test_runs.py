@@ -52,7 +52,7 @@ def printed(*words):
     ("causes", ["--sentence", SENTENCE], lambda m: m.causes(SENTENCE)),
     ("why", ["--sentence", SENTENCE], lambda m: m.why(SENTENCE)),
     ("why", ["--answer", "--sentence", SENTENCE], lambda m: m.why_answer(SENTENCE)),
-    ("circuit", ["--limit", "8", "--method", "eap", "--seed", "2"], lambda m: m.circuit(limit=8, method="eap", seed=2)),
+    ("circuit", ["--limit", "16", "--method", "eap", "--seed", "2"], lambda m: m.circuit(limit=16, method="eap", seed=2)),
     ("curves", ["--only", "loss"], lambda m: heedml.curves(m, only="loss")),
     ("history", ["--limit", "40"], lambda m: m.history(limit=40)),
     ("steps", ["--sentence", SENTENCE, "--layer", "2", "--head", "1"], lambda m: m.steps(SENTENCE, layer=1, head=0)),
@@ -65,12 +65,13 @@ def test_results_are_those_of_inspect_byte_for_byte(run, model, command, words, 
     assert result.rows() and "<table>" in result._repr_html_() and repr(result).startswith("heedml.")
 
 
-def test_circuits_are_compared_over_training_and_between_runs(run, model):
-    options = ["--limit", "8", "--method", "eap", "--json"]
-    steps, runs = model.compare_circuits(limit=8, method="eap"), model.compare_circuits(run, limit=8, method="eap")
-    assert steps.json == printed("circuit", run, "--over-training", *options) and runs.json == printed("circuit", run, run, *options)
+def test_circuits_are_compared_over_training_and_between_runs(run, model, tmp_path):
+    options = ["--limit", "16", "--method", "eap", "--json"]
+    other = shutil.copytree(run, tmp_path / "other")
+    steps, runs = model.compare_circuits(limit=16, method="eap"), model.compare_circuits(other, limit=16, method="eap")
+    assert steps.json == printed("circuit", run, "--over-training", *options) and runs.json == printed("circuit", run, other, *options)
     assert [one["step"] for one in steps.models] == [0, 30, 60] and isinstance(steps.rows(), list) and "<table>" in steps._repr_html_()
-    assert model.circuit(limit=8, method="eap", without=["a", "b"]).json == printed("circuit", run, "--without", "a, b", *options)
+    assert model.circuit(limit=16, method="eap", without=["a", "b"]).json == printed("circuit", run, "--without", "a, b", *options)
 
 
 def test_pairs_of_texts(model, tmp_path):
@@ -147,7 +148,8 @@ def test_an_adapter_learns_and_is_kept(tmp_path):
 
 
 def test_match_and_files(run, model, tmp_path):
-    assert model.match(run, limit=40).json == printed("match", run, run, "--limit", "40", "--json")
+    other = shutil.copytree(run, tmp_path / "other")
+    assert model.match(other, limit=40).json == printed("match", run, other, "--limit", "40", "--json")
     held_out = run / "held_out.jsonl"
     assert model.evaluate(held_out).json == printed("evaluate", run, held_out, "--json")
     assert "whole" in model.verify()
@@ -175,7 +177,7 @@ def test_tables_and_pictures(model):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
     for result in (model.attention(SENTENCE), model.causes(limit=40), model.causes(SENTENCE), model.why(SENTENCE), model.why_answer(SENTENCE),
-                   model.circuit(limit=8, method="eap"), model.history(limit=40)):
+                   model.circuit(limit=16, method="eap"), model.history(limit=40)):
         frame = result.to_pandas()
         assert isinstance(frame, pandas.DataFrame) and len(frame) == len(result.rows())
         assert result.plot().figure is not None

@@ -129,6 +129,35 @@ def test_a_recorded_tensor_is_read_only():
     assert w.numpy().flags.writeable
 
 
+def test_recorded_tensors_are_not_taken_for_numbers():
+    w = heedml.variable([1.0, 2.0])
+    with heedml.Recording():
+        x = heedml.zeros(2)
+        for value in (w[0], w[0] * 2):
+            with pytest.raises(heedml.Error, match=r"stack\(\)"):
+                x[0] = value
+        for use in (lambda: w * [w[0], w[1]], lambda: heedml.tensor([[w[0] * 1]]), lambda: heedml.tensor(w * 2),
+                    lambda: heedml.maximum(w, (w[1], w[0]))):
+            with pytest.raises(heedml.Error, match="recorded tensor among numbers"):
+                use()
+        x[0] = w.detach()[1]
+        assert x.tolist() == [2, 0] and heedml.tensor([float(w[0]), 3]).tolist() == [1, 3]
+        both = heedml.stack([w[0], w[1]]) * w
+        assert both.sum().backward()[w].tolist() == [2, 4]
+
+
+def test_reading_numbers_is_no_write():
+    w, x = heedml.variable(heedml.ones(3)), heedml.tensor([1.0, 2.0, 3.0])
+    with heedml.Recording():
+        loss = (w * x).exp().sum()
+        for read in (lambda: x.tolist(), lambda: x.numpy().std(), lambda: numpy.asarray(x), lambda: w.detach().numpy()):
+            read()
+        with heedml.NoRecording():
+            assert not x.numpy().flags.writeable
+        assert numpy.allclose(loss.backward()[w].numpy(), x.numpy() * numpy.exp(x.numpy()))
+    assert x.numpy().flags.writeable
+
+
 def test_writes_are_seen_by_backward():
     w = heedml.variable([1.0, 2.0])
     with heedml.Recording():

@@ -188,6 +188,25 @@ def test_a_hook_sees_and_replaces_values():
     assert numpy.array_equal(zeroed[0, 0].numpy(), attention.W_O.bias.numpy())
 
 
+def test_an_object_that_keeps_its_hook_is_freed():
+    class Cache:
+        def __init__(self):
+            self.values = heedml.ones((1000, 1000))
+            self.hook = heedml.Hook(self.keep)
+
+        def keep(self, name, value):
+            return None
+
+    Cache()
+    gc.collect()
+    before = heedml.memory_in_use()
+    for _ in range(3):
+        with Cache().hook:
+            pass
+    gc.collect()
+    assert heedml.memory_in_use() <= before
+
+
 def test_a_recording_belongs_to_its_thread():
     outcome = []
 
