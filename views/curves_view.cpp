@@ -20,11 +20,13 @@ namespace {
 // Returns the course of a curve between its smallest and its largest number in `columns` columns; a space without finite numbers.
 std::string course(const Curve& curve, double low, double high, int columns) {
   constexpr std::array levels{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  const std::int64_t first = curve.points.front().first, steps = curve.points.back().first - first + 1;
+  const double first = static_cast<double>(curve.points.front().first);
+  const double steps = static_cast<double>(curve.points.back().first) - first + 1;
   std::vector<double> sum(static_cast<std::size_t>(columns)), count(sum.size());
   for (const auto& [step, value] : curve.points) {
     if (!std::isfinite(value)) continue;
-    const std::size_t column = static_cast<std::size_t>((step - first) * columns / steps);
+    const double place = (static_cast<double>(step) - first) * columns / steps;
+    const std::size_t column = std::min(static_cast<std::size_t>(place), sum.size() - 1);
     sum[column] += value;
     ++count[column];
   }
@@ -61,6 +63,9 @@ std::vector<Curve> curves_of(const std::filesystem::path& run, const std::string
   if (curves.empty()) {
     fail("{}: metrics.jsonl has no numbers{}", run.string(),
          part.empty() ? "" : fmt::format(" whose names contain '{}'", excerpt(part)));
+  }
+  for (Curve& curve : curves) {
+    std::ranges::stable_sort(curve.points, {}, &std::pair<std::int64_t, double>::first);
   }
   return curves;
 }

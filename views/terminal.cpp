@@ -85,7 +85,13 @@ std::string percent(const Interval& share, const char* unknown) {
   return fmt::format("{:.1f} % ± {:.1f}", 100 * share.share, 100 * share.error());
 }
 
-std::string with_error(const Interval& mean) { return fmt::format("{:.2f} ± {:.2f}", mean.share, mean.error()); }
+std::string with_error(const Interval& mean) {
+  constexpr double misplaced = 0.005;  // an end that ± would place elsewhere
+  if (std::abs(mean.share - mean.error() - mean.low) > misplaced || mean.share + mean.error() > 1 + misplaced) {
+    return fmt::format("{:.2f} ({:.2f} to {:.2f})", mean.share, mean.low, mean.high);
+  }
+  return fmt::format("{:.2f} ± {:.2f}", mean.share, mean.error());
+}
 
 std::string signed_figure(double value) { return std::abs(value) < 0.0005 ? "0.000" : fmt::format("{:+.3f}", value); }
 
@@ -161,8 +167,10 @@ std::string share_row(const std::string& name, double share, const Terminal& ter
 
 std::string share_row(const std::string& name, const Interval& interval, const Terminal& terminal) {
   if (std::isnan(interval.share)) return "";
+  const bool has_ends = !std::isnan(interval.low);
   return share_row(name, percent(interval.share),
-                   fmt::format("{:.1f} to {:.1f}", 100 * interval.low, 100 * interval.high), terminal);
+                   has_ends ? fmt::format("{:.1f} to {:.1f}", 100 * interval.low, 100 * interval.high) : "unknown",
+                   terminal);
 }
 
 Json interval_json(const Interval& interval) {

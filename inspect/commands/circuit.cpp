@@ -36,7 +36,7 @@ CircuitOptions options_of(const Request& request, const std::string& name) {
   if (!(options.faithfulness > 0 && options.faithfulness <= 1)) {
     misused("expected --faithfulness above 0 and at most 1, got {}", options.faithfulness);
   }
-  if (const auto seed = request.given<std::int64_t>("seed")) options.seed = static_cast<std::uint64_t>(*seed);
+  options.seed = request.given<std::uint64_t>("seed").value_or(options.seed);
   if (request.progress) {
     options.progress = [&request, name](const std::string& what, double share, double seconds) {
       request.progress(fmt::format("{} of {}", what, name), share, seconds);
@@ -78,7 +78,10 @@ Studied studied(const Request& request, const Model& model, const fs::path& run)
   const PairTask task(model, pairs, options);
   Studied result{.study = circuit_study(task.task(), options), .example = {}, .removed = {}, .rest = {}};
   result.example = circuit_example(model, pairs, task.task(), result.study);
-  result.removed = parts_between_commas(request.given<std::string>("without").value_or(""));
+  if (const auto without = request.given<std::string>("without")) {
+    result.removed = parts_between_commas(*without);
+    if (result.removed.empty()) misused("expected names of edges or nodes as --without, got '{}'", *without);
+  }
   if (!result.removed.empty() && result.study.verdict == CircuitStudy::Verdict::circuit) {
     result.rest = circuit_without(task.task(), result.study, result.removed);
   }
@@ -97,6 +100,8 @@ std::string compared(const Request& request) {
         {name, model.step, circuit_study(model, pairs_of(request, model, run), options_of(request, name))});
   };
   if (has_steps) {
+    if (!request.files.empty())
+      misused("--over-training compares the steps of one run, got '{}' too", request.files[0]);
     const fs::path& run = request.runs[0];
     check_run(run);
     const std::vector<std::int64_t> steps = dumped_model_steps(run);
@@ -106,8 +111,10 @@ std::string compared(const Request& request) {
     }
     for (const std::int64_t step : steps) add(run, step);
   } else {
-    add(request.runs[0], {});
-    for (const std::string& run : request.files) {
+    std::vector<fs::path> runs{request.runs[0]};
+    runs.insert(runs.end(), request.files.begin(), request.files.end());
+    check_different(runs);
+    for (const fs::path& run : runs) {
       check_run(run);
       add(run, {});
     }
@@ -157,11 +164,14 @@ std::string answer(const Request& request) {
   if (request.has("json")) {
     Json json = circuit_json(found.study);
     json["example"] = circuit_example_json(found.example);
-    if (found.rest) json["without"] = circuit_part_json(*found.rest);
+    if (!found.removed.empty()) json["without"] = found.rest ? circuit_part_json(*found.rest) : Json();
     text = json_line(json);
   } else {
     text = circuit_view(found.study, request.view);
     if (found.rest) text += circuit_part_view(found.removed, *found.rest, request.view);
+    if (!found.removed.empty() && !found.rest) {
+      text += "\n" + paragraph("--without: nothing was removed, as there is no circuit.", request.view.terminal);
+    }
     text += circuit_example_view(found.example, request.view);
   }
   if (svg) {
@@ -191,7 +201,8 @@ const Command circuit_command{
                "X")                                                                                                //
               ("limit", "How many pairs to use (default: all of FILE, 100 of a run)", cxxopts::value<int>(), "N")  //
               ("over-training", "Compare the circuits at the steps whose models the run kept")                     //
-              ("seed", "Seed of the halves, resamples and random circuits (default: 1)", cxxopts::value<std::int64_t>(),
+              ("seed", "Seed of the halves, resamples and random circuits (default: 1)",
+               cxxopts::value<std::uint64_t>(),
                "N")                                                                      //
               ("svg", "Draw the circuit, from the words to the answer", text(), "FILE")  //
               ("without", "Measure what is left without these edges and nodes of the circuit, separated by commas",

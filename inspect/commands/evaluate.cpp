@@ -60,7 +60,7 @@ const Command evaluate_command{
               }
             } catch (const Error& error) {
               const std::string message = error.what();
-              throw Error(message.starts_with(file) ? message : fmt::format("{}: {}", file, message));
+              throw Error(message.find(file) != message.npos ? message : fmt::format("{}: {}", file, message));
             }
           }
           return request.has("json") ? json_line(all) : text;

@@ -27,6 +27,7 @@ const Command match_command{
     .is_shared = true,
     .answer =
         [](const Request& request) {
+          check_different(request.runs);
           const MatchedHeads matched =
               match_heads(request.runs, study_of(request), request.given<std::string>("test").value_or(""));
           return request.has("json") ? json_line(matched_heads_json(matched))

@@ -27,7 +27,9 @@ void add_shared(cxxopts::OptionAdder& options, std::string_view names) {
       cxxopts::value<std::string>(), "WORD");
   add("words", "Join the tokens of each word: weights on them are added, and the last one asks");
   add("probe", "Show only this watched sentence, counted from 1", cxxopts::value<int>(), "N");
-  add("limit", "How many held-out sentences to ask (default: as many as a minute allows)", cxxopts::value<int>(), "N");
+  add("limit",
+      "How many held-out sentences (default: as many as a minute allows) or pairs of FILE (default: all) to ask",
+      cxxopts::value<int>(), "N");
   add("layer", "Show only this layer, counted from 1", cxxopts::value<int>(), "L");
   add("head", "Show only this head, counted from 1", cxxopts::value<int>(), "H");
   add("step", "The training step (default: the last; earlier models need dump.weights)", cxxopts::value<std::int64_t>(),
@@ -88,6 +90,16 @@ void check_run(const fs::path& path) {
   const std::vector<std::string> models = models_in(path);
   fail("{}: is not a run or a model: expected the config.yaml of a run or the config.json of a model{}", path.string(),
        models.empty() ? "" : fmt::format("; inspect one of its models: {}", listed(models, ", ", most)));
+}
+
+void check_different(const std::vector<fs::path>& runs) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      std::error_code missing;
+      if (!fs::is_directory(runs[i], missing) || !fs::equivalent(runs[i], runs[j], missing)) continue;
+      fail("{}: this run is given twice; expected different runs", runs[i].string());
+    }
+  }
 }
 
 void check_json_of_all_heads(const Request& request) {

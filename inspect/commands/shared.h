@@ -26,6 +26,8 @@ std::string no_such_run(std::string_view name, std::string_view kinds = "run or 
 
 /// Throws an error unless `path` is a run; the message says what `path` is.
 void check_run(const std::filesystem::path& path);
+/// Throws Error for a run that is given twice: it would count as two observations.
+void check_different(const std::vector<std::filesystem::path>& runs);
 
 /// Returns whether `run` is a directory with numbers alone, as Log writes them: without a model and snapshots.
 bool has_numbers_alone(const std::filesystem::path& run);

@@ -86,11 +86,15 @@ TEST_CASE("inspect circuit compares runs, and the steps of one") {
     examples.back().answer = "street", examples.back().counterpart = 2 * i;
   }
   write_jsonl(held_out_path(run.path), examples);
-  const Json seeds = parse_json(run.inspect({"circuit", "RUN", "RUN", "--json"}));
+  const Scratch others;
+  const std::string other = others / "other";
+  fs::copy(run.path, other, fs::copy_options::recursive);
+  CHECK(run.error({"circuit", "RUN", "RUN"}) == "RUN: this run is given twice; expected different runs");
+  const Json seeds = parse_json(run.inspect({"circuit", "RUN", other, "--json"}));
   CHECK(seeds["models"].size() == 2);
   CHECK(seeds["models"][0]["study"]["groups"] == 10);
   CHECK(seeds["models"][0]["study"] == seeds["models"][1]["study"]);
-  CHECK(run.inspect({"circuit", "RUN", "RUN"}).find("\nmodel") != std::string::npos);
+  CHECK(run.inspect({"circuit", "RUN", other}).find("\nmodel") != std::string::npos);
   CHECK(seeds.contains("matched") == (seeds["found"] == 2));
   fs::create_directory(run.path / "models");
   save_model(dumped_model_path(run.path, 400), small_model());

@@ -73,9 +73,13 @@ TEST_CASE("inspect history and inspect match print cause_history() and match_hea
   save_model(dumped_model_path(run.path, 400), small_model());
   CHECK(run.inspect({"history", "RUN"}) == history_view(cause_history(run.path), {}));
   CHECK(parse_json(run.inspect({"history", "RUN", "--json", "--limit", "2"}))["sentences"] == 2);
-  const MatchedHeads matched = match_heads({run.path, run.path, run.path});
-  CHECK(run.inspect({"match", "RUN", "RUN", "RUN"}) == matched_heads_view(matched, {}));
-  CHECK(parse_json(run.inspect({"match", "RUN", "RUN", "--json"}))["similarity"] == 1);
+  const Scratch others;
+  const std::string b = others / "b", c = others / "c";
+  for (const std::string& other : {b, c}) fs::copy(run.path, other, fs::copy_options::recursive);
+  const MatchedHeads matched = match_heads({run.path, b, c});
+  CHECK(run.inspect({"match", "RUN", b, c}) == matched_heads_view(matched, {}));
+  CHECK(parse_json(run.inspect({"match", "RUN", b, "--json"}))["similarity"] == 1);
+  CHECK(run.error({"match", "RUN", b, b}) == b + ": this run is given twice; expected different runs");
 }
 
 TEST_CASE("inspect causes measures as many held-out sentences as --limit allows") {

@@ -77,6 +77,7 @@ struct Kinds {
     save_model(model_path(run), model);
     write_file(run / "config.yaml", "data: {task: coreference}\n");
     write_jsonl(run / "held_out.jsonl", {dog_example(), dog_example(), dog_example()});
+    fs::copy(run, place.path / "other", fs::copy_options::recursive);
     fs::copy(model_path(run), place.path / "alone.safetensors");
     fs::copy(pretrained("gpt2"), place.path / "hugging_face");
     write_file(place.path / "hugging_face" / "tokenizer.json", tokenizer_of_words());
@@ -100,7 +101,7 @@ struct Kinds {
     const auto add = [&](std::vector<std::string> more) { words.insert(words.end(), more.begin(), more.end()); };
     if (!command.empty()) add({command});
     add({path});
-    if (command == "match") add({path});
+    if (command == "match") add({kind == "run" ? (place.path / "other").string() : path});
     if (command == "compare") add({"--step", "0", "--step", "0"});
     if (command == "page") add({"--out", (place.path / "out.html").string(), "--force"});
     if (command == "export") add({"--csv", (place.path / "out.csv").string(), "--force"});

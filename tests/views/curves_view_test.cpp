@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 
 using namespace heed;
 
@@ -30,6 +31,20 @@ TEST_CASE("curves_view draws the numbers of any run") {
         "{\"held-out\":{\"steps\":[800],\"values\":[null]}}");
   CHECK(message([&] { curves_of(log.path(), "x"); }, log.path().string()) ==
         "FILE: metrics.jsonl has no numbers whose names contain 'x'");
+}
+
+TEST_CASE("Curves go from their smallest to their largest step, whatever the order and the size of the steps") {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch / "mine");
+  for (const auto& [first, second] :
+       {std::pair{"2", "1"}, {"5", "1"}, {"9000000000000000000", "0"}}) {
+    std::ofstream(scratch / "mine/metrics.jsonl")
+        << "{\"step\":" << first << ",\"loss\":1}\n{\"step\":" << second << ",\"loss\":2}\n";
+    const std::string text = curves_view(curves_of(scratch / "mine", ""), {});
+    CAPTURE(text);
+    CHECK(text.find("loss          2          1          2          1  █") != text.npos);
+    CHECK(text.ends_with(fmt::format("steps {} to {}\n", second, first)));
+  }
 }
 
 TEST_CASE("curves_svg draws a panel per name, and one for all parameters") {

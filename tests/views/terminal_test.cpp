@@ -83,6 +83,7 @@ TEST_CASE("share_row puts the name on a separate line if the terminal is narrow"
         "  the nearest of all the candidates\n            50.0 %   45.0 to 55.0\n");
   CHECK(share_row("a coin", 0.5, {.width = 40}) == "  a coin\n            50.0 %\n");
   CHECK(share_row("nothing", share_of({}), {}) == "");
+  CHECK(share_row("few", {0.5, NAN, NAN}, {}).ends_with(" 50.0 %   unknown\n"));
 }
 
 TEST_CASE("percent and with_error write a value with half of its interval") {
@@ -92,4 +93,5 @@ TEST_CASE("percent and with_error write a value with half of its interval") {
   CHECK(percent(Interval{0.97, 0.8, 1}) == "97.0 % (80.0 to 100.0)");
   CHECK(percent(share_of({})) == "-");
   CHECK(with_error({0.5, 0.475, 0.525}) == "0.50 ± 0.03");
+  CHECK(with_error({0.66, -0.02, 0.95}) == "0.66 (-0.02 to 0.95)");
 }
