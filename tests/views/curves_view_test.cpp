@@ -36,8 +36,7 @@ TEST_CASE("curves_view draws the numbers of any run") {
 TEST_CASE("Curves go from their smallest to their largest step, whatever the order and the size of the steps") {
   const Scratch scratch;
   std::filesystem::create_directory(scratch / "mine");
-  for (const auto& [first, second] :
-       {std::pair{"2", "1"}, {"5", "1"}, {"9000000000000000000", "0"}}) {
+  for (const auto& [first, second] : {std::pair{"2", "1"}, {"5", "1"}, {"9000000000000000000", "0"}}) {
     std::ofstream(scratch / "mine/metrics.jsonl")
         << "{\"step\":" << first << ",\"loss\":1}\n{\"step\":" << second << ",\"loss\":2}\n";
     const std::string text = curves_view(curves_of(scratch / "mine", ""), {});
