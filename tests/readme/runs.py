@@ -88,13 +88,14 @@ def check_json(scratch):
     named = set(re.findall(r"`(\w+)`", read(page)))
     run, places, decoder = scratch / "kept", scratch / "places", scratch / "induction"
     output_of(BUILD / "train", "--config", "toy.yaml", "--quiet", "--set", "dump.weights=true", "--set", "train.steps=60", "--out", run)
+    other = shutil.copytree(run, scratch / "other")
     output_of(BUILD / "train", "--config", "examples/mine.yaml", "--quiet", "--set", "model.answer=candidate", "--set", "probes=[]",
               "--set", "train.steps=100", "--out", places)
     output_of(BUILD / "train", "--config", "examples/induction.yaml", "--quiet", "--set", "train.steps=20", "--set", "optim.warmup=2",
               "--out", decoder)
     sentence = ("--sentence", "The dog didn't cross the road because it was too muddy")
     for command in ([run], ["causes", run, "--limit", "20"], ["why", run], ["history", run, "--limit", "20"],
-                    ["match", run, run, "--limit", "20"], ["report", places], ["evaluate", run, run / "held_out.jsonl"], ["steps", run, *sentence], ["weights", run],
+                    ["match", run, other, "--limit", "20"], ["report", places], ["evaluate", run, run / "held_out.jsonl"], ["steps", run, *sentence], ["weights", run],
                     ["compare", run, "--step", "0", "--step", "60"], ["induction", decoder]):
         unnamed = keys_of(json.loads(output_of(BUILD / "inspect", *command, "--json"))) - named
         if unnamed:
