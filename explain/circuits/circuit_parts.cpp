@@ -54,18 +54,15 @@ std::vector<CircuitPart> measured(const CircuitTask& task, const CircuitStudy& s
     }
   }
   const auto values = task.measure(circuits, study.held_out_pairs);
-  const std::vector<int> all = task.observations.empty() ? observations_of(task.groups) : task.observations;
-  std::vector<int> observations;
   std::vector<double> lost;
   for (const std::size_t pair : study.held_out_pairs) {
-    observations.push_back(all.empty() ? static_cast<int>(pair) : all[pair]);
     lost.push_back(task.clean[pair] - task.corrupted[pair]);
   }
   std::vector<CircuitPart> result;
   for (std::size_t c = 0; c < parts.size(); ++c) {
     std::vector<double> recovered = values[c];
     for (std::size_t p = 0; p < recovered.size(); ++p) recovered[p] -= task.corrupted[study.held_out_pairs[p]];
-    result.push_back({parts[c], ratio_interval(recovered, lost, observations)});
+    result.push_back({parts[c], ratio_interval(recovered, lost, study.held_out_observations)});
   }
   return result;
 }

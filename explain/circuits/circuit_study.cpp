@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -16,6 +15,7 @@ namespace heed {
 namespace {
 
 constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
+constexpr Interval no_interval{no_figure, no_figure, no_figure};
 constexpr std::array mib_shares{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0};
 constexpr double least_share = 0.1;  // of the resamples, for an edge outside of the circuit to be listed
 
@@ -25,8 +25,9 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-std::vector<double> at(const std::vector<double>& values, const Rows& rows) {
-  std::vector<double> result;
+template <class T>
+std::vector<T> at(const std::vector<T>& values, const Rows& rows) {
+  std::vector<T> result;
   for (const std::size_t row : rows) result.push_back(values[row]);
   return result;
 }
@@ -49,6 +50,8 @@ class Study {
     result_.all_nodes = static_cast<int>(task.graph.nodes().size());
     result_.resamples = options.resamples;
     for (const auto& [method, scores] : task.scores) result_.methods.push_back(method);
+    result_.surviving = {.on_chosen = no_figure, .faithfulness = no_interval, .right = no_interval};
+    surviving_.assign(task.graph.edges().size(), false);
     split();
   }
 
@@ -57,10 +60,9 @@ class Study {
     find_size();
     compare_choices();
     measure_held_out();
-    measure_surviving();
-    list_edges();
     result_.verdict = verdict();
-    if (result_.verdict != CircuitStudy::Verdict::circuit) report_none();
+    if (result_.verdict == CircuitStudy::Verdict::circuit) measure_surviving();
+    list_edges();
     return std::move(result_);
   }
 
@@ -74,7 +76,7 @@ class Study {
     result_.groups_are_observations = halves.groups_are_observations();
     result_.chosen_on = static_cast<int>(chosen_on_.size());
     result_.held_out = static_cast<int>(held_out_.size());
-    for (const std::size_t row : held_out_) held_out_groups_.push_back(observations_[row]);
+    held_out_groups_ = at(observations_, held_out_);
     result_.own_groups = halves.groups_that_choose();
   }
 
@@ -169,18 +171,10 @@ class Study {
       const Circuit chosen = of_same_size(means(method, weights));
       for (std::size_t e = 0; e < E; ++e) counts[e] += chosen[e];
     };
-    std::vector<int> numbers;  // of the observations that choose
-    for (const std::size_t row : chosen_on_) numbers.push_back(observations_[row]);
-    const std::set<int> different(numbers.begin(), numbers.end());
-    const std::vector<int> all(different.begin(), different.end());
+    const std::vector<int> observations = at(observations_, chosen_on_);
     for (int r = 0; r < options_.resamples; ++r) {
-      Random random = random_.stream("resamples").stream(static_cast<std::uint64_t>(r));
-      std::map<int, double> drawn;
-      for (std::size_t i = 0; i < all.size(); ++i)
-        ++drawn[all[static_cast<std::size_t>(random.below(std::ssize(all)))]];
-      std::vector<double> weights;
-      for (const int number : numbers) weights.push_back(drawn[number]);
-      count(of_resamples_, 0, weights);
+      const Random random = random_.stream("resamples").stream(static_cast<std::uint64_t>(r));
+      count(of_resamples_, 0, resampled_weights(observations, random));
     }
     for (std::size_t method = 0; method < task_.scores.size(); ++method) {
       chosen_by_.emplace_back(E);
@@ -200,7 +194,6 @@ class Study {
     for (std::size_t method = 0; method < result_.methods.size(); ++method) {
       if (result_.methods[method] == ScoreMethod::exact) of_exact = chosen_by_[method];
     }
-    surviving_.assign(circuit_.size(), false);
     for (std::size_t i = 0; i < strongest_.size(); ++i) {
       const std::size_t e = strongest_[i];
       const Interval& effect = std::isnan(exact_[e].share) ? held_out_effects_[i] : exact_[e];
@@ -214,15 +207,7 @@ class Study {
 
   // Returns the sign of each pair in a null task: -1 exchanges the right and the wrong answers.
   std::vector<double> signs(int task) const {
-    std::map<int, double> drawn;
-    Random random = random_.stream("null").stream(static_cast<std::uint64_t>(task));
-    std::vector<double> result;
-    for (const int observation : observations_) {
-      const auto [place, is_new] = drawn.try_emplace(observation, 1);
-      if (is_new && random.below(2) == 1) place->second = -1;
-      result.push_back(place->second);
-    }
-    return result;
+    return random_signs(observations_, random_.stream("null").stream(static_cast<std::uint64_t>(task)));
   }
 
   void measure_held_out() {
@@ -261,8 +246,8 @@ class Study {
     result_.clean = mean_interval(clean_, held_out_groups_);
     result_.corrupted = mean_interval(corrupted_, held_out_groups_);
     result_.behaviour = mean_interval(lost_, held_out_groups_);
-    result_.right_in_clean = right(clean_);
-    result_.right_in_corrupted = right(corrupted_);
+    result_.right_in_clean = share_above_0(clean_, held_out_groups_);
+    result_.right_in_corrupted = share_above_0(corrupted_, held_out_groups_);
     add_figures(result_.circuit, measured[0]);
     for (std::size_t i = 0; i < result_.curve.size(); ++i) add_figures(result_.curve[i], measured[1 + i]);
     CurveAreas areas(lost_, held_out_groups_);
@@ -282,7 +267,7 @@ class Study {
     };
     result_.random = comparison(measured[0], gains_of(first_random, first_null, false));
     result_.null_tasks = comparison(measured[0], gains_of(first_null, first_exact, true));
-    exact_.assign(E, {no_figure, no_figure, no_figure});
+    exact_.assign(E, no_interval);
     for (std::size_t i = 0; i < places.size(); ++i) {
       exact_[strongest_[places[i]]] = mean_interval(minus(clean_, measured[first_exact + i]), held_out_groups_);
     }
@@ -291,14 +276,7 @@ class Study {
   // Adds what the held-out half says of a circuit.
   void add_figures(CircuitStudy::Point& point, const std::vector<double>& measured) const {
     point.faithfulness = ratio_interval(minus(measured, corrupted_), lost_, held_out_groups_);
-    point.right = right(measured);
-  }
-
-  // Returns the share of pairs whose right answer is more probable.
-  Interval right(const std::vector<double>& measured) const {
-    std::vector<bool> is_right;
-    for (const double value : measured) is_right.push_back(value > 0);
-    return share_of(is_right, held_out_groups_);
+    point.right = share_above_0(measured, held_out_groups_);
   }
 
   CircuitStudy::Comparison comparison(const std::vector<double>& circuit,
@@ -371,20 +349,14 @@ class Study {
     return circuit;
   }
 
-  // Takes back what is said of the edges of a circuit.
-  void report_none() {
-    for (CircuitStudy::Edge& edge : result_.edges) edge.survives = false;
-    const Interval none{no_figure, no_figure, no_figure};
-    result_.surviving = {.on_chosen = no_figure, .faithfulness = none, .right = none};
-  }
-
   const CircuitTask& task_;
   const CircuitOptions& options_;
   Random random_;
   CircuitStudy result_{};
   Rows chosen_on_{}, &held_out_ = result_.held_out_pairs;
-  std::vector<int> observations_{}, held_out_groups_{};  // numbers; of all pairs, and of those held out
-  std::vector<int> order_{};                             // of the edges, on the half that chooses
+  std::vector<int> observations_{},
+      &held_out_groups_ = result_.held_out_observations;  // numbers; of all pairs, and these
+  std::vector<int> order_{};                              // of the edges, on the half that chooses
   Circuit circuit_{}, surviving_{};
   std::vector<int> of_resamples_{}, of_methods_{}, of_groups_{};  // how many choose each edge
   std::vector<std::vector<int>> chosen_by_{};                     // each method: 1 for its edges

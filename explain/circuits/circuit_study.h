@@ -62,6 +62,7 @@ struct CircuitStudy {
   double target = default_faithfulness;  ///< least faithfulness on the half that chose
   int pairs = 0, chosen_on = 0, held_out = 0;
   std::vector<std::size_t> held_out_pairs{};  ///< indices of the pairs that measure
+  std::vector<int> held_out_observations{};   ///< the number of each one's observation
   int observations = 0;                       ///< of all pairs; those of the same two texts are one
   int groups = 0;                             ///< different groups; 0: none
   bool groups_are_observations = false;

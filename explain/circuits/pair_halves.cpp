@@ -43,6 +43,27 @@ std::vector<int> observations_of(std::span<const TextPair> pairs) {
   return observations;
 }
 
+std::vector<double> resampled_weights(const std::vector<int>& observations, Random random) {
+  const std::set<int> different(observations.begin(), observations.end());
+  const std::vector<int> all(different.begin(), different.end());
+  std::map<int, double> drawn;
+  for (std::size_t i = 0; i < all.size(); ++i) ++drawn[all[static_cast<std::size_t>(random.below(std::ssize(all)))]];
+  std::vector<double> weights;
+  for (const int observation : observations) weights.push_back(drawn[observation]);
+  return weights;
+}
+
+std::vector<double> random_signs(const std::vector<int>& observations, Random random) {
+  std::map<int, double> drawn;
+  std::vector<double> signs;
+  for (const int observation : observations) {
+    const auto [place, is_new] = drawn.try_emplace(observation, 1);
+    if (is_new && random.below(2) == 1) place->second = -1;
+    signs.push_back(place->second);
+  }
+  return signs;
+}
+
 PairHalves::PairHalves(const std::vector<std::string>& groups, Random random, std::vector<int> observations)
     : observation_(observations.empty() ? observations_of(groups) : std::move(observations)) {
   const std::set<std::string> names(groups.begin(), groups.end());

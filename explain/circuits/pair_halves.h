@@ -18,6 +18,11 @@ std::vector<int> observations_of(const std::vector<std::string>& groups);
 /// not.
 std::vector<int> observations_of(std::span<const TextPair> pairs);
 
+/// Draws as many observations as there are, with replacement. Returns for each value how often its observation was drawn.
+std::vector<double> resampled_weights(const std::vector<int>& observations, Random random);
+/// Returns -1 for the values of a random half of the observations, 1 for the others.
+std::vector<double> random_signs(const std::vector<int>& observations, Random random);
+
 /// Divides pairs at random into a half that chooses and one that measures. Observations stay together.
 ///
 ///     const PairHalves halves({"", "", "", "", "", "", "", ""}, Random(1));

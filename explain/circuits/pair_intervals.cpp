@@ -29,6 +29,12 @@ std::vector<std::pair<double, double>> sums_of(const std::vector<double>& a, con
 
 }  // namespace
 
+Interval share_above_0(const std::vector<double>& values, const std::vector<int>& groups) {
+  std::vector<bool> is_above;
+  for (const double value : values) is_above.push_back(value > 0);
+  return share_of(is_above, groups);
+}
+
 Interval mean_interval(const std::vector<double>& values, const std::vector<int>& groups, double error) {
   return ratio_interval(values, std::vector<double>(values.size(), 1), groups, error);
 }

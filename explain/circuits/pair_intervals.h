@@ -19,4 +19,7 @@ Interval mean_interval(const std::vector<double>& values, const std::vector<int>
 Interval ratio_interval(const std::vector<double>& a, const std::vector<double>& b, const std::vector<int>& groups = {},
                         double error = 0.05);
 
+/// Returns the share of the values above 0 and its interval, that of all shares (share_of()).
+Interval share_above_0(const std::vector<double>& values, const std::vector<int>& groups = {});
+
 }  // namespace heed

@@ -53,16 +53,13 @@ PairLens pair_lens(const Model& model, std::span<const TextPair> pairs, const On
   const std::vector<int> groups = observations_of(pairs);
   PairLens lens{.pairs = static_cast<int>(pairs.size()), .observations = 1 + std::ranges::max(groups)};
   for (std::size_t layer = 0; layer < count; ++layer) {
-    std::vector<double> differences, right;
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      differences.push_back(clean[layer][i] - corrupted[layer][i]);
-      right.push_back(clean[layer][i] > 0 ? 1 : 0);
-    }
+    std::vector<double> differences;
+    for (std::size_t i = 0; i < pairs.size(); ++i) differences.push_back(clean[layer][i] - corrupted[layer][i]);
     lens.layers.push_back({.layer = static_cast<int>(layer),
                            .clean = mean_interval(clean[layer], groups),
                            .corrupted = mean_interval(corrupted[layer], groups),
                            .difference = mean_interval(differences, groups),
-                           .right = interval_of(right, groups, share_scale)});
+                           .right = share_above_0(clean[layer], groups)});
   }
   return lens;
 }
