@@ -73,12 +73,17 @@ std::string percent(double share, const char* unknown) {
   return std::isnan(share) ? unknown : fmt::format("{:.1f} %", 100 * share);
 }
 
+// Returns whether ± half of the interval would place its lower end farther off than `misplaced`.
+bool is_lopsided(const Interval& mean, double misplaced) {
+  return std::abs(mean.share - mean.error() - mean.low) > misplaced;
+}
+
 std::string percent(const Interval& share, const char* unknown) {
   if (std::isnan(share.share)) return unknown;
   if (share.error() >= 1) return percent(share.share);
   constexpr double printed = 0.0005, misplaced = 0.0025;  // ± may place no end outside [0, 1], or farther off than this
   if (share.share - share.error() < -printed || share.share + share.error() > 1 + printed ||
-      std::abs(share.share - share.error() - share.low) > misplaced) {
+      is_lopsided(share, misplaced)) {
     return fmt::format("{:.1f} % ({:.1f} to {:.1f})", 100 * share.share, 100 * std::max(share.low, 0.0),
                        100 * std::min(share.high, 1.0));
   }
@@ -86,8 +91,8 @@ std::string percent(const Interval& share, const char* unknown) {
 }
 
 std::string with_error(const Interval& mean) {
-  constexpr double misplaced = 0.005;  // an end that ± would place elsewhere
-  if (std::abs(mean.share - mean.error() - mean.low) > misplaced || mean.share + mean.error() > 1 + misplaced) {
+  constexpr double printed = 0.005;
+  if (is_lopsided(mean, printed) || mean.share + mean.error() > 1 + printed) {
     return fmt::format("{:.2f} ({:.2f} to {:.2f})", mean.share, mean.low, mean.high);
   }
   return fmt::format("{:.2f} ± {:.2f}", mean.share, mean.error());

@@ -92,6 +92,8 @@ Studied studied(const Request& request, const Model& model, const fs::path& run)
 std::string compared(const Request& request) {
   using enum ComparedCircuits::SameHeads;
   const bool has_steps = request.has("over-training");
+  std::vector<fs::path> runs{request.runs[0]};
+  runs.insert(runs.end(), request.files.begin(), request.files.end());
   std::vector<ComparedCircuits::Model> models;
   const auto add = [&](const fs::path& run, const std::optional<std::int64_t>& step) {
     const Model model = model_of(run, step, request.progress);
@@ -111,8 +113,6 @@ std::string compared(const Request& request) {
     }
     for (const std::int64_t step : steps) add(run, step);
   } else {
-    std::vector<fs::path> runs{request.runs[0]};
-    runs.insert(runs.end(), request.files.begin(), request.files.end());
     check_different(runs);
     for (const fs::path& run : runs) {
       check_run(run);
@@ -123,8 +123,6 @@ std::string compared(const Request& request) {
   std::optional<MatchedCircuits> matched;
   std::string not_matched;
   if (!has_steps && all.found > 1) {
-    std::vector<fs::path> runs{request.runs[0]};
-    runs.insert(runs.end(), request.files.begin(), request.files.end());
     try {
       const StudyOptions options{.most = matching_sentences, .progress = request.progress};
       matched = matched_circuits(all, match_heads(runs, options));

@@ -74,6 +74,7 @@ const edgeText = (edge) => `${edgeName(edge)} ${edge.exact ? '' : '~'}${figureTe
 const nodeKey = ({kind, layer, head}) => [kind, layer, head].join();
 const nodeName = ({kind, layer, head}) =>
     kind === 'head' ? headName(layer, head) : kind === 'mlp' ? t`layer ${layer + 1} MLP` : kind === 'logits' ? t`logits` : t`embedding`;
+const edgesFrom = (edges, node) => [...edges.keys()].filter((i) => nodeKey(edges[i].from) === nodeKey(node));  // their indices
 const edgeName = ({from, to, nodes}) => `${nodeName(from)} → ${inputName(to, nodes)}`;
 
 // Names an input as CircuitGraph::name() does: several heads may share one of keys or values.
@@ -122,7 +123,7 @@ function whatIsLeft(circuit, removed, restore) {
 function removedParts(edges, removed) {
   const parts = new Map();
   for (const i of [...removed].sort((a, b) => a - b)) {
-    const {from, name} = edges[i], own = [...edges.keys()].filter((k) => nodeKey(edges[k].from) === nodeKey(from));
+    const {from, name} = edges[i], own = edgesFrom(edges, from);
     const isNode = from.kind !== 'embedding' && own.length > 1 && own.every((k) => removed.has(k));
     isNode ? parts.set(nodeKey(from), {name: name.split(' -> ')[0], shown: nodeName(from)}) : parts.set(name, {name, shown: t`edge ${i + 1}`});
   }
@@ -144,13 +145,13 @@ function pairOf({example: {tokens, corrupted, right, wrong}}) {
 // Shows what the heads of the circuit do in the pair.
 function headsOf({edges, example: {tokens, corrupted, heads}}) {
   if (!heads.length) return [];
-  const edgesFrom = (one) => edges.flatMap(({from: {kind, layer, head}}, i) => kind === 'head' && layer === one.layer && head === one.head ? [i + 1] : []).join(', ');
+  const numbersOf = ({layer, head}) => edgesFrom(edges, {kind: 'head', layer, head}).map((i) => i + 1).join(', ');
   const attended = (words, {token, weight}) => `${placed(words, token)} ${fixed(weight, 2)}`;
   return [
     el('h3', {}, t`Where the heads look in the pair above`),
     el('p', {class: 'muted'}, t`For each head: the edges that lead from it, the word at which its output has the largest effect, what this word attends to most, and the log odds lost in this pair when the output at this word is that of the corrupted text. A positive effect may be for the right answer or against the wrong one. Other pairs may differ.`),
     table([t`head`, t`edges`, t`word`, t`attends to`, t`in the corrupted text`, t`effect`],
-          heads.map((one) => [headName(one.layer, one.head), edgesFrom(one), placed(tokens, one.token), attended(tokens, one.attends_to), attended(corrupted, one.corrupted_attends_to), signed(one.effect_at_token, 2)]),
+          heads.map((one) => [headName(one.layer, one.head), numbersOf(one), placed(tokens, one.token), attended(tokens, one.attends_to), attended(corrupted, one.corrupted_attends_to), signed(one.effect_at_token, 2)]),
           {'aria-label': t`Where the heads look in the pair above`}),
   ];
 }
@@ -162,12 +163,12 @@ function edgeList(circuit, {kept, removed, toggle, point}) {
     onfocus: () => point(i), onblur: () => point(-1), onpointerenter: () => point(i), onpointerleave: () => point(-1)
   });
   const nodes = [...new Map(circuit.edges.map(({from}) => [nodeKey(from), from])).values()].filter(({kind}) => kind !== 'embedding').sort((a, b) => b.layer - a.layer || a.head - b.head);
-  const edgesFrom = (node) => [...circuit.edges.keys()].filter((i) => nodeKey(circuit.edges[i].from) === nodeKey(node));
+  const own = (node) => edgesFrom(circuit.edges, node);
   return [
     el('p', {class: 'muted'}, t`The effect of an edge: the log odds lost when this edge alone carries the corrupted text, and all others the clean one; the mean over the pairs with its 95 % interval. Effects do not add up: a path is broken at any of its edges. Edges that survive come first.`),
     el('div', {role: 'group', 'aria-label': t`Remove an edge`, class: 'list', tabindex: 0}, circuit.edges.map(edge)),
     el('div', {role: 'group', 'aria-label': t`Remove a node`, class: 'controls'}, el('span', {class: 'muted'}, t`Remove a node:`),
-       nodes.map((node) => button(nodeName(node), () => toggle(edgesFrom(node)), {'aria-pressed': String(edgesFrom(node).every((i) => removed.has(i))), 'aria-label': t`Remove ${nodeName(node)}`}))),
+       nodes.map((node) => button(nodeName(node), () => toggle(own(node)), {'aria-pressed': String(own(node).every((i) => removed.has(i))), 'aria-label': t`Remove ${nodeName(node)}`}))),
   ];
 }
 
@@ -214,7 +215,7 @@ function drawCircuit(figure, {edges, example, circuit: {faithfulness}}, {kept, r
     onpointerleave: () => { figure.hideTip(); point(-1); }
   })));
   for (const {node, x, y} of places.values()) {
-    const own = [...edges.keys()].filter((i) => nodeKey(edges[i].from) === nodeKey(node)), isFixed = ['embedding', 'logits'].includes(node.kind);
+    const own = edgesFrom(edges, node), isFixed = ['embedding', 'logits'].includes(node.kind);
     const isOff = !isFixed && !own.some((i) => kept[i]);
     const listeners = isFixed ? {} : {class: 'head', onclick: () => toggle(own), onpointermove: (event) => tipAt(figure, event, t`Remove ${nodeName(node)}`), onpointerleave: () => figure.hideTip()};
     figure.add('rect', {x: x - width / 2, y, width, height, rx: 6, fill: ink.panel, stroke: isOff ? ink.line : ink.muted, 'stroke-dasharray': isOff ? '3 3' : null, ...listeners});
