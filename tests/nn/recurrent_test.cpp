@@ -141,9 +141,10 @@ TEST_CASE("BatchNorm equals PyTorch's in both phases, and keeps its statistics a
   CHECK(error(norm.running_mean, golden(name + ".running_mean")) < 1e-12);
   CHECK(error(norm.running_variance, golden(name + ".running_variance")) < 1e-12);
   CHECK(error(norm(x, Phase::evaluate), golden(name + ".evaluated")) < 1e-12);
-  CHECK(message([&] {
+  CHECK(message([&, channels = channels] {  // clang 14 captures no structured binding by itself
           (void)norm(zeros({1, channels}, DType::float64), Phase::train);
-        }).starts_with("BatchNorm: training needs at least two values per channel"));
+        })
+            .starts_with("BatchNorm: training needs at least two values per channel"));
   CHECK(message([&] {
           (void)norm(zeros({4, 9}, DType::float64), Phase::train);
         }).starts_with("BatchNorm: expected (B, " + std::to_string(channels)));
