@@ -53,8 +53,7 @@ DType dtype_of_name(const char* where, const TypeName& name, DType otherwise = D
 /// Return arrays of NumPy with memory of their own.
 nb::object array_of(const Ids& ids);
 nb::object array_of(const Booleans& booleans);
-/// What an array of NumPy is for: to be read, or to be written, which counts as a write; usual: to be written where no Recording is
-/// open.
+/// Whether an array of NumPy is read or may be written, which counts as a write. `usual`: it may be written unless a Recording is open.
 enum class NumpyAccess { usual, read, write };
 /// Returns the numbers of `x` as an array of NumPy in the same memory; that of a recorded tensor is read-only. Types that NumPy lacks
 /// are converted to float32.

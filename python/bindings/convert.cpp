@@ -141,6 +141,8 @@ nb::object array_copy(const Array<T>& x, const char* type) {
 nb::object array_of(const Ids& ids) { return array_copy(ids, "int32"); }
 nb::object array_of(const Booleans& booleans) { return array_copy(booleans, "bool"); }
 
+namespace {
+
 bool is_recorded(const Tensor& x) { return Recorder::follows(x) || x.tape_node().recording != 0; }
 
 // Refuses recorded tensors among numbers, also in lists: NumPy copies them, and their gradients would be lost.
@@ -153,6 +155,8 @@ void check_constants(const char* where, nb::handle data) {
   if (!PyList_Check(data.ptr()) && !PyTuple_Check(data.ptr())) return;
   for (nb::handle part : data) check_constants(where, part);
 }
+
+}  // namespace
 
 // Shares the memory. To hand it out for writing counts as a write.
 template <class Framework>
