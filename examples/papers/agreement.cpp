@@ -19,8 +19,7 @@ using namespace heed;
 constexpr const char* nouns =
     "the key keys boy boys girl girls dog dogs cat cats car cars book books house houses teacher teachers doctor "
     "doctors friend friends student students author authors officer officers tree trees picture pictures window "
-    "windows table "
-    "tables building buildings child children";
+    "windows table tables building buildings child children";
 constexpr int subject = 1, distractor = 4;  // tokens of "The keys near the table", from 0
 
 Model untrained(std::uint64_t seed) {
