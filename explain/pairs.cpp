@@ -262,6 +262,25 @@ std::vector<PairBatch> pair_batches(const Model& model, std::span<const TextPair
   return result;
 }
 
+Ids keep_answers(const Model& model, PairBatch& batch) {
+  if (!model.head().unembedding) return {};
+  std::map<int, int> places;
+  const auto of_each = [&](const auto& visit) {
+    for (auto* const answers : {&batch.right, &batch.wrong}) {
+      for (std::vector<int>& words : *answers) std::ranges::for_each(words, visit);
+    }
+  };
+  of_each([&](int word) { places.emplace(word, 0); });
+  std::vector<std::int32_t> kept;
+  for (auto& [word, place] : places) {
+    place = static_cast<int>(kept.size());
+    kept.push_back(word);
+  }
+  of_each([&](int& word) { word = places.at(word); });
+  const std::int64_t count = std::ssize(kept);
+  return Ids({count}, std::move(kept));
+}
+
 Tensor log_odds(const Tensor& logits, const PairBatch& batch) {
   return together(logits, batch.right) - together(logits, batch.wrong);
 }

@@ -84,9 +84,14 @@ Tensor Unembedding::compared(const Tensor& states) const {
   return config.scale == 1 ? x : x * config.scale;
 }
 
-Tensor Unembedding::operator()(const Tensor& states) const {
+Tensor Unembedding::operator()(const Tensor& states, const Ids& words) const {
   const LayerScope scope(name);
-  Tensor logits = linear(compared(states), transpose(weight), bias);
+  Tensor rows = weight, constants = bias;
+  if (words.numel() > 0) {
+    rows = embedding(weight, words);
+    if (bias.defined()) constants = index_select(bias, words);
+  }
+  Tensor logits = linear(compared(states), transpose(rows), constants);
   if (config.soft_cap > 0) logits = tanh(logits / config.soft_cap) * config.soft_cap;
   Hook::show(name, "logits", logits);
   return logits;
@@ -129,15 +134,15 @@ OutputHead::OutputHead(Scope scope, const Transformer& transformer, const ModelC
   }
 }
 
-Tensor OutputHead::token_logits(const Tensor& states) const {
-  if (!transform) return (*unembedding)(states);
+Tensor OutputHead::token_logits(const Tensor& states, const Ids& words) const {
+  if (!transform) return (*unembedding)(states, words);
   const Tensor y = activated(config.activation, transform->dense(states));
-  return (*unembedding)(transform->norm ? (*transform->norm)(y) : y);
+  return (*unembedding)(transform->norm ? (*transform->norm)(y) : y, words);
 }
 
-Tensor OutputHead::answer_logits(const Hidden& at_query, const Ids& candidates) const {
+Tensor OutputHead::answer_logits(const Hidden& at_query, const Ids& candidates, const Ids& words) const {
   const Tensor& states = at_query.output;
-  if (unembedding) return token_logits(states);
+  if (unembedding) return token_logits(states, words);
   const std::int64_t B = states.size(0), d = states.size(1);
   if (!pointer) return Tensor({B, 0}, states.dtype());
   const Tensor means = candidate_means(layer_norm(at_query.last_input, {}, {}), candidates);  // (B, C, d)

@@ -125,7 +125,8 @@ struct Unembedding {
   /// Makes its parameters SCOPE.output_projection, SCOPE.unembedding and SCOPE.output_bias for states of `width`
   /// features.
   Unembedding(Scope scope, const Transformer& transformer, const LogitsConfig& config, int width, double deviation);
-  Tensor operator()(const Tensor& states) const;  ///< (..., width) -> the logits (..., vocabulary)
+  /// Returns the logits of states (..., width): (..., vocabulary), or those of `words` (n) alone, in their order: (..., n).
+  Tensor operator()(const Tensor& states, const Ids& words = {}) const;
   /// Returns what is multiplied with the words: the states, projected and scaled.
   Tensor compared(const Tensor& states) const;
   /// Returns the map from a state to the logit of one word, without the cap.
@@ -174,11 +175,12 @@ struct OutputHead {
   /// Returns whether the answers are words or tokens whose logits are linear in the final state.
   bool is_linear() const { return unembedding && !fills_masks(); }
 
-  /// Maps states (..., d_model) to logits over the vocabulary (..., vocabulary).
-  Tensor token_logits(const Tensor& states) const;
+  /// Maps states (..., d_model) to logits over the vocabulary (..., vocabulary), or to those of `words` (n) alone: (..., n).
+  Tensor token_logits(const Tensor& states, const Ids& words = {}) const;
   /// Returns the logits of the answers at each query, (B, answers), from the states at the queries, `candidates` (B, C, 2) and the
-  /// last layer's input. "None of them" is the last; without a head there are 0.
-  Tensor answer_logits(const Hidden& at_query, const Ids& candidates) const;
+  /// last layer's input. "None of them" is the last; without a head there are 0. Of a head with an unembedding, `words` gives
+  /// the logits of these words alone.
+  Tensor answer_logits(const Hidden& at_query, const Ids& candidates, const Ids& words = {}) const;
   /// Returns the map from the state at the query to logit `index`, before its cap, linearised at `point`.
   Linearised linearised(const AnswerPoint& point, int index) const;
 };

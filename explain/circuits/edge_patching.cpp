@@ -34,10 +34,12 @@ struct EdgePatching::Run {
   std::vector<Tensor> mlp;                 // of each layer (B, T, d_model)
 };
 
-EdgePatching::EdgePatching(const Model& model, const CircuitGraph& graph, const Batch& clean, const Batch& corrupted)
+EdgePatching::EdgePatching(const Model& model, const CircuitGraph& graph, const Batch& clean, const Batch& corrupted,
+                           const Ids& words)
     : model_(model),
       graph_(graph),
       texts_(clean),
+      words_(words),
       mask_(model.transformer().mask_of(clean)),
       is_linear_(has_linear_stream(model.transformer())) {
   check_has_head(model);
@@ -97,7 +99,7 @@ Tensor EdgePatching::logits_of(const Tensor& states, const Tensor& last_input) c
   const Hidden hidden{.output = transformer.final_norm ? (*transformer.final_norm)(asked) : asked,
                       .weights = {},
                       .last_input = last_input};
-  return model_.head().answer_logits(hidden, texts_.candidates);
+  return model_.head().answer_logits(hidden, texts_.candidates, words_);
 }
 
 Tensor EdgePatching::logits(const std::vector<bool>& kept) const {

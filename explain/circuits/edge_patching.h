@@ -27,8 +27,10 @@ struct NodeOutputs {
 /// text. Each node computes its output from its own inputs, so a change passes on along the edges that are kept.
 class EdgePatching {
  public:
-  /// Runs both batches, which have questions. All must outlive this object. Throws `Error` for texts of different lengths.
-  EdgePatching(const Model& model, const CircuitGraph& graph, const Batch& clean, const Batch& corrupted);
+  /// Runs both batches, which have questions. All must outlive this object. Of a model that answers with words, the logits are
+  /// those of `words` (n), by default of all. Throws `Error` for texts of different lengths.
+  EdgePatching(const Model& model, const CircuitGraph& graph, const Batch& clean, const Batch& corrupted,
+               const Ids& words = {});
 
   /// Returns the logits when the edges `kept` carry the outputs of this run, and the others those of the corrupted text. One flag
   /// per edge.
@@ -46,6 +48,7 @@ class EdgePatching {
   const Model& model() const { return model_; }         ///< the model
   const CircuitGraph& graph() const { return graph_; }  ///< its graph
   const Batch& texts() const { return texts_; }         ///< the clean texts
+  const Ids& words() const { return words_; }           ///< that have logits; empty: all
 
  private:
   struct Run;
@@ -62,6 +65,7 @@ class EdgePatching {
   const Model& model_;
   const CircuitGraph& graph_;
   const Batch& texts_;
+  Ids words_;
   Mask mask_;
   bool is_linear_;  // the stream in the outputs
   NodeOutputs clean_, corrupted_;

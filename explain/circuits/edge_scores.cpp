@@ -153,7 +153,7 @@ class GradientPass {
       const Hidden hidden{.output = transformer.final_norm ? (*transformer.final_norm)(asked) : asked,
                           .weights = {},
                           .last_input = layer_input};
-      return head.answer_logits(hidden, patching_.texts().candidates);
+      return head.answer_logits(hidden, patching_.texts().candidates, patching_.words());
     };
     const Tensor states = read(x, input, 1, 2 * L)[0], here = answers(states, last_input);
     if (!takes_secants_) return here;

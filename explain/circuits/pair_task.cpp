@@ -68,11 +68,12 @@ void PairTask::score(const CircuitOptions& options) {
   for (const ScoreMethod method : methods) {
     task_.scores.emplace_back(method, Tensor({std::ssize(pairs_), std::ssize(graph_.edges())}, DType::float64));
   }
-  const std::vector<PairBatch> batches = pair_batches(model_, pairs_, portion_of(model_, graph_, pairs_, true));
+  std::vector<PairBatch> batches = pair_batches(model_, pairs_, portion_of(model_, graph_, pairs_, true));
   Passes passes("effects of edges", static_cast<double>(batches.size()), progress_);
-  for (const PairBatch& batch : batches) {
+  for (PairBatch& batch : batches) {
     passes.next();
-    const EdgePatching patching(model_, graph_, batch.clean, batch.corrupted);
+    const Ids words = keep_answers(model_, batch);
+    const EdgePatching patching(model_, graph_, batch.clean, batch.corrupted, words);
     const PairMeasure measure = [&](const Tensor& logits) { return log_odds(logits, batch); };
     const std::vector<double> clean = finite_log_odds(patching.clean().logits, batch, "circuit");
     const std::vector<double> corrupted = finite_log_odds(patching.corrupted().logits, batch, "circuit");
@@ -98,9 +99,10 @@ std::vector<std::vector<double>> PairTask::measured(const std::vector<std::vecto
   std::vector<TextPair> pairs;
   for (const std::size_t i : chosen) pairs.push_back(pairs_[i]);
   std::vector<std::vector<double>> result(circuits.size(), std::vector<double>(chosen.size()));
-  const std::vector<PairBatch> batches = pair_batches(model_, pairs, portion_of(model_, graph_, pairs, false));
-  for (const PairBatch& batch : batches) {
-    const EdgePatching patching(model_, graph_, batch.clean, batch.corrupted);
+  std::vector<PairBatch> batches = pair_batches(model_, pairs, portion_of(model_, graph_, pairs, false));
+  for (PairBatch& batch : batches) {
+    const Ids words = keep_answers(model_, batch);
+    const EdgePatching patching(model_, graph_, batch.clean, batch.corrupted, words);
     for (std::size_t c = 0; c < circuits.size(); ++c) {
       circuits_.next(static_cast<double>(batch.pairs.size()));
       const std::vector<double> values = finite_log_odds(patching.logits(circuits[c]), batch, "circuit");

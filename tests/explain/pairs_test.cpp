@@ -138,6 +138,26 @@ TEST_CASE("pair_batches keeps lengths apart, and log_odds compares the answers o
   CHECK(odds.at({1}) == Approx(5 - std::log(std::exp(2) + std::exp(1))));
 }
 
+TEST_CASE("keep_answers numbers the answers of a batch as the logits of these words alone") {
+  const Model model = answerer();
+  const auto pair = [&](const std::string& text, std::vector<int> right, std::vector<int> wrong) {
+    return TextPair{question(model, text), question(model, text), std::move(right), std::move(wrong)};
+  };
+  const std::vector<TextPair> pairs{pair("The dog saw it", {7}, {2}), pair("The dog and it", {2}, {9, 7})};
+  const PairBatch whole = pair_batches(model, pairs, 2).at(0);
+  PairBatch kept = whole;
+  const Ids words = keep_answers(model, kept);
+  CHECK(std::vector(words.data(), words.data() + words.numel()) == std::vector{2, 7, 9});
+  CHECK(kept.right == std::vector<std::vector<int>>{{1}, {0}});
+  CHECK(kept.wrong == std::vector<std::vector<int>>{{0}, {2, 1}});
+  const Tensor logits = model.logits(whole.clean);
+  CHECK(max(abs(log_odds(logits, whole) - log_odds(index_select(logits, words, 1), kept))).item() < 1e-6);
+
+  PairBatch chosen = whole;
+  CHECK(keep_answers(answerer(true), chosen).numel() == 0);
+  CHECK(chosen.wrong == whole.wrong);
+}
+
 TEST_CASE("minimal_pairs takes both directions of each pair of examples") {
   const Model model = answerer();
   std::vector<Example> examples(3);

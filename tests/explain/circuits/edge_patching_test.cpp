@@ -37,6 +37,12 @@ TEST_CASE("EdgePatching with all edges, none or some, for random configurations"
       for (std::size_t e = 0; e < kept.size(); ++e) kept[e] = random.below(8) < kept_of_8;
       CHECK(distance(patching.logits(kept), reference()) < 1e-6);
     }
+    if (made.model.head().unembedding) {
+      const Ids words({2}, {3, 1});
+      const EdgePatching narrow(made.model, made.graph, made.clean, made.corrupted, words);
+      CHECK(distance(narrow.logits(kept), index_select(patching.logits(kept), words, 1)) < 1e-12);
+      CHECK(distance(narrow.corrupted().logits, index_select(corrupted, words, 1)) < 1e-9);
+    }
     for (int repeat = 0; repeat < 3; ++repeat) {  // one edge alone
       kept.assign(kept.size(), true);
       kept[static_cast<std::size_t>(random.below(std::ssize(kept)))] = false;
