@@ -256,12 +256,14 @@ void bind_attention_layers(nb::module_& m) {
                               "Rotates pairs of features by the angle of their position (Su et al. 2021): (..., T, d).")
       .def(
           "__init__",
-          [](RotaryEmbedding* self, int max_length, int d, nb::kwargs fields) {
+          [](RotaryEmbedding* self, int max_length, int d, const TypeName& dtype, nb::kwargs fields) {
             const RotaryConfig config = transformer_config("rotary", fields).rotary;
-            new (self) RotaryEmbedding(max_length, rotary_frequencies(d, config), config.pairs, DType::float32,
-                                       config.amplitude);
+            new (self) RotaryEmbedding(max_length, rotary_frequencies(d, config), config.pairs,
+                                       dtype_of_name("RotaryEmbedding", dtype), config.amplitude);
           },
-          nb::sig("def __init__(self, max_length: int, d: int, *, base: float = 10000, fraction: float = 1, pairs: str "
+          "max_length"_a, "d"_a, nb::kw_only(), "dtype"_a = nb::none(), "fields"_a,
+          nb::sig("def __init__(self, max_length: int, d: int, *, dtype: DTypeLike | None = None, base: float = 10000, "
+                  "fraction: float = 1, pairs: str "
                   "= 'halves', scaling: str = 'none', factor: float = 1, low_frequency: float = 1, high_frequency: "
                   "float = 4, original_length: int = 8192, amplitude: float = 1) -> None"))
       .def("__call__", &RotaryEmbedding::operator(), "x"_a, "first"_a = 0, Unlocked())

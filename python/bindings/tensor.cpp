@@ -171,7 +171,14 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
     const bool is_number = nb::len(format) > 0 && nb::cast<const Tensor&>(self).rank() == 0;
     return is_number ? nb::float_(nb::cast<const Tensor&>(self).item()).attr("__format__")(format) : nb::str(self);
   });
-  c.def("__float__", item);
+  c.def("__float__", [](const Tensor& x) {
+    if (Recorder::follows(x)) {
+      fail(
+          "float(): a Recording follows this tensor, and a number has no derivative; write x.item(), or compute with "
+          "it");
+    }
+    return x.item();
+  });
   c.def("__int__", [](const Tensor& x) { return static_cast<std::int64_t>(x.item()); });
   c.def("__bool__", [](const Tensor& x) { return x.item() != 0; });
   c.def("__copy__", [](const Tensor& x) { return x; });

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import math
 import operator
 import pickle
 import threading
@@ -141,7 +142,14 @@ def test_recorded_tensors_are_not_taken_for_numbers():
             with pytest.raises(heedml.Error, match="recorded tensor among numbers"):
                 use()
         x[0] = w.detach()[1]
-        assert x.tolist() == [2, 0] and heedml.tensor([float(w[0]), 3]).tolist() == [1, 3]
+        for use in (lambda: float(w[0]), lambda: math.exp(w[0] * 2), lambda: heedml.tensor([float(w[0]), 3])):
+            with pytest.raises(heedml.Error, match=r"write x.item\(\)"):
+                use()
+        for use in (lambda: heedml.clamp(x, 0, w[1]), lambda: heedml.masked_fill(x, [True, False], w[0]),
+                    lambda: heedml.pad(x, 0, 1, 1, w[0]), lambda: heedml.full(2, w[0])):
+            with pytest.raises((heedml.Error, TypeError)):
+                use()
+        assert x.tolist() == [2, 0] and heedml.tensor([w[0].item(), 3]).tolist() == [1, 3]
         both = heedml.stack([w[0], w[1]]) * w
         assert both.sum().backward()[w].tolist() == [2, 4]
 

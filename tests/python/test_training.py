@@ -260,6 +260,8 @@ def test_layers_have_their_sizes_and_texts():
     assert block(x, heedml.Mask.causal(), weights=True).weights.shape == (2, 2, 3, 3)
     rotary = heedml.RotaryEmbedding(16, 4)
     assert heedml.MultiHeadAttention(scope / "r", rotary, d_model=8, heads=2)(x).output.shape == (2, 3, 8)
+    wide = heedml.RotaryEmbedding(16, 4, dtype="float64")(heedml.ones((3, 4), "float64")).numpy()
+    assert wide.dtype == "float64" and numpy.allclose(wide, rotary(heedml.ones((3, 4))).numpy(), atol=1e-6)
     with pytest.raises(heedml.Error, match="did you mean 'heads'"):
         heedml.MultiHeadAttention(scope / "x", d_model=8, hedas=2)
     with pytest.raises(heedml.Error, match="l2: linear: inner dimensions"):
