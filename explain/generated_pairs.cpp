@@ -306,21 +306,30 @@ class TokenRepeater {
   Words words_;
 };
 
+// Why drafts gave no new pair.
+struct Refused {
+  int lengths = 0, answers = 0, repeated = 0;
+};
+
 // Returns the pair of a draft that the model reads as intended.
-std::optional<WrittenPair> checked(const TextReader& reader, const Draft& draft) {
+std::optional<WrittenPair> checked(const TextReader& reader, const Draft& draft, Refused& refused) {
   WrittenPair pair{reader.asked(draft.clean, draft.space, draft.tail),
                    reader.asked(draft.corrupted, draft.space, draft.tail),
                    {},
                    {},
                    draft.group};
-  if (pair.clean == pair.corrupted) return {};
   const Words clean = reader.tokens_of(pair.clean), corrupted = reader.tokens_of(pair.corrupted);
-  if (clean.empty() || clean.size() != corrupted.size()) return {};
+  const auto refuse = [](int& count) {
+    ++count;
+    return std::optional<WrittenPair>();
+  };
+  if (pair.clean == pair.corrupted) return refuse(refused.repeated);
+  if (clean.empty() || clean.size() != corrupted.size()) return refuse(refused.lengths);
   for (const auto& [from, to] : {std::pair(&draft.answer, &pair.answer), std::pair(&draft.wrong, &pair.wrong)}) {
     for (const std::string& answer : *from) {
       if (reader.is_answer(draft.clean, draft.space, draft.tail, answer)) to->push_back(answer);
     }
-    if (to->empty()) return {};
+    if (to->empty()) return refuse(refused.answers);
   }
   return pair;
 }
@@ -331,14 +340,21 @@ std::vector<WrittenPair> drawn(const TextReader& reader, const Source& source, B
   Random random(options.seed);
   std::vector<WrittenPair> pairs;
   std::set<std::pair<std::string, std::string>> seen;
+  Refused refused;
   for (int failed = 0; std::ssize(pairs) < options.count;) {
-    std::optional<WrittenPair> pair = checked(reader, source.draw(random));
+    std::optional<WrittenPair> pair = checked(reader, source.draw(random), refused);
     if (pair && seen.insert({pair->clean, pair->corrupted}).second) {
       pairs.push_back(std::move(*pair));
-      failed = 0;
-    } else if (++failed > max_failures) {
-      fail("{}: found only {} different pairs of the {} asked for; the model knows {} (--language {})",
-           name_of(behaviour), pairs.size(), options.count, source.counts(), name_of(options.language));
+      failed = 0, refused = {};
+      continue;
+    }
+    refused.repeated += pair.has_value();
+    if (++failed > max_failures) {
+      fail(
+          "{}: found only {} of the {} pairs asked for; the model knows {} (--language {}). Of the last {} drafts, {} "
+          "repeat a pair or a text, {} have texts of different numbers of tokens, and {} have no answer of one token",
+          name_of(behaviour), pairs.size(), options.count, source.counts(), name_of(options.language), failed,
+          refused.repeated, refused.lengths, refused.answers);
     }
   }
   return pairs;

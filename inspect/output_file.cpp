@@ -79,6 +79,7 @@ bool is_standard_output(const fs::path& path) {
 void check_output(const fs::path& path, std::string_view beginning, const std::vector<fs::path>& runs, bool force) {
   std::error_code ignored;
   if (path.empty()) fail("expected the name of a file to write, got an empty one");
+  if (path == "-") fail("-: expected the name of a file to write; that of standard output is /dev/stdout");
   if (fs::is_directory(path, ignored)) fail("{}: is a directory; name a file to write", path.string());
   std::vector<fs::path> kept = runs;
   if (const fs::path around = run_around(path); !around.empty()) kept.push_back(around);

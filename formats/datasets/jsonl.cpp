@@ -35,6 +35,10 @@ void refuse_one_value(const TextFile& file) {
     fail("{}: looks like CSV; expected one JSON object per line (examples/convert.py of heed converts CSV)",
          file.name());
   }
+  if (text.find('{') == text.npos) {
+    fail("{}: is a text without a JSON object; expected one object per line, with tokens and query: {}", file.name(),
+         excerpt(text.substr(first)));
+  }
   if (text[first] == '[' && text[last] == ']' && text.find('{') != text.npos) {
     fail("{}: this is one JSON array; {} (jq -c '.[]' converts it)", file.name(), expected);
   }

@@ -133,6 +133,7 @@ std::string compared(const Request& request) {
   if (request.has("json")) {
     Json json = compared_circuits_json(all);
     if (matched) json["matched"] = matched_circuits_json(*matched);
+    if (!not_matched.empty()) json["not_matched"] = not_matched;
     return json_line(json);
   }
   std::string text = compared_circuits_view(all, request.view);

@@ -97,6 +97,7 @@ TEST_CASE("check_output refuses a directory and accepts devices and FIFOs") {
   const Files files;
   CHECK(files.check(files.path, true) == "D: is a directory; name a file to write");
   CHECK(files.check("") == "expected the name of a file to write, got an empty one");
+  CHECK(files.check("-") == "-: expected the name of a file to write; that of standard output is /dev/stdout");
   REQUIRE(::mkfifo((files / "fifo").c_str(), 0666) == 0);
   CHECK(files.check(files / "fifo") == "no error");
   CHECK(files.check("/dev/null") == "no error");

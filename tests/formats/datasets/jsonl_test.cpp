@@ -137,7 +137,11 @@ TEST_CASE("read_jsonl rejects invalid JSON and names its line") {
         "FILE:1: query: expected a number from 0 to 1, got 4294967296");
 }
 
-TEST_CASE("read_jsonl rejects a JSON array, objects over several lines, pairs of texts and CSV with one message") {
+TEST_CASE(
+    "read_jsonl rejects a text, a JSON array, objects over several lines, pairs of texts and CSV with one message") {
+  CHECK(jsonl_refusal("\nThe dog barked.\nThen it slept.\n") ==
+        "FILE: is a text without a JSON object; expected one object per line, with tokens and query: The dog "
+        "barked.␊Then it slept.␊");
   const std::string object = "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 0}";
   const std::string array =
       "FILE: this is one JSON array; expected one object per line, without brackets around them or commas between them "
@@ -245,6 +249,6 @@ TEST_CASE("read_jsonl takes time and memory proportional to the bytes of a hosti
   CHECK(jsonl_refusal(fmt::format(R"({{"tokens": [{}], "query": 0, "candidates": [{}], "antecedent": 0}})", tokens,
                                   spans)) == "FILE:1: candidates: expected at most 100, got 3000");
   std::string garbage;
-  for (int i = 0; i < 200'000; ++i) garbage += "x\n";
+  for (int i = 0; i < 200'000; ++i) garbage += "{x\n";
   CHECK(jsonl_refusal(garbage).ends_with("\n... and at least 980 more; the rest was not read"));
 }
