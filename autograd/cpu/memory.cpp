@@ -31,11 +31,18 @@ std::int64_t class_bytes(int size_class) {
   return (std::int64_t{1} << exponent) + (size_class % 4) * (std::int64_t{1} << (exponent - 2));
 }
 
+// A block that no tensor holds.
+struct FreeBlock {
+  void* data;
+  std::int64_t since;  // Pool::handed_out when it was freed
+};
+
 struct Pool {
   std::mutex mutex;
-  std::array<std::vector<void*>, class_count> free_blocks;
-  std::size_t large_blocks = 0;  // allocated so far
+  std::array<std::vector<FreeBlock>, class_count> free_blocks;  // of each class, the last freed last
+  std::size_t large_blocks = 0;                                 // allocated so far
   MemoryUse use;
+  std::int64_t most_in_use = 0, handed_out = 0;  // bytes: at once, and in all
 };
 
 Pool& pool() {
@@ -64,21 +71,30 @@ void free_block(void* block, std::size_t bytes) {
   std::free(static_cast<char*>(block) - (is_large(bytes) ? into_page : 0));
 }
 
-// Gives the blocks that no tensor holds back to the system.
-void free_unused(Pool& pool) {
+// Gives the blocks back to the system that no tensor has held since `handed_out` was `before`.
+void free_unused(Pool& pool, std::int64_t before) {
   for (int c = 0; c < class_count; ++c) {
-    std::vector<void*>& blocks = pool.free_blocks[static_cast<std::size_t>(c)];
-    for (void* unused : blocks) free_block(unused, static_cast<std::size_t>(class_bytes(c)));
-    pool.use.bytes_reserved -= static_cast<std::int64_t>(blocks.size()) * class_bytes(c);
-    blocks.clear();
+    std::vector<FreeBlock>& blocks = pool.free_blocks[static_cast<std::size_t>(c)];
+    auto kept = blocks.begin();
+    for (; kept != blocks.end() && kept->since <= before; ++kept) {
+      free_block(kept->data, static_cast<std::size_t>(class_bytes(c)));
+    }
+    pool.use.bytes_reserved -= (kept - blocks.begin()) * class_bytes(c);
+    blocks.erase(blocks.begin(), kept);
   }
 }
 
 void* system_allocate(Pool& pool, std::int64_t bytes, const char* operation) {
+  // Texts of ever new lengths would leave blocks of all sizes in the cache. When it holds more than tensors ever held, those go
+  // back that nothing has asked for while 16 times as much was handed out: equal steps ask for each of their blocks sooner.
+  constexpr std::int64_t small = std::int64_t{1} << 26;
+  if (pool.use.bytes_reserved + bytes > 2 * pool.most_in_use + small) {
+    free_unused(pool, pool.handed_out - 16 * pool.most_in_use);
+  }
   const std::size_t size = static_cast<std::size_t>(bytes);
   void* block = allocate_block(pool, size);
   if (!block) {
-    free_unused(pool);
+    free_unused(pool, pool.handed_out);
     block = allocate_block(pool, size);
   }
   if (!block) {
@@ -96,15 +112,18 @@ Storage::Storage(std::int64_t bytes, const char* operation) : bytes_(bytes), siz
   if (size_class_ >= class_count) fail("{}: {} bytes are more than this machine can address", operation, bytes);
   Pool& p = pool();
   const std::lock_guard lock(p.mutex);
-  std::vector<void*>& blocks = p.free_blocks[static_cast<std::size_t>(size_class_)];
+  const std::int64_t size = class_bytes(size_class_);
+  std::vector<FreeBlock>& blocks = p.free_blocks[static_cast<std::size_t>(size_class_)];
   if (blocks.empty()) {
-    data_ = system_allocate(p, class_bytes(size_class_), operation);
+    data_ = system_allocate(p, size, operation);
   } else {
-    data_ = blocks.back();
+    data_ = blocks.back().data;
     blocks.pop_back();
   }
-  p.use.bytes_in_use += class_bytes(size_class_);
+  p.handed_out += size;
+  p.use.bytes_in_use += size;
   p.use.peak_bytes = std::max(p.use.peak_bytes, p.use.bytes_in_use);
+  p.most_in_use = std::max(p.most_in_use, p.use.bytes_in_use);
 }
 
 Storage::Storage(void* data, std::int64_t bytes, std::shared_ptr<const void> owner)
@@ -114,7 +133,7 @@ Storage::~Storage() {
   if (owner_) return;
   Pool& p = pool();
   const std::lock_guard lock(p.mutex);
-  p.free_blocks[static_cast<std::size_t>(size_class_)].push_back(data_);
+  p.free_blocks[static_cast<std::size_t>(size_class_)].push_back({data_, p.handed_out});
   p.use.bytes_in_use -= class_bytes(size_class_);
 }
 
@@ -129,7 +148,7 @@ void reset_peak_memory() {
 void release_cached_memory() {
   cpu::Pool& p = cpu::pool();
   const std::lock_guard lock(p.mutex);
-  cpu::free_unused(p);
+  cpu::free_unused(p, p.handed_out);
 #if defined(__GLIBC__)
   ::malloc_trim(0);
 #endif

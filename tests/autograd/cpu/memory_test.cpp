@@ -47,6 +47,27 @@ TEST_CASE("A freed block is reused without a system allocation") {
   CHECK(memory_use().bytes_in_use == before.bytes_in_use);
 }
 
+TEST_CASE("Blocks of sizes that nothing asks for any more go back to the system") {
+  constexpr std::int64_t MB = std::int64_t{1} << 20;
+  const auto hand_out = [](std::int64_t bytes) { const Storage untouched(bytes); };
+  const auto sizes = [&] {
+    for (std::int64_t size = 512 * MB; size >= 8 * MB; size = size * 7 / 8) hand_out(size);
+  };
+  release_cached_memory();
+  sizes();
+  const MemoryUse cached = memory_use();
+  CHECK(cached.bytes_reserved > cached.bytes_in_use + 2500 * MB);
+  for (int step = 0; step < 100; ++step) sizes();  // equal steps keep all blocks
+  CHECK(memory_use().system_allocations == cached.system_allocations);
+  for (int i = 0; i < 400; ++i) hand_out(512 * MB);
+  hand_out(640 * MB);
+  const MemoryUse left = memory_use();
+  CHECK(left.bytes_reserved <= left.bytes_in_use + (512 + 640) * MB);
+  hand_out(512 * MB);
+  CHECK(memory_use().system_allocations == left.system_allocations);
+  release_cached_memory();
+}
+
 TEST_CASE("peak_bytes is the most memory in use at the same time") {
   reset_peak_memory();
   const std::int64_t before = memory_use().bytes_in_use;
