@@ -84,8 +84,8 @@ std::string choosers(const CircuitStudy& study) {
   const bool has_exact = std::ranges::find(study.methods, ScoreMethod::exact) != study.methods.end();
   const bool has_groups = !study.own_groups.empty();
   return fmt::format("at least {:.0f} % of {} resamples of the pairs{}", 100 * survival_share, study.resamples,
-                     has_exact && has_groups ? ", exact effects and each group"
-                     : has_exact             ? " and exact effects"
+                     has_exact && has_groups ? ", the order of the effects measured by patching and each group"
+                     : has_exact             ? " and the order of the effects measured by patching"
                      : has_groups            ? " and each group"
                                              : "");
 }
@@ -105,8 +105,10 @@ std::string figure_text(const Interval& figure) {
 
 std::string share_text(const Interval& share) {
   if (std::isnan(share.share)) return "-";
-  if (!std::isfinite(share.error())) return fmt::format("{:.1f} % (no bounds)", 100 * share.share);
-  return fmt::format("{:.1f} % ({:.1f} to {:.1f})", 100 * share.share, 100 * share.low, 100 * share.high);
+  const auto percent_of = [](double x) { return std::abs(x) < 0.0005 ? 0.0 : 100 * x; };  // without "-0.0"
+  if (!std::isfinite(share.error())) return fmt::format("{:.1f} % (no bounds)", percent_of(share.share));
+  return fmt::format("{:.1f} % ({:.1f} to {:.1f})", percent_of(share.share), percent_of(share.low),
+                     percent_of(share.high));
 }
 
 std::vector<std::string> circuit_verdict(const CircuitStudy& study) {

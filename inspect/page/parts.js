@@ -202,6 +202,7 @@ function whyContent(parts, tokens, layer, head, from, to, rather) {
         fixed(score, 2)}, is ${fixed(score - reference, 2)} ahead of ${other ? t`that of ${placed(tokens, rather)}` : t`the mean over all words`} (${
         fixed(reference, 2)}). Each list adds up to this difference; blue raises the weight, orange lowers it.`),
     el('div', {class: 'two'}, list(parts.query, t`Query contributions: ${ask}`), list(parts.key, t`Key contributions: ${answer}`)),
-    el('ul', {}, without), meets.element
+    el('ul', {}, without), meets.element,
+    ...(runNow().circuit ? [el('p', {class: 'muted'}, t`These parts make up the whole score, with what all sentences share. The view Circuit shows what differs between two sentences with different answers.`)] : []),
   ];
 }

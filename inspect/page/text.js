@@ -31,7 +31,8 @@ function pointName(character) { return `⟨U+${character.codePointAt(0).toString
 const fixed = (x, decimals = 3) => Number.isFinite(x) ? digitsOf(x, decimals).replace('-', '−') : '–';
 function digitsOf(x, decimals) {
   const text = x.toFixed(decimals), isMiddle = Math.abs(x * 2 ** (decimals + 1) % 2) === 1;  // toFixed() rounds these up
-  return isMiddle && '13579'.includes(text.at(-1)) ? (x * (1 - Number.EPSILON)).toFixed(decimals) : text;
+  const digits = isMiddle && '13579'.includes(text.at(-1)) ? (x * (1 - Number.EPSILON)).toFixed(decimals) : text;
+  return Number(digits) === 0 ? digits.replace('-', '') : digits;
 }
 const signed = (x, decimals = 3) => {
   const zero = Number(x.toFixed(decimals)) === 0;

@@ -62,6 +62,7 @@ const tryView = {
     };
     return {
       ...picture,
+      says: () => isStale ? [] : picture.says(),
       element,
       ownsSentence: true,
       followsTraining: () => hasModels(state.run),
