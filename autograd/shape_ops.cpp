@@ -302,13 +302,24 @@ static void copy_blocks(const Tensor& x, T* y, std::int64_t block, std::int64_t 
   const cpu::Walk<1> walk(x.shape(), {&x.strides()});
   const std::int64_t run = walk.size[0];  // a product of the last sizes, as is `block`: one divides the other
   if (run != 1 && walk.stride[0][0] != 1) return copy_blocks(contiguous(x), y, block, step);
+  const T* const from = x.data<T>();
+  const auto copy_from = [=](std::int64_t e, std::int64_t count) {
+    std::copy_n(from + walk.offsets(e / run)[0] + e % run, count, y + e / block * step + e % block);
+  };
   const std::int64_t piece = std::min(run, block), pieces = x.numel() / piece;
-  cpu::parallel_for(pieces, cpu::row_grain(pieces, piece),
-                    [=, from = x.data<T>()](std::int64_t begin, std::int64_t end) {
-                      for (std::int64_t e = begin * piece; e < end * piece; e += piece) {
-                        std::copy_n(from + walk.offsets(e / run)[0] + e % run, piece, y + e / block * step + e % block);
-                      }
-                    });
+  constexpr std::int64_t most = 1 << 14;  // elements that one thread copies at a time
+  if (piece > most) {
+    const std::int64_t parts = (piece + most - 1) / most;
+    return cpu::parallel_for(pieces * parts, 1, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t first = i % parts * most;
+        copy_from(i / parts * piece + first, std::min(most, piece - first));
+      }
+    });
+  }
+  cpu::parallel_for(pieces, cpu::row_grain(pieces, piece), [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t e = begin * piece; e < end * piece; e += piece) copy_from(e, piece);
+  });
 }
 
 static const Operation concat_operation(

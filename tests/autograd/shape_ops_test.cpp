@@ -109,6 +109,20 @@ TEST_CASE("Chains of views agree with index arithmetic") {
   }
 }
 
+TEST_CASE("concat joins rows that several threads copy") {
+  const Tensor x = reshape(arange(3 * 40'000, DType::float64), {3, 40'000});
+  const Tensor narrow = slice(x, 1, 5, 39'998);
+  for (const Tensor& part : {x, narrow}) {
+    const std::int64_t n = part.size(1);
+    const Tensor rows = concat({part, part, part}, 0), columns = concat({part, x, part}, 1);
+    CHECK(rows.shape() == Shape{9, n});
+    for (const int i : {0, 3, 6}) CHECK(distance(slice(rows, 0, i, i + 3), part) == 0);
+    CHECK(distance(slice(columns, 1, 0, n), part) == 0);
+    CHECK(distance(slice(columns, 1, n, n + 40'000), x) == 0);
+    CHECK(distance(slice(columns, 1, n + 40'000, 2 * n + 40'000), part) == 0);
+  }
+}
+
 TEST_CASE("concat joins tensors of any layout along an axis") {
   Random random(6);
   const Tensor x = scattered(uniform({2, 4, 3}, random), random);
