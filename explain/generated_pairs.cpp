@@ -351,7 +351,7 @@ std::vector<WrittenPair> drawn(const TextReader& reader, const Source& source, B
     refused.repeated += pair.has_value();
     if (++failed > max_failures) {
       fail(
-          "{}: found only {} of the {} pairs asked for; the model knows {} (--language {}). Of the last {} drafts, {} "
+          "{}: found only {} of the {} pairs asked for; the model knows {} (--language {}). The last {} drafts: {} "
           "repeat a pair or a text, {} have texts of different numbers of tokens, and {} have no answer of one token",
           name_of(behaviour), pairs.size(), options.count, source.counts(), name_of(options.language), failed,
           refused.repeated, refused.lengths, refused.answers);

@@ -178,8 +178,8 @@ struct OutputHead {
   /// Maps states (..., d_model) to logits over the vocabulary (..., vocabulary), or to those of `words` (n) alone: (..., n).
   Tensor token_logits(const Tensor& states, const Ids& words = {}) const;
   /// Returns the logits of the answers at each query, (B, answers), from the states at the queries, `candidates` (B, C, 2) and the
-  /// last layer's input. "None of them" is the last; without a head there are 0. Of a head with an unembedding, `words` gives
-  /// the logits of these words alone.
+  /// last layer's input. "None of them" is the last; without a head there are 0. With `words`, a head that has an
+  /// unembedding gives the logits of these words alone.
   Tensor answer_logits(const Hidden& at_query, const Ids& candidates, const Ids& words = {}) const;
   /// Returns the map from the state at the query to logit `index`, before its cap, linearised at `point`.
   Linearised linearised(const AnswerPoint& point, int index) const;
