@@ -186,6 +186,7 @@ void bind_gradients(nb::module_& m) {
           [](const Gradients& g) {
             nb::dict all;
             for (const auto& [variable, gradient] : g) all[nb::str(variable.name().c_str())] = nb::cast(gradient);
+            if (nb::len(all) != g.size()) fail("by_name(): two variables have one name; items() gives each of them");
             return all;
           },
           nb::sig("def by_name(self) -> dict[str, Tensor]"), "Returns the gradients by the names of their parameters.")

@@ -154,6 +154,17 @@ def test_recorded_tensors_are_not_taken_for_numbers():
         assert both.sum().backward()[w].tolist() == [2, 4]
 
 
+def test_gradients_by_name_lose_none():
+    scope = heedml.Scope()
+    a, b, w = heedml.variable([1.0]), heedml.variable([2.0]), scope.parameter("w", 1, init="ones")
+    with heedml.Recording():
+        assert {name: g.tolist() for name, g in (a * w).sum().backward().by_name().items()} == {"": [1], "w": [1]}
+        gradients = (a * b).sum().backward()
+        assert sorted(g.tolist() for _, g in gradients.items()) == [[1], [2]]
+        with pytest.raises(heedml.Error, match="two variables have one name"):
+            gradients.by_name()
+
+
 def test_reading_numbers_is_no_write():
     w, x = heedml.variable(heedml.ones(3)), heedml.tensor([1.0, 2.0, 3.0])
     with heedml.Recording():
