@@ -22,8 +22,8 @@ function textLayout(tokens, width, size, arcs) {
   return {places, height: (places.at(-1)?.y ?? 0) + line * 0.6};
 }
 
-// Draws the tokens. colour(i) returns {rgb, text} of a scale or null; note(i) the small text below a token; `asked` is framed.
-function drawText(figure, x, y, {tokens, places, size, colour, note = () => '', asked = -1, marked = () => false}) {
+// Draws the tokens. colour(i) returns {rgb, text} of a scale or null; `asked` is framed.
+function drawText(figure, x, y, {tokens, places, size, colour, asked = -1, marked = () => false}) {
   tokens.forEach((token, i) => {
     const place = places[i], ground = colour(i), height = size * 1.35;
     figure.add('rect', {
@@ -35,7 +35,6 @@ function drawText(figure, x, y, {tokens, places, size, colour, note = () => '', 
       'text-anchor': 'middle', 'font-size': size, 'font-weight': i === asked ? 700 : null, 'xml:space': 'preserve', class: 'token-text',
       fill: /^\s+$/.test(token) && !ground ? ink.muted : ground?.text ?? ink.text
     });
-    if (note(i)) figure.text(x + place.x, y + place.y + size * 0.98, note(i), {'text-anchor': 'middle', 'font-size': size > 15 ? 11 : 9, fill: ink.muted});
   });
 }
 
@@ -61,12 +60,16 @@ function drawAttendedText(figure, x, y, text, now, token, scale, sinks = []) {
     ...text,
     asked: token,
     marked: (i) => isMarked(i, now.antecedent, now.candidates),
-    colour: (i) => sinks[i] || row[i] < 0.005 ? null : scale.name(row[i]),
-    note: (i) => now.arcs || row[i] < (sinks[i] ? 0.005 : 0.05) ? '' : fixed(row[i], 2).replace(/^0/, '')
+    colour: (i) => sinks[i] || row[i] < 0.005 ? null : scale.name(row[i])
   });
   const shown = tokens.map((_, j) => j).filter((j) => !sinks[j] && row[j] >= 0.05 && j !== token).sort((a, b) => row[a] - row[b]).slice(-8);
-  return (now.arcs ?? shown.map((to) => ({from: token, to, colour: headColour(layer, head), weight: row[to]})))
-      .forEach((arc) => drawArc(figure, x, y, text, arc.from, arc.to, arc));
+  const arcs = now.arcs ?? shown.map((to) => ({from: token, to, colour: headColour(layer, head), weight: row[to]}));
+  arcs.forEach((arc) => drawArc(figure, x, y, text, arc.from, arc.to, arc));
+  if (now.arcs) return;
+  const {places, size} = text, look = {'text-anchor': 'middle', 'font-size': size > 15 ? 11 : 9, fill: ink.muted, stroke: ink.ground, 'stroke-width': 3, 'paint-order': 'stroke'};
+  tokens.forEach((_, i) => {  // above the curves
+    if (row[i] >= (sinks[i] ? 0.005 : 0.05)) figure.text(x + places[i].x, y + places[i].y + size * 0.98, fixed(row[i], 2).replace(/^0/, ''), look);
+  });
 }
 
 // Returns the token at the pointer, or -1.
