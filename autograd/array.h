@@ -34,6 +34,9 @@ class Array {
   /// Takes elements in braces: Ids({5, 1, 2}). Throws `Error` for one that T does not hold.
   template <std::integral Element>
   Array(std::initializer_list<Element> values) : Array(Shape{std::ssize(values)}, joined(std::array{values})) {}
+  /// Takes the elements of a vector, in one axis.
+  template <std::same_as<std::vector<T>> Values>
+  explicit Array(Values values) : Array(Shape{std::ssize(values)}, std::vector<T>(values)) {}
   /// Takes rows of equal length: Ids({{5, 1}, {7, 3}}). Throws `Error` for other rows, and as above.
   template <std::integral Element>
   Array(std::initializer_list<std::initializer_list<Element>> rows)

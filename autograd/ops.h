@@ -175,6 +175,42 @@ Ids operator*(std::int32_t a, const Ids& b);
 Ids operator-(const Ids& x);
 ///@}
 
+#ifndef HEED_DOXYGEN
+// A fraction would be cut off to an integer. Compute with numbers: tensor(ids) / 100, tensor(ids) < 0.5.
+template <std::floating_point F>
+Ids operator+(const Ids&, F) = delete;
+template <std::floating_point F>
+Ids operator+(F, const Ids&) = delete;
+template <std::floating_point F>
+Ids operator-(const Ids&, F) = delete;
+template <std::floating_point F>
+Ids operator-(F, const Ids&) = delete;
+template <std::floating_point F>
+Ids operator*(const Ids&, F) = delete;
+template <std::floating_point F>
+Ids operator*(F, const Ids&) = delete;
+template <std::floating_point F>
+Ids operator/(const Ids&, F) = delete;
+template <std::floating_point F>
+Ids operator/(F, const Ids&) = delete;
+template <std::floating_point F>
+Ids operator%(const Ids&, F) = delete;
+template <std::floating_point F>
+Ids operator%(F, const Ids&) = delete;
+template <std::floating_point F>
+Booleans operator<(const Ids&, F) = delete;
+template <std::floating_point F>
+Booleans operator<=(const Ids&, F) = delete;
+template <std::floating_point F>
+Booleans operator>(const Ids&, F) = delete;
+template <std::floating_point F>
+Booleans operator>=(const Ids&, F) = delete;
+template <std::floating_point F>
+Booleans operator==(const Ids&, F) = delete;
+template <std::floating_point F>
+Booleans operator!=(const Ids&, F) = delete;
+#endif
+
 /// Logic. Shapes broadcast. (arrays.cpp)
 Booleans operator!(const Booleans& x);
 Booleans operator&(const Booleans& a, const Booleans& b);  ///< elementwise and
@@ -282,6 +318,8 @@ Tensor arange(double end, DType dtype = DType::float32);                        
 Ids arange_ids(std::int32_t begin, std::int32_t end);                                    ///< begin, ..., end - 1
 Ids arange_ids(std::int32_t end);                                                        ///< 0, ..., end - 1
 Ids full_ids(const Shape& shape, std::int32_t value);                                    ///< one value
+template <std::floating_point F>
+Ids full_ids(const Shape&, F) = delete;  // integers: full(shape, 0.5) makes a tensor
 /// Uniform in [low, high).
 Tensor random_uniform(const Shape& shape, Random& random, double low = 0, double high = 1,
                       DType dtype = DType::float32);

@@ -77,6 +77,25 @@ TEST_CASE("Ids and Booleans take elements or rows in braces") {
   CHECK(message([] { full_ids({2, -1}, 0); }) == "full_ids: sizes must not be negative, got (2, -1)");
 }
 
+template <class I, class F>
+concept takes_fractions = requires(I ids, F x) {
+  ids* x;
+}
+|| requires(I ids, F x) { x* ids; }
+|| requires(I ids, F x) { ids / x; }
+|| requires(I ids, F x) { x - ids; }
+|| requires(I ids, F x) { ids < x; }
+|| requires(I ids, F x) { ids == x; }
+|| requires(I ids, F x) { full_ids(ids.shape(), x); };
+
+TEST_CASE("Integers with a fraction do not compile, since it would be cut off") {
+  static_assert(takes_fractions<Ids, int> && !takes_fractions<Ids, double> && !takes_fractions<Ids, float>);
+  CHECK((Ids({1, 3}) / 2)[1] == 1);
+  const std::vector<std::int32_t> values{4, 5, 6};
+  CHECK(Ids(values).shape() == Shape{3});
+  CHECK(Ids(values)[2] == 6);
+}
+
 TEST_CASE("arange takes an end alone, concat joins along axis 0, and booleans mask") {
   CHECK(arange(3).to_vector() == std::vector<double>{0, 1, 2});
   CHECK(arange(2, DType::float64).dtype() == DType::float64);
