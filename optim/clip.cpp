@@ -47,6 +47,16 @@ double clip_by_global_norm(Gradients& gradients, double max_norm) {
   return norm;
 }
 
+double clip_by_global_norm(Gradients& gradients, double max_norm, const Parameters& parameters) {
+  Gradients own;
+  for (const auto& [name, parameter] : parameters) {
+    if (const Tensor* const gradient = gradients.find(parameter)) own.set(parameter, *gradient);
+  }
+  const double norm = clip_by_global_norm(own, max_norm);
+  for (const auto& [variable, gradient] : own) gradients.set(variable, gradient);
+  return norm;
+}
+
 void clip_by_value(Gradients& gradients, double limit) {
   if (!(limit > 0)) fail("clip_by_value: the limit must be positive, got {}", limit);
   for (const auto& [variable, gradient] : gradients) check_finite("clip_by_value", variable, gradient);

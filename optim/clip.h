@@ -1,5 +1,6 @@
 #pragma once
 #include <heed/autograd/record.h>
+#include <heed/nn/parameters.h>
 
 namespace heed {
 
@@ -19,9 +20,11 @@ double global_norm(const Gradients& gradients);
 ///     optimizer.step(gradients, 3e-4, clip_factor(global_norm(gradients), 1));
 double clip_factor(double norm, double max_norm);
 
-/// Multiplies all gradients by their clip_factor(), which counts as a constant for recorded gradients. Returns the norm before clipping. Throws NotFinite that names the
-/// first gradient with infinity or NaN, before changing any.
+/// Multiplies all gradients by their clip_factor(), which counts as a constant for recorded gradients. Returns the norm before
+/// clipping. Throws NotFinite that names the first gradient with infinity or NaN, before changing any.
 double clip_by_global_norm(Gradients& gradients, double max_norm);
+/// Does the same for the gradients of these parameters alone: those of one network of two, whose loss depends on both.
+double clip_by_global_norm(Gradients& gradients, double max_norm, const Parameters& parameters);
 
 /// Limits each element of all gradients to [-limit, limit]. Throws Error unless limit > 0, and NotFinite that names the first gradient
 /// with infinity or NaN, before changing any.

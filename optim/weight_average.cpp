@@ -34,11 +34,13 @@ void WeightAverage::add() {
   constexpr std::int64_t part = 8192;
   std::size_t number = 0;
   for (const auto& entry : parameters_) {
-    const Tensor& parameter = entry.second;
+    const auto& [name, parameter] = entry;
+    const bool is_buffer = parameters_.is_buffer(name);
     Tensor& mean = means_[number++].second;
     dispatch(parameter.dtype(), [&]<class T>() {
-      const T share =
-          static_cast<T>(options_.decay > 0 && steps_ > 1 ? 1 - options_.decay : 1.0 / static_cast<double>(steps_));
+      const T share = static_cast<T>(is_buffer                          ? 1.0
+                                     : options_.decay > 0 && steps_ > 1 ? 1 - options_.decay
+                                                                        : 1.0 / static_cast<double>(steps_));
       const T* w = parameter.data<T>();
       T* m = mean.mutable_data<T>();
       parallel_for(parameter.numel(), part, [=](std::int64_t begin, std::int64_t end) {
@@ -58,7 +60,9 @@ void WeightAverage::exchange() {
   if (steps_ == 0) return;
   auto entry = parameters_.begin();
   for (auto& named : means_) {
-    Tensor parameter = (entry++)->second, &mean = named.second;
+    const auto& [name, held] = *entry++;
+    if (parameters_.is_buffer(name)) continue;
+    Tensor parameter = held, &mean = named.second;
     dispatch(parameter.dtype(), [&]<class T>() {
       std::swap_ranges(parameter.mutable_data<T>(), parameter.mutable_data<T>() + parameter.numel(),
                        mean.mutable_data<T>());

@@ -212,8 +212,14 @@ void bind_optimisers(nb::module_& m) {
       .def("__repr__", [](const Lbfgs& l) { return fmt::format("heedml.Lbfgs(iterations={})", l.iterations()); });
   m.def("global_norm", &global_norm, "gradients"_a, Unlocked(),
         "Returns the Euclidean norm of all gradients together.");
-  m.def("clip_by_global_norm", &clip_by_global_norm, "gradients"_a, "max_norm"_a, Unlocked(),
-        "Scales all gradients to a norm of at most max_norm. Returns the norm before.");
+  m.def(
+      "clip_by_global_norm",
+      [](Gradients& gradients, double max_norm, const std::optional<Parameters>& parameters) {
+        return parameters ? clip_by_global_norm(gradients, max_norm, *parameters)
+                          : clip_by_global_norm(gradients, max_norm);
+      },
+      "gradients"_a, "max_norm"_a, "parameters"_a = nb::none(), Unlocked(),
+      "Scales all gradients, or those of `parameters`, to a norm of at most max_norm. Returns the norm before.");
   m.def("clip_by_value", &clip_by_value, "gradients"_a, "limit"_a, Unlocked(),
         "Limits each element of all gradients to [-limit, limit].");
   m.def("clip_factor", &clip_factor, "norm"_a, "max_norm"_a,

@@ -23,6 +23,20 @@ TEST_CASE("clip_by_global_norm matches PyTorch's clip_grad_norm_") {
   CHECK(error(gradients[q], golden(name + ".q")) <= tolerance(dtype));
 }
 
+TEST_CASE("clip_by_global_norm clips the gradients of one network of two") {
+  Parameters one;
+  const Tensor a = Scope(one, 1).parameter("a", {2}, Init::zeros()),
+               unused = Scope(one, 1).parameter("b", {2}, Init::zeros());
+  const Tensor other = variable(zeros({2}));
+  Gradients gradients;
+  gradients.set(a, tensor({3.0, 4.0}));
+  gradients.set(other, full({2}, 100));
+  CHECK(clip_by_global_norm(gradients, 1, one) == Approx(5));
+  CHECK(error(gradients[a], tensor({0.6, 0.8})) < 1e-6);
+  CHECK(gradients[other].to_vector() == std::vector<double>{100, 100});
+  CHECK(gradients.size() == 2);
+}
+
 TEST_CASE("clip_by_global_norm scales gradients with shared storage or stride 0 once") {
   const Tensor a = variable(zeros({4})), b = variable(zeros({4}));
   const bool dense = GENERATE(true, false);

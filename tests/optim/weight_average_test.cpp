@@ -7,6 +7,26 @@
 
 using namespace heed;
 
+TEST_CASE("WeightAverage leaves buffers as they are") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  const Tensor w = scope.parameter("w", {1}, Init::zeros()), count = scope.buffer("count", {1}, 0);
+  WeightAverage average(parameters, {.decay = 0.5});
+  for (const double x : {1, 2, 3}) {
+    w.copy_from(tensor({1}, {x}));
+    count.copy_from(tensor({1}, {x}));
+    average.add();
+  }
+  {
+    const WeightAverage::Shown shown(average);
+    CHECK(w.at({0}) == 2.25);
+    CHECK(count.at({0}) == 3);
+    count.copy_from(tensor({1}, {4.0}));
+  }
+  CHECK(w.at({0}) == 3);
+  CHECK(count.at({0}) == 4);
+}
+
 TEST_CASE("WeightAverage::Shown replaces the weights by their mean, and then restores them") {
   Parameters parameters;
   Tensor w = Scope(parameters, 1).parameter("w", {2}, Init::zeros());
