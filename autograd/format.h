@@ -4,6 +4,7 @@
 
 #include <fmt/ranges.h>  // before Shape, which is a range, is formatted
 
+#include <concepts>
 #include <iosfwd>
 #include <string>
 #include <string_view>
@@ -46,8 +47,8 @@ struct StringFormatter : fmt::formatter<std::string_view> {
 }  // namespace detail
 }  // namespace heed
 
-template <>
-struct fmt::formatter<heed::Tensor> : heed::detail::StringFormatter<heed::Tensor> {};
+template <std::derived_from<heed::Tensor> T>  // Parameter, too
+struct fmt::formatter<T> : heed::detail::StringFormatter<heed::Tensor> {};
 template <>
 struct fmt::formatter<heed::Ids> : heed::detail::StringFormatter<heed::Ids> {};
 template <>

@@ -61,6 +61,17 @@ void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::s
   for (const auto& [name, tensor] : to) tensor.copy_from(given.at(name)->detach());
 }
 
+void Parameters::load(const NamedTensors& tensors, const std::string& source) {
+  for (const auto& [name, tensor] : tensors) {
+    const Tensor* const own = find(name);
+    if (own && tensor.defined() && tensor.shares_storage(*own)) {
+      fail("{}: {} is the parameter itself, so that loading it changes nothing; keep a copy of its values with clone()",
+           source, excerpt(name));
+    }
+  }
+  copy_by_name(tensors, {begin(), end()}, source);
+}
+
 void Parameters::add(const std::string& name, const Tensor& value) { insert(name, Parameter(value)); }
 
 void Parameters::insert(const std::string& name, const Parameter& value) {

@@ -137,7 +137,8 @@ TEST_CASE("Wrong arguments of convolutions are named") {
   CHECK(conv(x, W, {.padding = {0, -1}}) == "conv2d: padding must be at least 0, got -1");
   CHECK(conv(x, W, {}, ones({4})) == "conv2d: W (8, 4, 3, 3) needs a bias of shape (8) and the dtype of x, got (4)");
   CHECK(conv(x, W.to(DType::float64)) ==
-        "conv2d: both tensors must have one dtype, got float32 (2, 4, 5, 5) and float64 (8, 4, 3, 3)");
+        "conv2d: both tensors must have one dtype, got float32 (2, 4, 5, 5) and float64 (8, 4, 3, 3); convert one with "
+        "to(DType::float64)");
   CHECK(message([&] {
           return conv1d(x[0], W[0], {}, {.stride = {1, 2}});
         }) == "conv1d: stride must be one number, got 1 and 2");

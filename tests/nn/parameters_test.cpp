@@ -1,6 +1,7 @@
 #include "tests/catch.h"
 #include "tests/message.h"
 
+#include <heed/autograd/format.h>
 #include <heed/autograd/profile.h>
 #include <heed/nn/layers.h>
 #include <heed/nn/parameters.h>
@@ -137,6 +138,17 @@ TEST_CASE("Parameters::load reads names without what torch.compile and DataParal
   CHECK(inner.to_vector() == std::vector<double>{2, 3});
 }
 
+TEST_CASE("Parameters::load refuses the parameters themselves, and takes copies of their values") {
+  Parameters parameters;
+  const Parameter a = Scope(parameters, 1).parameter("a", {2}, Init::ones());
+  const NamedTensors kept(parameters.begin(), parameters.end()), copied{{"a", a.clone()}};
+  a.copy_from(tensor({5.0, 6.0}));
+  CHECK(message([&] { parameters.load(kept, "best"); }) ==
+        "best: a is the parameter itself, so that loading it changes nothing; keep a copy of its values with clone()");
+  parameters.load(copied, "best");
+  CHECK(fmt::format("{}", a) == "[1. 1.]");
+}
+
 TEST_CASE("A layer can be created with Values::none, without memory for its values") {
   Parameters shapes, drawn;
   const std::int64_t before = memory_use().bytes_in_use;
@@ -237,8 +249,8 @@ TEST_CASE("Frozen parameters are not recorded and cost no gradient computation")
   parameters.freeze("");
   const Recording recording;
   CHECK(message([&] { backward(sum(head(body(x)))); }) ==
-        "backward: the output, of shape (), was not recorded: no Recording was open, or it depends on no variable "
-        "(frozen variables do not count)");
+        "backward: the output, of shape (), was not recorded: no Recording was open, a NoRecording was, or it depends "
+        "on no variable (frozen variables do not count)");
   CHECK(message([&] { parameters.freeze("hed.weight"); }) ==
         "parameters: unknown parameter or scope 'hed.weight' (did you mean 'head.weight'?)");
   CHECK(message([&] { parameters.freeze("haed"); }) ==
