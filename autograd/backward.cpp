@@ -199,8 +199,8 @@ void check_output(const Tensor& output, const Tensor& cotangent, bool records) {
     if (output.tape_node().node < 0) fail_of_gradients("backward: the output");
     if (output.is_variable() || output.tape_node().recording == 0) {
       fail(
-          "backward: the output, of shape {}, was not recorded: no Recording was open, or it depends on no variable "
-          "(frozen variables do not count)",
+          "backward: the output, of shape {}, was not recorded: no Recording was open, a NoRecording was, or it "
+          "depends on no variable (frozen variables do not count)",
           to_string(output.shape()));
     }
     if (!own || output.tape_node().recording != own->id) {

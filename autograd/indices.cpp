@@ -30,8 +30,9 @@ void check_indices(const char* operation, const Shape& x, const Ids& indices, in
   bool fits = indices.shape().rank() == x.rank();
   for (int a = 0; fits && a < x.rank(); ++a) fits = a == axis || indices.shape()[a] <= x[a];
   if (!fits) {
-    fail("{}: indices {} must have the rank of {} and may be longer only along axis {}", operation,
-         to_string(indices.shape()), to_string(x), axis);
+    fail("{}: indices {} must have the rank of {} and may be longer only along axis {}{}", operation,
+         to_string(indices.shape()), to_string(x), axis,
+         indices.rank() == x.rank() - 1 ? fmt::format(". Did you mean unsqueeze(indices, {})?", axis) : "");
   }
   check_range(operation, indices, x[axis]);
 }

@@ -133,8 +133,10 @@ Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropy
   const int axis = checked_axis("cross_entropy", options.axis, logits.rank()), last = logits.rank() - 1;
   const Shape expected = cpu::without_axis(logits.shape(), axis);
   if (labels.shape() != expected) {
-    fail("cross_entropy: logits {} with their classes along axis {} need labels {}, got {}", to_string(logits.shape()),
-         options.axis, to_string(expected), to_string(labels.shape()));
+    const bool has_axis_1 = logits.rank() > 2 && labels.shape() == cpu::without_axis(logits.shape(), 1);
+    fail("cross_entropy: logits {} with their classes along axis {} need labels {}, got {}{}",
+         to_string(logits.shape()), options.axis, to_string(expected), to_string(labels.shape()),
+         has_axis_1 ? "; {.axis = 1} takes the classes along axis 1" : "");
   }
   const double e = options.label_smoothing;
   if (!(e >= 0 && e < 1)) fail("cross_entropy: label_smoothing must lie in [0, 1), got {}", e);

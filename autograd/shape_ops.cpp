@@ -261,7 +261,8 @@ std::vector<Tensor> unbind(const Tensor& x, int axis) {
 Tensor Tensor::operator[](std::int64_t i) const {
   check_defined("[]", {this});
   if (rank() == 0 || i < -size(0) || i >= size(0)) {
-    fail("[]: index {} lies outside the first axis of shape {}", i, to_string(shape_));
+    fail("[]: index {} lies outside the first axis of shape {}{}", i, to_string(shape_),
+         rank() == 0 ? "; item() gives its number" : "");
   }
   return element(*this, 0, i < 0 ? i + size(0) : i);
 }

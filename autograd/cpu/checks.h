@@ -11,8 +11,8 @@ inline void check_one_dtype(const char* operation, const Tensor& a, const Tensor
   check_defined(operation, {&a, &b});
   if (a.dtype() == b.dtype()) [[likely]]
     return;
-  fail("{}: both tensors must have one dtype, got {} {} and {} {}", operation, to_string(a.dtype()),
-       to_string(a.shape()), to_string(b.dtype()), to_string(b.shape()));
+  fail("{}: both tensors must have one dtype, got {} {} and {} {}; convert one with to(DType::{})", operation,
+       to_string(a.dtype()), to_string(a.shape()), to_string(b.dtype()), to_string(b.shape()), to_string(b.dtype()));
 }
 
 // For results with more axes than their inputs.

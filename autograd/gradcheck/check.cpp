@@ -95,7 +95,7 @@ namespace {
 void check_inputs(const char* name, const Function& function, const std::vector<Tensor>& inputs) {
   if (!function) fail("{}: the function is empty", name);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].dtype() != DType::float64) fail("{}: input {} must be float64", name, i);
+    if (inputs[i].dtype() != DType::float64) fail("{}: input {} must be float64: x.to(DType::float64)", name, i);
   }
 }
 

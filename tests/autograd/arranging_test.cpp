@@ -46,15 +46,16 @@ TEST_CASE("stack, split, pad, repeat, tril and the like give the right values an
 
 TEST_CASE("Impossible rearrangements of a shape throw an Error that states why") {
   const Tensor x = zeros({2, 3});
-  check_messages({{"[]: index 2 lies outside the first axis of shape (2, 3)", [&] { x[2]; }},
-                  {"[]: index 0 lies outside the first axis of shape ()", [] { zeros({})[0]; }},
-                  {"split: the sizes 1, 1 do not add up to axis 1 of shape (2, 3)",
-                   [&] {
-                     split(x, {1, 1}, 1);
-                   }},
-                  {"squeeze: expected size 1 along axis 0 of shape (2, 3)", [&] { squeeze(x, 0); }},
-                  {"flatten: axis 1 comes after axis 0 of shape (2, 3)", [&] { flatten(x, 1, 0); }},
-                  {"pad: expected sizes of at least 0, got -1 and 0", [&] { pad(x, 0, -1, 0); }},
-                  {"repeat: expected a number of at least 0 for each axis of (2, 3), got 2", [&] { repeat(x, {2}); }},
-                  {"tril: expected matrices (..., n, m), got (3)", [&] { tril(x[0]); }}});
+  check_messages(
+      {{"[]: index 2 lies outside the first axis of shape (2, 3)", [&] { x[2]; }},
+       {"[]: index 0 lies outside the first axis of shape (); item() gives its number", [] { zeros({})[0]; }},
+       {"split: the sizes 1, 1 do not add up to axis 1 of shape (2, 3)",
+        [&] {
+          split(x, {1, 1}, 1);
+        }},
+       {"squeeze: expected size 1 along axis 0 of shape (2, 3)", [&] { squeeze(x, 0); }},
+       {"flatten: axis 1 comes after axis 0 of shape (2, 3)", [&] { flatten(x, 1, 0); }},
+       {"pad: expected sizes of at least 0, got -1 and 0", [&] { pad(x, 0, -1, 0); }},
+       {"repeat: expected a number of at least 0 for each axis of (2, 3), got 2", [&] { repeat(x, {2}); }},
+       {"tril: expected matrices (..., n, m), got (3)", [&] { tril(x[0]); }}});
 }

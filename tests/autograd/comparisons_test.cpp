@@ -25,8 +25,9 @@ TEST_CASE("Comparisons broadcast, and are false for NaN") {
   CHECK(numbers(!(x > 1)) == std::vector<int>{1, 0, 0, 1});
   CHECK((x < y).shape() == Shape{2, 2});
   CHECK(message([&] { (void)(x < zeros({3})); }).starts_with("<: shapes (2, 2) and (3) do not broadcast"));
-  CHECK(message([&] { (void)(x <= zeros({2}, DType::float64)); }) ==
-        "<=: both tensors must have one dtype, got float32 (2, 2) and float64 (2)");
+  CHECK(
+      message([&] { (void)(x <= zeros({2}, DType::float64)); }) ==
+      "<=: both tensors must have one dtype, got float32 (2, 2) and float64 (2); convert one with to(DType::float64)");
 }
 
 TEST_CASE("argmax and argmin return the first or the last of equal elements along any axis") {

@@ -67,7 +67,9 @@ TEST_CASE("Wrong use of elementwise operations throws an Error that states what 
   check_messages(
       {{"add: shapes (2, 3) and (2) do not broadcast: 3 != 2 at axis -1. Sizes must be equal, or one of them 1",
         [&] { x + ones({2}); }},
-       {"multiply: both tensors must have one dtype, got float32 (2, 3) and float64 (2, 3)", [&] { x* wide; }}});
+       {"multiply: both tensors must have one dtype, got float32 (2, 3) and float64 (2, 3); convert one with "
+        "to(DType::float64)",
+        [&] { x* wide; }}});
 }
 
 TEST_CASE("An assignment operator refuses a variable, which would keep its values") {

@@ -40,8 +40,8 @@ TEST_CASE("A gradient that does not fit its input throws an Error that names the
 TEST_CASE("backward of a variable itself gives gradient 1, or the cotangent") {
   const Tensor x = variable(full({}, 3)), rows = variable(zeros({2}));
   CHECK(message([&] { backward(x); }) ==
-        "backward: the output, of shape (), was not recorded: no Recording was open, or it depends on no variable "
-        "(frozen variables do not count)");
+        "backward: the output, of shape (), was not recorded: no Recording was open, a NoRecording was, or it depends "
+        "on no variable (frozen variables do not count)");
   const Recording recording;
   CHECK(backward(x)[x].item() == 1);
   CHECK(backward(rows, tensor({2}, {5, 7}))[rows].to_vector() == std::vector<double>{5, 7});

@@ -170,7 +170,8 @@ TEST_CASE("mse_loss and bce_with_logits refuse shapes that differ, even those th
        {"mse_loss: x and target must have equal shapes, got (4) and (1)", [&] { mse_loss(row, zeros({1})); }},
        {"bce_with_logits: x and target must have equal shapes, got () and (4)",
         [&] { bce_with_logits(zeros({}), row); }},
-       {"mse_loss: both tensors must have one dtype, got float32 (4) and float64 (4)",
+       {"mse_loss: both tensors must have one dtype, got float32 (4) and float64 (4); convert one with "
+        "to(DType::float64)",
         [&] { mse_loss(row, row.to(DType::float64)); }}});
 }
 

@@ -34,7 +34,8 @@ TEST_CASE("A composite operation reports errors under its own name") {
         }},
        {"sort: axis 2 is outside [-2, 2) for rank 2", [&] { sort(x, 2); }},
        {"accuracy: expected logits (..., C), C from 1 to 2^31 - 1, got ()", [] { accuracy(ones({}), Ids({}, {0})); }},
-       {"einsum: both tensors must have one dtype, got float32 (2, 3) and float64 (2, 3)",
+       {"einsum: both tensors must have one dtype, got float32 (2, 3) and float64 (2, 3); convert one with "
+        "to(DType::float64)",
         [&] { einsum("ij,ij->i", x, d); }},
        {"einsum: 'abcdefgh,ijklmnop->abcdefghijklmnop': the result has 16 axes; expected at most 8",
         [] {

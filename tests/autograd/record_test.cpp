@@ -104,8 +104,8 @@ TEST_CASE("Misuse of a Recording throws an Error that states the cause") {
     CHECK(message([&] { backward(Tensor(), ones({})); }) == "backward: the output or its cotangent is undefined");
     CHECK(message([&] { backward(finished, Tensor()); }) == "backward: the output or its cotangent is undefined");
     CHECK(message([] { backward(sum(ones({2}))); }) ==
-          "backward: the output, of shape (), was not recorded: no Recording was open, or it depends on no "
-          "variable (frozen variables do not count)");
+          "backward: the output, of shape (), was not recorded: no Recording was open, a NoRecording was, or it "
+          "depends on no variable (frozen variables do not count)");
     CHECK(message([&] { backward(x * x, ones({3})); }) ==
           "backward: the cotangent must be float32 (2) like the output, got float32 (3)");
     CHECK(message([&] { backward(x * x, ones({2}, DType::float64)); }) ==

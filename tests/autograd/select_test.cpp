@@ -25,6 +25,8 @@ TEST_CASE("where and masked_fill broadcast like NumPy for any layout") {
 
 TEST_CASE("Wrong use of where throws an Error that states what was expected") {
   const Tensor x = zeros({2, 3}), wide = x.to(DType::float64);
-  check_messages({{"where: both tensors must have one dtype, got float32 (2, 3) and float64 (2, 3)",
-                   [&] { where(Booleans({}, {1}), x, wide); }}});
+  check_messages(
+      {{"where: both tensors must have one dtype, got float32 (2, 3) and float64 (2, 3); convert one with "
+        "to(DType::float64)",
+        [&] { where(Booleans({}, {1}), x, wide); }}});
 }

@@ -61,5 +61,6 @@ TEST_CASE("map gives a contiguous tensor of the broadcast shape, and requires a 
   CHECK(y.is_contiguous());
   CHECK(y.to_vector() == std::vector<double>{110, 310, 510, 220, 420, 620});
   CHECK(message([&] { cpu::map("combine", a, b.to(DType::float32), [](auto u, auto v) { return u + v; }); }) ==
-        "combine: both tensors must have one dtype, got float64 (2, 3) and float32 (2, 1)");
+        "combine: both tensors must have one dtype, got float64 (2, 3) and float32 (2, 1); convert one with "
+        "to(DType::float32)");
 }
