@@ -62,12 +62,15 @@ void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::s
 }
 
 void Parameters::load(const NamedTensors& tensors, const std::string& source) {
-  for (const auto& [name, tensor] : tensors) {
-    const Tensor* const own = find(name);
-    if (own && tensor.defined() && tensor.shares_storage(*own)) {
-      fail("{}: {} is the parameter itself, so that loading it changes nothing; keep a copy of its values with clone()",
-           source, excerpt(name));
-    }
+  const bool changes = std::ranges::any_of(tensors, [&](const auto& entry) {
+    const Tensor* const own = find(entry.first);
+    return !own || !entry.second.defined() || !entry.second.shares_storage(*own);
+  });
+  if (!tensors.empty() && !changes) {
+    fail(
+        "{}: these are the parameters themselves, so that loading them changes nothing; keep copies of the values with "
+        "clone()",
+        source);
   }
   copy_by_name(tensors, {begin(), end()}, source);
 }

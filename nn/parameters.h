@@ -84,8 +84,8 @@ class Parameters {
   auto end() const { return entries_->cend(); }  ///< behind the last pair
 
   /// Copies by name into the parameters, like copy_by_name(). Matrices are (in, out), as in Linear. Files of PyTorch
-  /// have (out, in): a square matrix then loads transposed without an error. Throws Error for a tensor in the memory of its
-  /// own parameter, as in NamedTensors(begin(), end()): to keep values, clone() them.
+  /// have (out, in): a square matrix then loads transposed without an error. Throws Error when all tensors are the
+  /// parameters themselves, as in NamedTensors(begin(), end()): to keep values, clone() them.
   void load(const NamedTensors& tensors, const std::string& source);
 
  private:

@@ -21,6 +21,15 @@ Json parse_object(std::string_view line) {
   return object;
 }
 
+bool is_json(std::string_view line) {
+  try {
+    (void)parse_json(line, deepest_line);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 // Rejects a file that is one JSON value over several lines or one list, with one message instead of one per line.
 void refuse_one_value(const TextFile& file) {
   std::string text;
@@ -35,7 +44,7 @@ void refuse_one_value(const TextFile& file) {
     fail("{}: looks like CSV; expected one JSON object per line (examples/convert.py of heed converts CSV)",
          file.name());
   }
-  if (text.find('{') == text.npos) {
+  if (text.find('{') == text.npos && !is_json(text.substr(first, text.find('\n', first) - first))) {
     fail("{}: is a text without a JSON object; expected one object per line, with tokens and query: {}", file.name(),
          excerpt(text.substr(first)));
   }

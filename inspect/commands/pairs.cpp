@@ -36,7 +36,7 @@ std::string written_pairs(const Request& request) {
 const Command pairs_command{
     .name = "pairs",
     .summary = "Generates pairs of texts for inspect circuit",
-    .example = "inspect pairs SmolLM2-135M --task ioi --count 100 > ioi.jsonl",
+    .example = "inspect pairs runs/words --task induction --count 20",
     .shared = "step",
     .declare =
         [](cxxopts::OptionAdder& options) {

@@ -143,8 +143,10 @@ TEST_CASE("Parameters::load refuses the parameters themselves, and takes copies 
   const Parameter a = Scope(parameters, 1).parameter("a", {2}, Init::ones());
   const NamedTensors kept(parameters.begin(), parameters.end()), copied{{"a", a.clone()}};
   a.copy_from(tensor({5.0, 6.0}));
-  CHECK(message([&] { parameters.load(kept, "best"); }) ==
-        "best: a is the parameter itself, so that loading it changes nothing; keep a copy of its values with clone()");
+  CHECK(
+      message([&] { parameters.load(kept, "best"); }) ==
+      "best: these are the parameters themselves, so that loading them changes nothing; keep copies of the values with "
+      "clone()");
   parameters.load(copied, "best");
   CHECK(fmt::format("{}", a) == "[1. 1.]");
 }
