@@ -48,7 +48,7 @@ void refuse_one_value(const TextFile& file) {
     fail("{}: is a text without a JSON object; expected one object per line, with tokens and query: {}", file.name(),
          excerpt(text.substr(first)));
   }
-  if (text[first] == '[' && text[last] == ']') {
+  if (text[first] == '[' && text[last] == ']' && text.find('{') != text.npos) {
     fail("{}: this is one JSON array; {} (jq -c '.[]' converts it)", file.name(), expected);
   }
   if (text.find("\"corrupted\"") != text.npos && text.find("\"tokens\"") == text.npos) {
