@@ -36,7 +36,7 @@ class Array {
   Array(std::initializer_list<Element> values) : Array(Shape{std::ssize(values)}, joined(std::array{values})) {}
   /// Takes the elements of a vector, in one axis.
   template <std::same_as<std::vector<T>> Values>
-  explicit Array(Values values) : Array(Shape{std::ssize(values)}, std::vector<T>(values)) {}
+  explicit Array(const Values& values) : Array(Shape{std::ssize(values)}, values) {}
   /// Takes rows of equal length: Ids({{5, 1}, {7, 3}}). Throws `Error` for other rows, and as above.
   template <std::integral Element>
   Array(std::initializer_list<std::initializer_list<Element>> rows)

@@ -1,5 +1,6 @@
 #pragma once
 #include <heed/autograd/array.h>
+#include <heed/autograd/array_ops.h>
 #include <heed/autograd/indexing.h>
 #include <heed/autograd/mask.h>
 #include <heed/autograd/random.h>
@@ -124,7 +125,7 @@ Tensor where(const Booleans& condition, double a, const Tensor& b);             
 Tensor where(const Booleans& condition, double a, double b, DType dtype = DType::float32);  ///< condition ? a : b
 Tensor masked_fill(const Tensor& x, const Booleans& mask, double value);                    ///< mask ? value : x
 
-/// Comparisons of each element. Shapes broadcast. NaN compares as false. (comparisons.cpp, arrays.cpp)
+/// Comparisons of each element. Shapes broadcast. NaN compares as false. (comparisons.cpp)
 ///@{
 Booleans operator<(const Tensor& a, const Tensor& b);
 Booleans operator<=(const Tensor& a, const Tensor& b);
@@ -136,88 +137,11 @@ Booleans operator>(const Tensor& a, double b);
 Booleans operator>=(const Tensor& a, double b);
 Booleans equal(const Tensor& a, const Tensor& b);
 Booleans equal(const Tensor& a, double b);
-Booleans operator<(const Ids& a, const Ids& b);
-Booleans operator<=(const Ids& a, const Ids& b);
-Booleans operator>(const Ids& a, const Ids& b);
-Booleans operator>=(const Ids& a, const Ids& b);
-Booleans operator<(const Ids& a, std::int32_t b);
-Booleans operator<=(const Ids& a, std::int32_t b);
-Booleans operator>(const Ids& a, std::int32_t b);
-Booleans operator>=(const Ids& a, std::int32_t b);
-Booleans equal(const Ids& a, const Ids& b);
-Booleans equal(const Ids& a, std::int32_t b);
 Booleans operator==(const Tensor& a, const Tensor& b);  // equal(a, b): an element each, not one answer
 Booleans operator==(const Tensor& a, double b);
-Booleans operator==(const Ids& a, const Ids& b);
-Booleans operator==(const Ids& a, std::int32_t b);
 Booleans operator!=(const Tensor& a, const Tensor& b);  // !equal(a, b), so true beside NaN
 Booleans operator!=(const Tensor& a, double b);
-Booleans operator!=(const Ids& a, const Ids& b);
-Booleans operator!=(const Ids& a, std::int32_t b);
 ///@}
-
-/// Arithmetic of integers. Shapes broadcast. / and % round the quotient down, as in Python. Throw Error for results beyond 32 bits
-/// and for a division by 0. (ids.cpp)
-///@{
-Ids operator+(const Ids& a, const Ids& b);
-Ids operator-(const Ids& a, const Ids& b);
-Ids operator*(const Ids& a, const Ids& b);
-Ids operator/(const Ids& a, const Ids& b);
-Ids operator%(const Ids& a, const Ids& b);
-Ids operator+(const Ids& a, std::int32_t b);
-Ids operator-(const Ids& a, std::int32_t b);
-Ids operator*(const Ids& a, std::int32_t b);
-Ids operator/(const Ids& a, std::int32_t b);
-Ids operator%(const Ids& a, std::int32_t b);
-Ids operator+(std::int32_t a, const Ids& b);
-Ids operator-(std::int32_t a, const Ids& b);
-Ids operator*(std::int32_t a, const Ids& b);
-Ids operator-(const Ids& x);
-///@}
-
-#ifndef HEED_DOXYGEN
-// A fraction would be cut off to an integer. Compute with numbers: tensor(ids) / 100, tensor(ids) < 0.5.
-template <std::floating_point F>
-Ids operator+(const Ids&, F) = delete;
-template <std::floating_point F>
-Ids operator+(F, const Ids&) = delete;
-template <std::floating_point F>
-Ids operator-(const Ids&, F) = delete;
-template <std::floating_point F>
-Ids operator-(F, const Ids&) = delete;
-template <std::floating_point F>
-Ids operator*(const Ids&, F) = delete;
-template <std::floating_point F>
-Ids operator*(F, const Ids&) = delete;
-template <std::floating_point F>
-Ids operator/(const Ids&, F) = delete;
-template <std::floating_point F>
-Ids operator/(F, const Ids&) = delete;
-template <std::floating_point F>
-Ids operator%(const Ids&, F) = delete;
-template <std::floating_point F>
-Ids operator%(F, const Ids&) = delete;
-template <std::floating_point F>
-Booleans operator<(const Ids&, F) = delete;
-template <std::floating_point F>
-Booleans operator<=(const Ids&, F) = delete;
-template <std::floating_point F>
-Booleans operator>(const Ids&, F) = delete;
-template <std::floating_point F>
-Booleans operator>=(const Ids&, F) = delete;
-template <std::floating_point F>
-Booleans operator==(const Ids&, F) = delete;
-template <std::floating_point F>
-Booleans operator!=(const Ids&, F) = delete;
-#endif
-
-/// Logic. Shapes broadcast. (arrays.cpp)
-Booleans operator!(const Booleans& x);
-Booleans operator&(const Booleans& a, const Booleans& b);  ///< elementwise and
-Booleans operator|(const Booleans& a, const Booleans& b);  ///< elementwise or
-bool any(const Booleans& x);                               ///< false without elements
-bool all(const Booleans& x);                               ///< true without elements
-std::int64_t count(const Booleans& x);                     ///< elements that are true
 
 /// Reductions over one axis, sum(x, -1), several, sum(x, {0, 1}), or all. `keepdim` leaves them with size 1. (reduce.cpp,
 /// statistics.cpp)
@@ -318,8 +242,7 @@ Tensor arange(double end, DType dtype = DType::float32);                        
 Ids arange_ids(std::int32_t begin, std::int32_t end);                                    ///< begin, ..., end - 1
 Ids arange_ids(std::int32_t end);                                                        ///< 0, ..., end - 1
 Ids full_ids(const Shape& shape, std::int32_t value);                                    ///< one value
-template <std::floating_point F>
-Ids full_ids(const Shape&, F) = delete;  // integers: full(shape, 0.5) makes a tensor
+Ids full_ids(const Shape&, std::floating_point auto) = delete;  // integers: full(shape, 0.5) makes a tensor
 /// Uniform in [low, high).
 Tensor random_uniform(const Shape& shape, Random& random, double low = 0, double high = 1,
                       DType dtype = DType::float32);

@@ -2,6 +2,7 @@
 #include "tests/message.h"
 
 #include <heed/autograd/ops.h>
+#include <heed/optim/lbfgs.h>
 #include <heed/optim/optimizer.h>
 #include <heed/optim/weight_average.h>
 
