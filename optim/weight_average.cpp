@@ -34,13 +34,15 @@ void WeightAverage::add() {
   constexpr std::int64_t part = 8192;
   std::size_t number = 0;
   for (const auto& entry : parameters_) {
-    const auto& [name, parameter] = entry;
-    const bool is_buffer = parameters_.is_buffer(name);
+    const Tensor& parameter = entry.second;
     Tensor& mean = means_[number++].second;
+    if (parameters_.is_buffer(entry.first)) {
+      mean.copy_from(parameter);
+      continue;
+    }
     dispatch(parameter.dtype(), [&]<class T>() {
-      const T share = static_cast<T>(is_buffer                          ? 1.0
-                                     : options_.decay > 0 && steps_ > 1 ? 1 - options_.decay
-                                                                        : 1.0 / static_cast<double>(steps_));
+      const T share =
+          static_cast<T>(options_.decay > 0 && steps_ > 1 ? 1 - options_.decay : 1.0 / static_cast<double>(steps_));
       const T* w = parameter.data<T>();
       T* m = mean.mutable_data<T>();
       parallel_for(parameter.numel(), part, [=](std::int64_t begin, std::int64_t end) {
@@ -60,9 +62,8 @@ void WeightAverage::exchange() {
   if (steps_ == 0) return;
   auto entry = parameters_.begin();
   for (auto& named : means_) {
-    const auto& [name, held] = *entry++;
-    if (parameters_.is_buffer(name)) continue;
-    Tensor parameter = held, &mean = named.second;
+    Tensor parameter = (entry++)->second, &mean = named.second;
+    if (parameters_.is_buffer(named.first)) continue;
     dispatch(parameter.dtype(), [&]<class T>() {
       std::swap_ranges(parameter.mutable_data<T>(), parameter.mutable_data<T>() + parameter.numel(),
                        mean.mutable_data<T>());

@@ -13,8 +13,8 @@ struct WeightAverageOptions {
 };
 
 /// The mean of a model's weights over steps (Izmailov et al. 2018, arXiv:1803.05407), or their moving average. Buffers, such as
-/// counters and running statistics, are not averaged: they keep their values while the mean is shown, and what is written to them.
-/// Values that are written to parameters meanwhile are lost.
+/// counters and running statistics, are not averaged: while the mean is shown they keep their values, and writes to them stay. Writes
+/// to parameters meanwhile are lost.
 ///
 ///     WeightAverage average(parameters);
 ///     for (...) { optimizer.step(gradients, 3e-4); average.add(); }
