@@ -27,8 +27,8 @@ struct NodeOutputs {
 /// text. Each node computes its output from its own inputs, so a change passes on along the edges that are kept.
 class EdgePatching {
  public:
-  /// Runs both batches, which have questions. All must outlive this object. Of a model that answers with words, the logits are
-  /// those of `words` (n), by default of all. Throws `Error` for texts of different lengths.
+  /// Runs both batches, which have questions. All must outlive this object. A model that answers with words computes the
+  /// logits of `words` (n), by default of all. Throws `Error` for texts of different lengths.
   EdgePatching(const Model& model, const CircuitGraph& graph, const Batch& clean, const Batch& corrupted,
                const Ids& words = {});
 

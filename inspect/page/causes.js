@@ -67,11 +67,11 @@ const causeGroups = [
 const findings = (texts) => texts.map((text) => el('li', {}, inWords(text)));
 
 // The verdict comes from causes_verdict() of views/view.h.
-function headline({verdict, left_out}) {
+function headline({verdict, left_out, rows}) {
   return [
     el('h2', {}, t`Is the attention the cause?`), el('p', {class: 'verdict'}, inWords(verdict[0] ?? left_out[0])),
     el('ul', {class: 'figures'}, ...findings(verdict.slice(1))),
-    ...(verdict.some((text) => text.match(/([\d.]+) % of the advantage/)?.[1] > 100) ? [el('p', {class: 'muted'}, t`More than 100 % of the advantage is lost where accuracy falls below chance.`)] : []),
+    ...(rows.some((row) => row.verdict.lost > 1) ? [el('p', {class: 'muted'}, t`More than 100 % of the advantage is lost where accuracy falls below chance.`)] : []),
   ];
 }
 

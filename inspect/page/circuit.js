@@ -117,7 +117,8 @@ function whatIsLeft(circuit, removed, restore) {
   const found = parts.find((part) => part.edges.join() === left.join()), gone = removedParts(edges, removed);
   const names = removed.size === edges.length ? t`any edge` : listed(gone.map(({shown}) => shown)), cut = edges.length - removed.size - left.length, command = `inspect circuit RUN --without "${gone.map(({name}) => name).join()}"`;
   return [
-    el('p', {}, !left.length ? t`Without ${names}, no path leads to the answer, and nothing is kept.` : found ? t`Without ${names}, ${left.length} of ${edges.length} edges are on a path to the answer. They keep ${el('b', {}, shareText(found.faithfulness))}.` :
+    el('p', {}, !left.length ? t`Without ${names}, no path leads to the answer, and nothing is kept.` :
+                found        ? t`Without ${names}, ${left.length} of ${edges.length} edges are on a path to the answer. They keep ${el('b', {}, shareText(found.faithfulness))}.` :
                         t`Without ${names}: not measured for this page. This command measures it: ${el('code', {}, command)}`, ' ', ...(cut ? [t`Edges that are then on no path, and change nothing: ${cut}.`, ' '] : []), button(t`Put all back`, restore)),
   ];
 }

@@ -173,9 +173,7 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
   });
   c.def("__float__", [](const Tensor& x) {
     if (Recorder::follows(x)) {
-      fail(
-          "float(): a Recording follows this tensor, and a number has no derivative; write x.item(), or compute with "
-          "it");
+      fail("float(): a Recording follows this tensor, and the number would lose its derivative; write x.item()");
     }
     return x.item();
   });
