@@ -51,7 +51,8 @@ constexpr std::size_t inputs_of = std::is_invocable_v<F>                     ? 0
                                   : std::is_invocable_v<F, Tensor&, Tensor&> ? 2
                                                                              : 3;
 
-// Returns a call for each public function of ops.h, indexing.h, convolution.h and recurrent.h that computes, with inputs of n x c numbers.
+// Returns a call for each public function of ops.h, array_ops.h, indexing.h, convolution.h and recurrent.h that
+// computes, with inputs of n x c numbers.
 std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   std::vector<Call> all;
   const Shape x{n, c}, row{c}, flat{n * c};
