@@ -1,4 +1,5 @@
 #include "explain/internal/added_token.h"
+#include "explain/internal/joined_batch.h"
 #include "tokenizers/internal/json.h"
 
 #include <heed/autograd/ops.h>
@@ -145,22 +146,6 @@ class DifferentPairs {
   std::vector<TextPair> pairs_;
 };
 
-// Joins batches of one text each, of one length.
-Batch joined(const std::vector<Batch>& texts) {
-  std::vector<Ids> tokens, segments, query, candidates;
-  Batch result;
-  for (const Batch& text : texts) {
-    tokens.push_back(text.tokens), query.push_back(text.query);
-    if (text.segments.numel() > 0) segments.push_back(text.segments);
-    if (text.candidates.numel() > 0) candidates.push_back(text.candidates);
-    result.lengths.push_back(text.lengths.at(0));
-  }
-  result.tokens = concat(tokens, 0), result.query = concat(query, 0);
-  if (!segments.empty()) result.segments = concat(segments, 0);
-  if (!candidates.empty()) result.candidates = concat(candidates, 0);
-  return result;
-}
-
 // Returns logsumexp of the logits of answers: (B, answers) -> (B).
 Tensor together(const Tensor& logits, const std::vector<std::vector<int>>& answers) {
   const auto columns = static_cast<std::size_t>(logits.size(1));
@@ -239,13 +224,19 @@ std::vector<TextPair> minimal_pairs(const Model& model, const std::vector<Exampl
   return result.take();
 }
 
+std::size_t TextPair::first_difference() const {
+  const auto at = std::ranges::mismatch(clean.tokens, corrupted.tokens).in1;
+  return static_cast<std::size_t>(at - clean.tokens.begin());
+}
+
 std::vector<PairBatch> pair_batches(const Model& model, std::span<const TextPair> pairs, std::size_t max_pairs) {
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> by_shape;  // by tokens and candidates
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     by_shape[{pairs[i].clean.tokens.size(), pairs[i].clean.candidates.size()}].push_back(i);
   }
   std::vector<PairBatch> result;
-  for (const auto& [shape, indices] : by_shape) {
+  for (auto& [shape, indices] : by_shape) {
+    std::ranges::stable_sort(indices, {}, [&](std::size_t i) { return pairs[i].first_difference(); });
     for (std::size_t begin = 0; begin < indices.size(); begin += max_pairs) {
       PairBatch batch;
       std::vector<Batch> clean, corrupted;

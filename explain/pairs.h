@@ -14,6 +14,8 @@ struct TextPair {
   Example clean, corrupted;       ///< as question() reads them; as many tokens
   std::vector<int> right, wrong;  ///< indices of logits of the answers to `clean` that count for and against
   std::string group{};            ///< of paraphrases, or kind of the pair; empty: none
+
+  std::size_t first_difference() const;  ///< returns the number of tokens with which both texts begin
 };
 
 /// Reads pairs, one object per line: {"clean": "When Mary and John went out, John spoke to", "corrupted": "When Mary and John went
@@ -40,7 +42,7 @@ struct PairBatch {
   std::vector<std::size_t> pairs;              ///< indices in the list
 };
 
-/// Returns all pairs in batches of at most `max_pairs` pairs of one length.
+/// Returns all pairs in batches of at most `max_pairs` pairs of one length, those that begin to differ early first.
 std::vector<PairBatch> pair_batches(const Model& model, std::span<const TextPair> pairs, std::size_t max_pairs);
 
 /// Returns the words that are answers in a batch of a model that answers with words, and makes `right` and `wrong` places in this

@@ -26,13 +26,25 @@ Tensor projected(const Linear& W, const std::optional<Norm>& norm, bool over_all
   return norm && !over_all ? (*norm)(y) : y;
 }
 
+HeadProjections behind(const EarlierTokens& earlier, const HeadProjections& inputs) {
+  if (earlier.count() == 0) return inputs;
+  return {.Q = inputs.Q, .K = concat({earlier.K, inputs.K}, 2), .V = concat({earlier.V, inputs.V}, 2)};
+}
+
+Tensor attended(const MultiHeadAttention& layer, const HeadProjections& heads, const Mask& mask) {
+  const AttentionConfig& config = layer.config;
+  const AttentionOptions options{.mask = layer.narrowed(mask), .scale = config.scale, .soft_cap = config.soft_cap};
+  return attention(heads.Q, heads.K, heads.V, options).output;
+}
+
 }  // namespace
 
 Tensor shared_input(const Tensor& x, std::int64_t count) {
   return broadcast_to(unsqueeze(x, 0), {count, x.size(0), x.size(1), x.size(2)});
 }
 
-HeadProjections projected_heads(const MultiHeadAttention& layer, const HeadInputs& inputs) {
+HeadProjections projected_heads(const MultiHeadAttention& layer, const HeadInputs& inputs,
+                                const EarlierTokens& earlier) {
   const LayerScope scope(layer.name);
   const AttentionConfig& config = layer.config;
   check_inputs(layer, "queries", inputs.queries, config.heads);
@@ -42,15 +54,24 @@ HeadProjections projected_heads(const MultiHeadAttention& layer, const HeadInput
   HeadProjections result{.Q = projected(layer.W_Q, layer.q_norm, over_all, inputs.queries),
                          .K = projected(layer.W_K, layer.k_norm, over_all, inputs.keys),
                          .V = projected(layer.W_V, {}, false, inputs.values)};
-  if (layer.rotary) result.Q = (*layer.rotary)(result.Q), result.K = (*layer.rotary)(result.K);
-  return result;
+  if (layer.rotary) {
+    result.Q = (*layer.rotary)(result.Q, earlier.count()), result.K = (*layer.rotary)(result.K, earlier.count());
+  }
+  return behind(earlier, result);
 }
 
-Tensor weighted_values(const MultiHeadAttention& layer, const HeadInputs& inputs, const Mask& mask) {
+Tensor weighted_values(const MultiHeadAttention& layer, const HeadInputs& inputs, const Mask& mask,
+                       const EarlierTokens& earlier) {
   const LayerScope scope(layer.name);
-  const AttentionConfig& config = layer.config;
-  const auto [Q, K, V] = projected_heads(layer, inputs);
-  return attention(Q, K, V, {.mask = layer.narrowed(mask), .scale = config.scale, .soft_cap = config.soft_cap}).output;
+  return attended(layer, projected_heads(layer, inputs, earlier), mask);
+}
+
+Tensor weighted_values(const MultiHeadAttention& layer, const Tensor& x, const Mask& mask,
+                       const EarlierTokens& earlier) {
+  const LayerScope scope(layer.name);
+  const std::int64_t first = earlier.count();
+  const HeadProjections heads{.Q = layer.queries_of(x, first), .K = layer.keys_of(x, first), .V = layer.values_of(x)};
+  return attended(layer, behind(earlier, heads), mask);
 }
 
 Tensor head_outputs(const MultiHeadAttention& layer, const Tensor& z) {

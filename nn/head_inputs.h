@@ -16,6 +16,12 @@ struct HeadInputs {
   Tensor queries, keys, values;
 };
 
+/// Keys (B, kv_heads, T, d_k) and values (B, kv_heads, T, d_v) of tokens that stand before those of the inputs; by default none.
+struct EarlierTokens {
+  Tensor K{}, V{};
+  std::int64_t count() const { return K.defined() ? K.size(2) : 0; }  ///< number of tokens
+};
+
 /// Returns one input x (B, T, d_model) for `count` heads, a view: (count, B, T, d_model).
 Tensor shared_input(const Tensor& x, std::int64_t count);
 
@@ -24,11 +30,17 @@ struct HeadProjections {
   Tensor Q, K, V;
 };
 /// Returns what each head computes from its inputs. Where one norm spans the queries of all heads, the query of a head is normalised
-/// with those that the other heads would have for the same input. Throws `Error` for other shapes.
-HeadProjections projected_heads(const MultiHeadAttention& layer, const HeadInputs& inputs);
+/// with those that the other heads would have for the same input. Keys and values begin with those of `earlier` tokens. Throws
+/// `Error` for other shapes.
+HeadProjections projected_heads(const MultiHeadAttention& layer, const HeadInputs& inputs,
+                                const EarlierTokens& earlier = {});
 
 /// Returns the weighted sums of values of each head, (B, heads, T, d_v), of projected_heads().
-Tensor weighted_values(const MultiHeadAttention& layer, const HeadInputs& inputs, const Mask& mask);
+Tensor weighted_values(const MultiHeadAttention& layer, const HeadInputs& inputs, const Mask& mask,
+                       const EarlierTokens& earlier = {});
+/// Returns them where all heads have one input x (B, T, d_model).
+Tensor weighted_values(const MultiHeadAttention& layer, const Tensor& x, const Mask& mask,
+                       const EarlierTokens& earlier = {});
 
 /// Returns what each head adds to the layer's output, without the bias of W_O: z (B, heads, T, d_v) -> (heads, B, T, d_model).
 Tensor head_outputs(const MultiHeadAttention& layer, const Tensor& z);

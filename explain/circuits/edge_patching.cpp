@@ -34,6 +34,13 @@ struct EdgePatching::Run {
   std::vector<Tensor> mlp;                 // of each layer (B, T, d_model)
 };
 
+// What a layer computes where all its inputs read the stream.
+struct EdgePatching::LayerOutputs {
+  Tensor z, attention;      // the heads' weighted values, and the attention's output
+  Tensor attended, stream;  // the stream behind the attention, and behind the layer
+  Tensor mlp{};             // the output of the MLP, if there is one
+};
+
 EdgePatching::EdgePatching(const Model& model, const CircuitGraph& graph, const Batch& clean, const Batch& corrupted,
                            const Ids& words)
     : model_(model),
@@ -41,6 +48,8 @@ EdgePatching::EdgePatching(const Model& model, const CircuitGraph& graph, const 
       texts_(clean),
       words_(words),
       mask_(model.transformer().mask_of(clean)),
+      queries_(clean.query),
+      earlier_(static_cast<std::size_t>(graph.layers())),
       is_linear_(has_linear_stream(model.transformer())) {
   check_has_head(model);
   if (clean.tokens.shape() != corrupted.tokens.shape() || clean.lengths != corrupted.lengths) {
@@ -51,8 +60,10 @@ EdgePatching::EdgePatching(const Model& model, const CircuitGraph& graph, const 
     fail("EdgePatching: expected a query in each of {}, got {}", counted(clean.size(), "text"), clean.query.numel());
   }
   const NoRecording unrecorded;
-  corrupted_ = outputs_of(corrupted, corrupted_streams_);
-  clean_ = outputs_of(clean, streams_);
+  const Tensor x = model.transformer().embed(clean), y = model.transformer().embed(corrupted);
+  if (model.transformer().config.causal && !model.head().chooses_candidates()) find_first_token(x, y);
+  corrupted_ = outputs_of(slice(y, 1, first_token_, y.size(1)), corrupted_streams_);
+  clean_ = outputs_of(slice(x, 1, first_token_, x.size(1)), streams_);
   change_ = corrupted_.each - clean_.each;
   for (int layer = 0; is_linear_ && layer < graph.layers(); ++layer) {
     const int begin = graph.first_head(layer), end = graph.sources_at(2 * layer + 2).end;
@@ -61,32 +72,47 @@ EdgePatching::EdgePatching(const Model& model, const CircuitGraph& graph, const 
   }
 }
 
-// Runs the model, and adds the stream at each place to `streams`.
-NodeOutputs EdgePatching::outputs_of(const Batch& texts, std::vector<Tensor>& streams) const {
-  const Transformer& transformer = model_.transformer();
-  Tensor x = transformer.embed(texts);
+// Finds the first token at which the embeddings differ, or a question stands, and computes the keys and values before it.
+void EdgePatching::find_first_token(const Tensor& clean, const Tensor& corrupted) {
+  const std::vector<double> differences = max(abs(clean - corrupted), {0, 2}).to_vector();
+  first_token_ = std::ranges::find_if(differences, [](double x) { return x != 0; }) - differences.begin();
+  for (const int query : texts_.query) first_token_ = std::min<std::int64_t>(first_token_, query);
+  if (first_token_ == 0) return;
+  queries_ = texts_.query - static_cast<int>(first_token_);
+  Tensor x = slice(clean, 1, 0, first_token_);
+  for (std::size_t layer = 0; layer < earlier_.size(); ++layer) {
+    const TransformerBlock& block = model_.transformer().blocks[layer];
+    const Tensor read = block.attention_norms.of_input(x);
+    earlier_[layer] = {.K = block.attention.keys_of(read), .V = block.attention.values_of(read)};
+    x = block(x, mask_).output;
+  }
+}
+
+EdgePatching::LayerOutputs EdgePatching::outputs_of_layer(int layer, const Tensor& x) const {
+  const TransformerBlock& block = model_.transformer().blocks[static_cast<std::size_t>(layer)];
+  const Tensor z = weighted_values(block.attention, block.attention_norms.of_input(x), mask_, earlier(layer));
+  const Tensor attention = joined_output(block.attention, z), attended = block.with_attention(x, attention);
+  if (!block.mlp) return {.z = z, .attention = attention, .attended = attended, .stream = attended};
+  const Tensor mlp = (*block.mlp)(block.mlp_norms->of_input(block.config.parallel ? x : attended));
+  return {.z = z, .attention = attention, .attended = attended, .stream = block.with_mlp(attended, mlp), .mlp = mlp};
+}
+
+// Runs the model from its embedding on, and adds the stream at each place to `streams`.
+NodeOutputs EdgePatching::outputs_of(Tensor x, std::vector<Tensor>& streams) const {
   NodeOutputs result{.each = Tensor({graph_.sources(), x.size(0), x.size(1), x.size(2)}, x.dtype())};
   write_rows(result.each, 0, 1, x);
   Tensor last_input;
   for (int layer = 0; layer < graph_.layers(); ++layer) {
-    const TransformerBlock& block = transformer.blocks[static_cast<std::size_t>(layer)];
+    const MultiHeadAttention& attention = model_.transformer().blocks[static_cast<std::size_t>(layer)].attention;
+    const LayerOutputs outputs = outputs_of_layer(layer, x);
+    const int first_head = graph_.first_head(layer), mlp = first_head + attention.config.heads;
+    write_rows(result.each, first_head, mlp, head_outputs(attention, outputs.z));
+    if (outputs.mlp.defined()) write_rows(result.each, mlp, mlp + 1, outputs.mlp);
+    result.attention.push_back(outputs.attention);
     streams.push_back(x);
+    streams.push_back(outputs.attended);
     last_input = x;
-    const Tensor read = block.attention_norms.of_input(x);
-    const Tensor of_keys = shared_input(read, block.attention.config.kv_heads);
-    const HeadInputs inputs{
-        .queries = shared_input(read, block.attention.config.heads), .keys = of_keys, .values = of_keys};
-    const Tensor z = weighted_values(block.attention, inputs, mask_);
-    const int first_head = graph_.first_head(layer), mlp = first_head + block.attention.config.heads;
-    write_rows(result.each, first_head, mlp, head_outputs(block.attention, z));
-    result.attention.push_back(joined_output(block.attention, z));
-    const Tensor attended = block.with_attention(x, result.attention.back());
-    streams.push_back(attended);
-    x = attended;
-    if (!block.mlp) continue;
-    const Tensor output = (*block.mlp)(block.mlp_norms->of_input(block.config.parallel ? last_input : attended));
-    write_rows(result.each, mlp, mlp + 1, output);
-    x = block.with_mlp(attended, output);
+    x = outputs.stream;
   }
   streams.push_back(x);
   result.logits = logits_of(x, last_input);
@@ -95,7 +121,7 @@ NodeOutputs EdgePatching::outputs_of(const Batch& texts, std::vector<Tensor>& st
 
 Tensor EdgePatching::logits_of(const Tensor& states, const Tensor& last_input) const {
   const Transformer& transformer = model_.transformer();
-  const Tensor asked = select_rows(states, texts_.query);
+  const Tensor asked = select_rows(states, queries_);
   const Hidden hidden{.output = transformer.final_norm ? (*transformer.final_norm)(asked) : asked,
                       .weights = {},
                       .last_input = last_input};
@@ -127,7 +153,7 @@ Tensor EdgePatching::logits(std::span<const double> corrupted) const {
     last_input = run.streams[static_cast<std::size_t>(2 * last_split)];
     for (int layer = last_split + 1; layer < L; ++layer) {
       last_input = x;
-      x = model_.transformer().blocks[static_cast<std::size_t>(layer)](x, mask_).output;
+      x = outputs_of_layer(layer, x).stream;
     }
     return logits_of(x, last_input);
   }
@@ -187,7 +213,7 @@ void EdgePatching::run_layer(Run& run, int layer) const {
     const Tensor read = block.attention_norms.of_input(slice(x, 0, 0, H + 2 * K));
     const HeadInputs inputs{
         .queries = slice(read, 0, 0, H), .keys = slice(read, 0, H, H + K), .values = slice(read, 0, H + K, H + 2 * K)};
-    const Tensor z = weighted_values(block.attention, inputs, mask_);
+    const Tensor z = weighted_values(block.attention, inputs, mask_, earlier(layer));
     if (passes_on || mlp_follows) set_change(first_head, first_head + H, head_outputs(block.attention, z));
     run.attention[l] = joined_output(block.attention, z);
   }

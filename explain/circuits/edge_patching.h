@@ -1,12 +1,13 @@
 #pragma once
 #include <heed/explain/circuits/graph.h>
+#include <heed/nn/head_inputs.h>
 
 #include <span>
 #include <vector>
 
 namespace heed {
 
-/// Outputs of all nodes of a model for one batch of texts.
+/// Outputs of all nodes of a model for one batch of texts, at T tokens from EdgePatching::first_token() on.
 struct NodeOutputs {
   Tensor each;                      ///< (sources, B, T, d_model), in the order of CircuitGraph::nodes()
   std::vector<Tensor> attention{};  ///< per layer (B, T, d_model): all heads, and the bias of W_O
@@ -24,7 +25,8 @@ struct NodeOutputs {
 ///
 /// An input reads the stream that follows from the outputs of the nodes: their sum, with the norms, scales and residuals that
 /// the model has between them. Where its edge from a node is not kept, the node's output in that sum is the one of the corrupted
-/// text. Each node computes its output from its own inputs, so a change passes on along the edges that are kept.
+/// text. Each node computes its output from its own inputs, so a change passes on along the edges that are kept. In a causal model
+/// no edge changes anything before the first token that differs: those tokens are computed once.
 class EdgePatching {
  public:
   /// Runs both batches, which have questions. All must outlive this object. A model that answers with words computes the
@@ -45,14 +47,24 @@ class EdgePatching {
   const Tensor& change() const { return change_; }
   /// Returns the residual stream of the corrupted text at each place (CircuitInput::place): (B, T, d_model) each.
   const std::vector<Tensor>& corrupted_streams() const { return corrupted_streams_; }
-  const Model& model() const { return model_; }         ///< the model
-  const CircuitGraph& graph() const { return graph_; }  ///< its graph
-  const Batch& texts() const { return texts_; }         ///< the clean texts
-  const Ids& words() const { return words_; }           ///< that have logits; empty: all
+  const Model& model() const { return model_; }                ///< the model
+  const CircuitGraph& graph() const { return graph_; }         ///< its graph
+  const Ids& candidates() const { return texts_.candidates; }  ///< of the clean texts
+  /// Returns the token from which on outputs are computed: 0 unless the model is causal and both texts begin alike.
+  std::int64_t first_token() const { return first_token_; }
+  /// Returns the token of each question, counted from first_token().
+  const Ids& queries() const { return queries_; }
+  const Mask& mask() const { return mask_; }  ///< the mask of the texts
+  /// Returns the keys and values of a layer at the tokens before first_token().
+  const EarlierTokens& earlier(int layer) const { return earlier_[static_cast<std::size_t>(layer)]; }
+  const Ids& words() const { return words_; }  ///< that have logits; empty: all
 
  private:
   struct Run;
-  NodeOutputs outputs_of(const Batch& texts, std::vector<Tensor>& streams) const;
+  struct LayerOutputs;
+  void find_first_token(const Tensor& clean, const Tensor& corrupted);
+  LayerOutputs outputs_of_layer(int layer, const Tensor& x) const;
+  NodeOutputs outputs_of(Tensor x, std::vector<Tensor>& streams) const;
   Run begin_run(std::span<const double> corrupted) const;
   void run_layer(Run& run, int layer) const;
   Tensor inputs_at(const Run& run, int place, int first, int count) const;
@@ -67,7 +79,10 @@ class EdgePatching {
   const Batch& texts_;
   Ids words_;
   Mask mask_;
-  bool is_linear_;  // the stream in the outputs
+  std::int64_t first_token_ = 0;
+  Ids queries_;
+  std::vector<EarlierTokens> earlier_;  // of each layer
+  bool is_linear_;                      // the stream in the outputs
   NodeOutputs clean_, corrupted_;
   std::vector<Tensor> streams_,
       corrupted_streams_;  // at each place (B, T, d_model), of the clean and the corrupted texts

@@ -35,7 +35,6 @@ class GradientPass {
         takes_secants_(slopes == Slopes::between),
         graph_(patching.graph()),
         model_(with_constants(patching.model())),
-        mask_(model_.transformer().mask_of(patching.texts())),
         is_linear_(has_linear_stream(model_.transformer())) {
     const Tensor& change = patching.change();
     changes_ = contiguous(reshape(contiguous(permute(change, {1, 0, 2, 3})), {change.size(1), change.size(0), -1}));
@@ -101,6 +100,7 @@ class GradientPass {
   }
 
   Tensor values_of(const TransformerBlock& block, const Tensor& x, int place) const {
+    const EarlierTokens& earlier = patching_.earlier(place / 2);
     const int H = block.attention.config.heads, K = block.attention.config.kv_heads;
     const auto of_input = [&](const Tensor& stream) { return block.attention_norms.of_input(stream); };
     const auto inputs = [&](const Tensor& heads) {
@@ -108,9 +108,9 @@ class GradientPass {
                         .keys = slice(heads, 0, H, H + K),
                         .values = slice(heads, 0, H + K, H + 2 * K)};
     };
-    if (!takes_secants_) return weighted_values(block.attention, inputs(of_input(x)), mask_);
+    if (!takes_secants_) return weighted_values(block.attention, inputs(of_input(x)), patching_.mask(), earlier);
     const Tensor y = corrupted_at(place, H + 2 * K), read = block.attention_norms.input ? secant(of_input, x, y) : x;
-    return secant_values(block.attention, inputs(read), inputs(of_input(y)), mask_);
+    return secant_values(block.attention, inputs(read), inputs(of_input(y)), patching_.mask(), earlier);
   }
 
   Tensor mlp_of(const TransformerBlock& block, const Tensor& x, int place) const {
@@ -149,11 +149,11 @@ class GradientPass {
     const OutputHead& head = model_.head();
     if (head.chooses_candidates()) last_input = read(last_input, input, 1, 2 * L - 2)[0];
     const auto answers = [&](const Tensor& states, const Tensor& layer_input) {
-      const Tensor asked = select_rows(states, patching_.texts().query);
+      const Tensor asked = select_rows(states, patching_.queries());
       const Hidden hidden{.output = transformer.final_norm ? (*transformer.final_norm)(asked) : asked,
                           .weights = {},
                           .last_input = layer_input};
-      return head.answer_logits(hidden, patching_.texts().candidates, patching_.words());
+      return head.answer_logits(hidden, patching_.candidates(), patching_.words());
     };
     const Tensor states = read(x, input, 1, 2 * L)[0], here = answers(states, last_input);
     if (!takes_secants_) return here;
@@ -237,7 +237,6 @@ class GradientPass {
   bool takes_secants_;
   const CircuitGraph& graph_;
   Model model_;
-  Mask mask_;
   bool is_linear_;
   Tensor changes_;  // (B, sources, T d)
   Tensor scores_;

@@ -11,9 +11,13 @@ namespace {
 constexpr double portion_bytes = 4e8;    // of outputs and gradients of a portion of pairs
 constexpr double quick_products = 2e10;  // multiplications and additions that take seconds
 
-std::int64_t longest(std::span<const TextPair> pairs) {
+// Returns the most tokens of a text at which EdgePatching computes outputs.
+std::int64_t most_tokens(const Model& model, std::span<const TextPair> pairs) {
+  const bool skips = model.transformer().config.causal;
   std::size_t result = 1;
-  for (const TextPair& pair : pairs) result = std::max(result, pair.clean.tokens.size());
+  for (const TextPair& pair : pairs) {
+    result = std::max(result, pair.clean.tokens.size() - (skips ? pair.first_difference() : 0));
+  }
   return static_cast<std::int64_t>(result);
 }
 
@@ -25,11 +29,15 @@ int usual_circuits(const CircuitOptions& options) {
          options.exact_edges;
 }
 
+// What is done with a portion of pairs.
+enum class Use { runs, gradients, secants };
+
 // Returns how many pairs a portion has: outputs of all nodes for both texts, their change and a copy. With gradients, also two copies
-// of what each input reads, and eight more on the way back through norms on the stream.
-std::size_t portion_of(const Model& model, const CircuitGraph& graph, std::span<const TextPair> pairs, bool gradients) {
-  const double numbers = static_cast<double>(longest(pairs)) * model.transformer().config.d_model();
-  const double of_input = !gradients ? 0 : has_linear_stream(model.transformer()) ? 2 : 10;
+// of what each input reads, and eight more on the way back through norms on the stream; with secants twice as many.
+std::size_t portion_of(const Model& model, const CircuitGraph& graph, std::span<const TextPair> pairs, Use use) {
+  const double numbers = static_cast<double>(most_tokens(model, pairs)) * model.transformer().config.d_model();
+  const double of_gradients = has_linear_stream(model.transformer()) ? 2 : 10;
+  const double of_input = of_gradients * (use == Use::runs ? 0 : use == Use::gradients ? 1 : 2);
   const double copies = 4.0 * graph.sources() + of_input * static_cast<double>(graph.inputs().size());
   return static_cast<std::size_t>(std::clamp(portion_bytes / (numbers * copies * sizeof(float)), 1.0, 64.0));
 }
@@ -58,7 +66,8 @@ PairTask::PairTask(const Model& model, std::span<const TextPair> pairs, const Ci
 
 void PairTask::score(const CircuitOptions& options) {
   using enum ScoreMethod;
-  const double of_pass = static_cast<double>(std::ssize(pairs_) * longest(pairs_) * model_.parameters.numel());
+  const double of_pass =
+      static_cast<double>(std::ssize(pairs_) * most_tokens(model_, pairs_) * model_.parameters.numel());
   const double of_ig = 3.0 * options.steps * of_pass, of_exact = static_cast<double>(graph_.edges().size()) * of_pass;
   std::vector<ScoreMethod> methods{options.method};
   for (const auto& [method, products] : {std::pair(eap_ig, of_ig), {eap, 0.0}, {exact, of_exact}}) {
@@ -68,7 +77,8 @@ void PairTask::score(const CircuitOptions& options) {
   for (const ScoreMethod method : methods) {
     task_.scores.emplace_back(method, Tensor({std::ssize(pairs_), std::ssize(graph_.edges())}, DType::float64));
   }
-  std::vector<PairBatch> batches = pair_batches(model_, pairs_, portion_of(model_, graph_, pairs_, true));
+  const Use use = options.method == deeplift ? Use::secants : Use::gradients;
+  std::vector<PairBatch> batches = pair_batches(model_, pairs_, portion_of(model_, graph_, pairs_, use));
   Passes passes("effects of edges", static_cast<double>(batches.size()), progress_);
   for (PairBatch& batch : batches) {
     passes.next();
@@ -99,7 +109,7 @@ std::vector<std::vector<double>> PairTask::measured(const std::vector<std::vecto
   std::vector<TextPair> pairs;
   for (const std::size_t i : chosen) pairs.push_back(pairs_[i]);
   std::vector<std::vector<double>> result(circuits.size(), std::vector<double>(chosen.size()));
-  std::vector<PairBatch> batches = pair_batches(model_, pairs, portion_of(model_, graph_, pairs, false));
+  std::vector<PairBatch> batches = pair_batches(model_, pairs, portion_of(model_, graph_, pairs, Use::runs));
   for (PairBatch& batch : batches) {
     const Ids words = keep_answers(model_, batch);
     const EdgePatching patching(model_, graph_, batch.clean, batch.corrupted, words);

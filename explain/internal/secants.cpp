@@ -44,19 +44,20 @@ Tensor for_queries(const Tensor& x, std::int64_t heads) {
 
 }  // namespace
 
-Tensor secant_values(const MultiHeadAttention& layer, const HeadInputs& x, const HeadInputs& y, const Mask& mask) {
+Tensor secant_values(const MultiHeadAttention& layer, const HeadInputs& x, const HeadInputs& y, const Mask& mask,
+                     const EarlierTokens& earlier) {
   const std::int64_t H = layer.config.heads;
-  const HeadProjections at_y = projected_heads(layer, y);
-  HeadProjections at_x = projected_heads(layer, x);
+  const HeadProjections at_y = projected_heads(layer, y, earlier);
+  HeadProjections at_x = projected_heads(layer, x, earlier);
   if (layer.q_norm) {
     at_x.Q = secant(
         [&](const Tensor& q) {
-          return projected_heads(layer, {q, x.keys, x.values}).Q;
+          return projected_heads(layer, {q, x.keys, x.values}, earlier).Q;
         },
         x.queries, y.queries);
     at_x.K = secant(
         [&](const Tensor& k) {
-          return projected_heads(layer, {x.queries, k, x.values}).K;
+          return projected_heads(layer, {x.queries, k, x.values}, earlier).K;
         },
         x.keys, y.keys);
   }

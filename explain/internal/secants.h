@@ -24,7 +24,8 @@ Tensor secant(const Function& f, const Tensor& x, const Tensor& y) {
 
 /// Returns weighted_values() of the inputs x, with the slopes between y and x: of the products exactly, and of the softmax by the
 /// logarithmic means L of both weights, dP = L (dS - sum(L dS) / sum(L)).
-Tensor secant_values(const MultiHeadAttention& layer, const HeadInputs& x, const HeadInputs& y, const Mask& mask);
+Tensor secant_values(const MultiHeadAttention& layer, const HeadInputs& x, const HeadInputs& y, const Mask& mask,
+                     const EarlierTokens& earlier = {});
 
 /// Returns the MLP's output for x, with the slopes between y and x of its activation and its gate.
 Tensor secant_mlp(const Mlp& mlp, const Tensor& x, const Tensor& y);

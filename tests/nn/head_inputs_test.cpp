@@ -20,6 +20,14 @@ TEST_CASE("Heads with inputs of their own") {
   CHECK(max(abs(joined_output(layer, z) - output)).item() < 1e-12);
   CHECK(max(abs(sum(head_outputs(layer, z), 0) + layer.W_O.bias - output)).item() < 1e-12);
 
+  // Of the tokens from 2 on alone, behind the keys and values of the first two.
+  const Tensor first = slice(x, 1, 0, 2), rest = slice(x, 1, 2, 5);
+  const EarlierTokens earlier{.K = layer.keys_of(first), .V = layer.values_of(first)};
+  const HeadInputs equal_rest{shared_input(rest, 4), shared_input(rest, 2), shared_input(rest, 2)};
+  const Tensor expected = slice(z, 2, 2, 5);
+  CHECK(max(abs(weighted_values(layer, equal_rest, Mask::causal(), earlier) - expected)).item() < 1e-12);
+  CHECK(max(abs(weighted_values(layer, rest, Mask::causal(), earlier) - expected)).item() < 1e-12);
+
   // Key head 1 serves the heads 2 and 3; another input of its keys, or of the query of head 3, changes these alone.
   const auto changed_heads = [&](const HeadInputs& inputs) {
     const Tensor change = weighted_values(layer, inputs, Mask::causal()) - z;

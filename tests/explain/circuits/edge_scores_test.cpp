@@ -61,23 +61,22 @@ TEST_CASE("eap_ig integrates the gradients of each edge, for random configuratio
     const RandomCase made(draw, i);
     CAPTURE(i, format_json(to_json(made.model.config())));
     const EdgePatching patching(made.model, made.graph, made.clean, made.corrupted);
-    const Tensor clean = patching.clean().each, corrupted = patching.corrupted().each;
+    const Tensor x = made.model.transformer().embed(made.clean), y = made.model.transformer().embed(made.corrupted);
+    const Tensor change = patching.clean().each - patching.corrupted().each;
     constexpr int steps = 3;
     std::vector<Tensor> expected(made.graph.edges().size(), zeros({2}, DType::float64));
     for (int k = 1; k <= steps; ++k) {
       const Recording recording;
       std::vector<Tensor> shifts;
-      for (std::size_t e = 0; e < expected.size(); ++e)
-        shifts.push_back(variable(zeros(clean[0].shape(), DType::float64)));
+      for (std::size_t e = 0; e < expected.size(); ++e) shifts.push_back(variable(zeros(x.shape(), DType::float64)));
       ReferenceRun run(made.model, made.graph, made.clean,
                        [&](std::size_t edge, int, const Tensor& output) { return output + shifts[edge]; });
-      const Gradients gradients =
-          backward(sum(difference(run.logits(corrupted[0] + (clean[0] - corrupted[0]) * (k / (1.0 * steps))))));
+      const Gradients gradients = backward(sum(difference(run.logits(y + (x - y) * (k / (1.0 * steps))))));
       for (std::size_t e = 0; e < expected.size(); ++e) {
         if (!gradients.contains(shifts[e])) continue;
         const int node = made.graph.edges()[e].from;
-        expected[e] =
-            expected[e] + sum((clean[node] - corrupted[node]) * gradients[shifts[e]], {1, 2}).detach() / steps;
+        const Tensor by_output = behind_first_tokens(zeros(x.shape(), DType::float64), change[node]);
+        expected[e] = expected[e] + sum(by_output * gradients[shifts[e]], {1, 2}).detach() / steps;
       }
     }
     const Tensor scores = edge_scores(patching, difference, ScoreMethod::eap_ig, steps);

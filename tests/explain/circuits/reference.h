@@ -76,6 +76,11 @@ class ReferenceRun {
   std::vector<Tensor> each_{};
 };
 
+// Puts the first tokens of `all` (B, T, d) before `outputs`, which EdgePatching computes from first_token() on.
+inline Tensor behind_first_tokens(const Tensor& all, const Tensor& outputs) {
+  return concat({slice(all, 1, 0, all.size(1) - outputs.size(1)), outputs}, 1);
+}
+
 // A random model in float64, and texts to read.
 struct RandomCase {
   Model model;
@@ -87,6 +92,12 @@ struct RandomCase {
         corrupted(random_batch(14, Random(static_cast<std::uint64_t>(seed) + 1000))),
         graph(model) {
     corrupted.candidates = clean.candidates;
+    const std::int64_t shared = seed % 3, T = clean.tokens.size(1);  // tokens with which both texts begin
+    std::vector<std::int32_t> ids(corrupted.tokens.begin(), corrupted.tokens.end());
+    for (std::int64_t i = 0; i < std::ssize(ids); ++i) {
+      if (i % T < shared) ids[static_cast<std::size_t>(i)] = clean.tokens[i];
+    }
+    corrupted.tokens = Ids(clean.tokens.shape(), std::move(ids));
   }
 
  private:
