@@ -1,3 +1,5 @@
+#include "explain/internal/joined_batch.h"
+
 #include <heed/autograd/record.h>
 #include <heed/explain/circuits/pair_halves.h>
 #include <heed/explain/intervention.h>
@@ -7,22 +9,22 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace heed {
 namespace {
 
-constexpr std::size_t pairs_at_once = 32;
+constexpr std::size_t pairs_at_once = 32, copied_tokens = 1024;
 
 enum class Role { before, changed, behind, asked };
 
 Role role_of(const TextPair& pair, std::size_t token) {
   if (static_cast<int>(token) == pair.clean.query) return Role::asked;
-  const auto& clean = pair.clean.tokens;
-  const auto first = std::mismatch(clean.begin(), clean.end(), pair.corrupted.tokens.begin()).first - clean.begin();
-  if (clean[token] != pair.corrupted.tokens[token]) return Role::changed;
-  return static_cast<std::ptrdiff_t>(token) < first ? Role::before : Role::behind;
+  if (pair.clean.tokens[token] != pair.corrupted.tokens[token]) return Role::changed;
+  return token < pair.first_difference() ? Role::before : Role::behind;
 }
 
 class RestoredStudy {
@@ -95,9 +97,11 @@ class RestoredStudy {
     }
   }
 
-  // Returns the tokens of each pair of a batch that belong to a row.
-  std::vector<std::vector<int>> tokens_of(const PairBatch& batch, std::size_t row) const {
-    std::vector<std::vector<int>> result;
+  using Tokens = std::vector<std::vector<int>>;  // of each pair of a batch
+
+  // Returns the tokens that belong to a row.
+  Tokens tokens_of(const PairBatch& batch, std::size_t row) const {
+    Tokens result;
     for (const std::size_t i : batch.pairs) {
       std::vector<int>& tokens = result.emplace_back();
       for (std::size_t t = 0; t < pairs_[i].clean.tokens.size(); ++t) {
@@ -113,24 +117,81 @@ class RestoredStudy {
     for (std::size_t b = 0; b < values.size(); ++b) into[batch.pairs[b]] = values[b];
   }
 
+  // Returns whether both texts compute the same at all these tokens: a causal model, before the first token that differs.
+  bool are_equal(const PairBatch& batch, const Tokens& tokens) const {
+    if (!model_.transformer().config.causal) return false;
+    for (std::size_t b = 0; b < tokens.size(); ++b) {
+      const auto first = static_cast<int>(pairs_[batch.pairs[b]].first_difference());
+      if (std::ranges::any_of(tokens[b], [&](int token) { return token >= first; })) return false;
+    }
+    return true;
+  }
+
+  // A patch of all corrupted texts of a batch, at the `tokens` of each, or at all; `into` takes the measure of each pair.
+  struct Patch {
+    Place place;
+    Tokens tokens;
+    std::vector<double>* into;
+  };
+
   // Patches one layer of the corrupted texts, and computes the layers from it on.
   void measure_layer(const PairBatch& batch, const Trace& clean, const Trace& corrupted, int layer) {
     const auto l = static_cast<std::size_t>(layer);
-    const LayerInput input{layer, corrupted.layers[l].residual_in};
-    const auto measure = [&](const Place& place, std::vector<double>& into) {
-      keep(batch, logits_under({patch(place, clean)}, model_, batch.corrupted, input), into);
-    };
+    std::vector<Patch> patches;
     for (std::size_t row = 0; row < result_.tokens.size(); ++row) {
-      const std::vector<std::vector<int>> tokens = tokens_of(batch, row);
-      if (std::ranges::all_of(tokens, [](const auto& of_pair) { return of_pair.empty(); })) continue;
-      measure(Place::residual(layer).at_each(tokens), values_[What::residual][row][l]);
-      measure(Place::attention_output(layer).at_each(tokens), values_[What::attention][row][l]);
-      if (model_.transformer().blocks[l].mlp) {
-        measure(Place::mlp_output(layer).at_each(tokens), values_[What::mlp][row][l]);
+      const Tokens tokens = tokens_of(batch, row);
+      for (const What what : {What::residual, What::attention, What::mlp}) {
+        if (what == What::mlp && !model_.transformer().blocks[l].mlp) continue;
+        std::vector<double>& into = values_[what][row][l];
+        for (std::size_t b = 0; b < tokens.size(); ++b) {
+          if (!tokens[b].empty()) into[batch.pairs[b]] = corrupted_[batch.pairs[b]];
+        }
+        const Place place = what == What::residual    ? Place::residual(layer)
+                            : what == What::attention ? Place::attention_output(layer)
+                                                      : Place::mlp_output(layer);
+        if (!are_equal(batch, tokens)) patches.push_back({place, tokens, &into});
       }
     }
     for (int head = 0; head < model_.heads(); ++head) {
-      measure(Place::head_output(layer, head), values_[What::head][static_cast<std::size_t>(head)][l]);
+      std::vector<double>& into = values_[What::head][static_cast<std::size_t>(head)][l];
+      patches.push_back({Place::head_output(layer, head), {}, &into});
+    }
+    const Tensor& residual = corrupted.layers[l].residual_in;
+    const auto tokens = static_cast<std::size_t>(residual.size(0) * residual.size(1));
+    const std::size_t at_once = std::max<std::size_t>(1, copied_tokens / tokens);
+    for (std::size_t first = 0; first < patches.size(); first += at_once) {
+      const std::size_t count = std::min(at_once, patches.size() - first);
+      measure_patches(batch, clean, {layer, residual}, std::span(patches).subspan(first, count));
+    }
+  }
+
+  // Measures some patches of one layer, each in copies of the texts, so that the parameters are read once for all.
+  void measure_patches(const PairBatch& batch, const Trace& clean, const LayerInput& input,
+                       std::span<const Patch> patches) {
+    const std::size_t B = batch.pairs.size(), copies = patches.size();
+    std::vector<Intervention> interventions;
+    for (std::size_t i = 0; i < copies; ++i) {
+      std::vector<int> from(copies * B, -1);  // the text whose clean values a copy takes
+      std::iota(from.begin() + static_cast<std::ptrdiff_t>(i * B),
+                from.begin() + static_cast<std::ptrdiff_t>((i + 1) * B), 0);
+      Place place = patches[i].place;
+      if (!patches[i].tokens.empty()) {
+        Tokens of_copies(copies * B);
+        std::ranges::copy(patches[i].tokens, of_copies.begin() + static_cast<std::ptrdiff_t>(i * B));
+        place = place.at_each(of_copies);
+      }
+      interventions.push_back(patch(place, clean, from));
+    }
+    const Batch texts = joined(std::vector(copies, batch.corrupted));
+    const LayerInput all{input.layer, concat(std::vector(copies, input.residual), 0)};
+    const Tensor logits = logits_under(interventions, model_, texts, all);
+    for (std::size_t i = 0; i < copies; ++i) {
+      const auto begin = static_cast<std::int64_t>(i * B), end = static_cast<std::int64_t>((i + 1) * B);
+      const std::vector<double> values = finite_log_odds(slice(logits, 0, begin, end), batch, "causes");
+      for (std::size_t b = 0; b < B; ++b) {
+        const bool is_patched = patches[i].tokens.empty() || !patches[i].tokens[b].empty();
+        if (is_patched) (*patches[i].into)[batch.pairs[b]] = values[b];
+      }
     }
   }
 

@@ -1,3 +1,5 @@
+#include "explain/internal/joined_batch.h"
+
 #include <heed/autograd/ops.h>
 #include <heed/explain/sentence_attention.h>
 #include <heed/explain/studies/sentence_causes.h>
@@ -19,25 +21,6 @@ struct Change {
   Intervention intervention;
   std::function<void(const std::vector<double>& logits)> use;
 };
-
-// `count` copies of a question.
-Batch copies(const Batch& one, int count) {
-  const auto repeated = [&](const Ids& ids) {
-    if (ids.numel() == 0) return ids;
-    std::vector<std::int32_t> values;
-    for (int i = 0; i < count; ++i) values.insert(values.end(), ids.data(), ids.data() + ids.numel());
-    Shape shape = ids.shape();
-    shape[0] = count;
-    return Ids(shape, std::move(values));
-  };
-  std::vector<int> lengths;
-  if (!one.lengths.empty()) lengths.assign(static_cast<std::size_t>(count), one.lengths[0]);
-  return {.tokens = repeated(one.tokens),
-          .lengths = lengths,
-          .segments = repeated(one.segments),
-          .query = repeated(one.query),
-          .candidates = repeated(one.candidates)};
-}
 
 // A text and everything that the model computes for it.
 struct ReadText {
@@ -69,7 +52,7 @@ struct ReadText {
       const Tensor& residual = seen.layers[static_cast<std::size_t>(layer)].residual_in;
       const auto copied = static_cast<std::int64_t>(count);
       const LayerInput input{layer, contiguous(broadcast_to(residual, {copied, residual.size(1), residual.size(2)}))};
-      const Batch many = copies(asked, static_cast<int>(count));
+      const Batch many = joined(std::vector(count, asked));
       const Tensor logits = logits_under(interventions, model, many, input);  // (count, answers)
       for (std::size_t i = 0; i < count; ++i) {
         const auto row = static_cast<std::int64_t>(i);

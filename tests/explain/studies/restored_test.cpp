@@ -81,6 +81,14 @@ TEST_CASE("restored names roles where texts differ in length") {
         "causes: expected at least 2 different pairs of texts, got 1");
 }
 
+TEST_CASE("restored counts a role among the pairs that have it") {
+  const Model model = letters();
+  const std::vector<TextPair> pairs{pair_of(model, "abcd", "aecd"), pair_of(model, "bfhac", "bghac"),
+                                    pair_of(model, "abfg", "abfh")};  // only the answering token of the last differs
+  const Restored found = restored(model, pairs);
+  CHECK(found.tables[0].cells[1][0].restored.share == Approx(1).margin(1e-5));
+}
+
 TEST_CASE("restored_view prints cells that are shown, and no table without a behaviour") {
   Restored found{.pairs = 9,
                  .clean = {1, 0.5, 1.5},
