@@ -19,6 +19,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 namespace learn {
 namespace {
@@ -36,6 +37,14 @@ bool has_chinese(const std::string& text) {
   return false;
 }
 
+// Returns what the judge says of a variant. It is asked once: a solution of a late step trains for seconds.
+const Verdict& verdict_of(const Variant& variant, Language language) {
+  static std::map<std::tuple<std::string, std::string, Language>, Verdict> verdicts;
+  const auto [found, is_new] = verdicts.try_emplace({variant.step, variant.name, language});
+  if (is_new) found->second = judge(variant.judged(), language);
+  return found->second;
+}
+
 // Checks that no line is wider than a terminal.
 void check_width(const std::string& text) {
   std::istringstream lines(text);
@@ -49,7 +58,7 @@ TEST_CASE("The judge accepts each solution of the course", "[learn]") {
   const auto right = variants([](const Variant& v) { return v.name == "right"; });
   CHECK(right.size() == 12);
   for (const Variant& variant : right) {
-    const Verdict verdict = judge(variant.judged(), Language::en);
+    const Verdict& verdict = verdict_of(variant, Language::en);
     INFO(variant.step << "\n" << verdict.text);
     CHECK(verdict.right);
     check_width(verdict.text);
@@ -59,7 +68,7 @@ TEST_CASE("The judge accepts each solution of the course", "[learn]") {
 TEST_CASE("The judge says what an untouched step lacks, where to write it, and which page explains it", "[learn]") {
   for (const Variant& variant : variants([](const Variant& v) { return v.name == "unwritten"; })) {
     for (const Language language : {Language::en, Language::zh}) {
-      const Verdict verdict = judge(variant.judged(), language);
+      const Verdict& verdict = verdict_of(variant, language);
       INFO(variant.step << "\n" << verdict.text);
       CHECK_FALSE(verdict.right);
       CHECK(verdict.named == std::vector<std::string>{"unwritten"});
@@ -74,7 +83,7 @@ TEST_CASE("The judge says what an untouched step lacks, where to write it, and w
 TEST_CASE("The judge names each of the wrong solutions, and nothing else", "[learn]") {
   std::map<std::string, std::set<std::string>> mistakes;
   for (const Variant& variant : variants([](const Variant& v) { return v.name != "right" && v.name != "unwritten"; })) {
-    const Verdict english = judge(variant.judged(), Language::en), chinese = judge(variant.judged(), Language::zh);
+    const Verdict &english = verdict_of(variant, Language::en), &chinese = verdict_of(variant, Language::zh);
     INFO(variant.step << " " << variant.name << "\n" << english.text << chinese.text);
     CHECK_FALSE(english.right);
     CHECK(english.named == std::vector{variant.mistake()});
@@ -119,7 +128,7 @@ TEST_CASE("Each output of the judge that a page quotes is what it prints", "[lea
   std::vector<std::string> outputs;
   for (const Variant& variant : Variant::all())
     for (const Language language : {Language::en, Language::zh})
-      outputs.push_back(without_lines(judge(variant.judged(), language).text));
+      outputs.push_back(without_lines(verdict_of(variant, language).text));
   int quoted = 0;
   for (const auto& entry : std::filesystem::directory_iterator("learn")) {
     if (entry.path().extension() != ".md") continue;

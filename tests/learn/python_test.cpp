@@ -59,8 +59,9 @@ TEST_CASE("The judge accepts the solutions in Python, and names each wrong one a
     if (file.extension() != ".py") continue;
     const std::string step = file.parent_path().filename().string(), name = file.stem().string();
     INFO(file);
+    const Step in_process = python_step(file, step);  // one process for both languages
     for (const Language language : {Language::en, Language::zh}) {
-      const Verdict verdict = judge(python_step(file, step), language);
+      const Verdict verdict = judge(in_process, language);
       INFO(verdict.text);
       CHECK(verdict.right == (name == "right"));
       CHECK(verdict.named == (name == "right" ? std::vector<std::string>{} : std::vector{name}));
