@@ -68,6 +68,11 @@ class PairReader {
       const auto [one, other] = std::ranges::mismatch(pair.clean.tokens, pair.corrupted.tokens);
       file_.mistake(line_, "expected two texts that differ for the model, but it knows neither '{}' nor '{}'",
                     excerpt(*one), excerpt(*other));
+    } else if (const int asked = pair.clean.query;
+               answers_from_earlier_tokens(model_) && asked < static_cast<int>(pair.first_difference())) {
+      file_.mistake(
+          line_, "expected texts that differ at '{}', where they are asked, or before: this model sees no later token",
+          excerpt(pair.clean.tokens[static_cast<std::size_t>(asked)]));
     }
     if (pair.clean.candidates != pair.corrupted.candidates) {
       file_.mistake(line_, "expected the candidates of both texts at the same tokens, since their logits are compared");
@@ -222,6 +227,10 @@ std::vector<TextPair> minimal_pairs(const Model& model, const std::vector<Exampl
     result.add({clean, corrupted, {right}, {wrong}, fmt::format("pair {}", std::min(i, other) + 1)});
   }
   return result.take();
+}
+
+bool answers_from_earlier_tokens(const Model& model) {
+  return model.transformer().config.causal && !model.head().chooses_candidates();
 }
 
 std::size_t TextPair::first_difference() const {

@@ -18,6 +18,9 @@ struct TextPair {
   std::size_t first_difference() const;  ///< returns the number of tokens with which both texts begin
 };
 
+/// Returns whether what a model computes at a token, its answer there included, depends on this token and earlier ones alone.
+bool answers_from_earlier_tokens(const Model& model);
+
 /// Reads pairs, one object per line: {"clean": "When Mary and John went out, John spoke to", "corrupted": "When Mary and John went
 /// out, Mary spoke to", "answer": "Mary", "wrong": "John"}. `answer` and `wrong` may be lists. Optional keys: "query", the token at
 /// which both texts are asked (as of question()), and "group". Answers are as for answer_index(). Blank lines are skipped, and so is a

@@ -1,6 +1,7 @@
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 #include <heed/explain/circuits/edge_patching.h>
+#include <heed/explain/pairs.h>
 #include <heed/nn/head_inputs.h>
 
 #include <algorithm>
@@ -61,7 +62,7 @@ EdgePatching::EdgePatching(const Model& model, const CircuitGraph& graph, const 
   }
   const NoRecording unrecorded;
   const Tensor x = model.transformer().embed(clean), y = model.transformer().embed(corrupted);
-  if (model.transformer().config.causal && !model.head().chooses_candidates()) find_first_token(x, y);
+  if (answers_from_earlier_tokens(model)) find_first_token(x, y);
   corrupted_ = outputs_of(slice(y, 1, first_token_, y.size(1)), corrupted_streams_);
   clean_ = outputs_of(slice(x, 1, first_token_, x.size(1)), streams_);
   change_ = corrupted_.each - clean_.each;

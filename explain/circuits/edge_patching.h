@@ -84,8 +84,7 @@ class EdgePatching {
   std::vector<EarlierTokens> earlier_;  // of each layer
   bool is_linear_;                      // the stream in the outputs
   NodeOutputs clean_, corrupted_;
-  std::vector<Tensor> streams_,
-      corrupted_streams_;  // at each place (B, T, d_model), of the clean and the corrupted texts
+  std::vector<Tensor> streams_, corrupted_streams_;  // at each place (B, T, d_model)
   Tensor change_;
 };
 

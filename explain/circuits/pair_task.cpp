@@ -13,7 +13,7 @@ constexpr double quick_products = 2e10;  // multiplications and additions that t
 
 // Returns the most tokens of a text at which EdgePatching computes outputs.
 std::int64_t most_tokens(const Model& model, std::span<const TextPair> pairs) {
-  const bool skips = model.transformer().config.causal;
+  const bool skips = answers_from_earlier_tokens(model);
   std::size_t result = 1;
   for (const TextPair& pair : pairs) {
     result = std::max(result, pair.clean.tokens.size() - (skips ? pair.first_difference() : 0));

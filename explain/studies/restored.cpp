@@ -117,11 +117,12 @@ class RestoredStudy {
     for (std::size_t b = 0; b < values.size(); ++b) into[batch.pairs[b]] = values[b];
   }
 
-  // Returns whether both texts compute the same at all these tokens: a causal model, before the first token that differs.
+  // Returns whether both texts compute the same at all these tokens, so that patching them changes nothing: where a causal model
+  // sees no token that differs, and where there are none.
   bool are_equal(const PairBatch& batch, const Tokens& tokens) const {
-    if (!model_.transformer().config.causal) return false;
+    const bool is_causal = model_.transformer().config.causal;
     for (std::size_t b = 0; b < tokens.size(); ++b) {
-      const auto first = static_cast<int>(pairs_[batch.pairs[b]].first_difference());
+      const int first = is_causal ? static_cast<int>(pairs_[batch.pairs[b]].first_difference()) : 0;
       if (std::ranges::any_of(tokens[b], [&](int token) { return token >= first; })) return false;
     }
     return true;

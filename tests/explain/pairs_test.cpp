@@ -117,6 +117,12 @@ TEST_CASE("read_pairs takes the answer of a model of texts with the space before
   CHECK(mistakes(model,
                  "{\"clean\": \"a cat\", \"corrupted\": \"b cat\", \"answer\": \"cat dog\", \"wrong\": \"dog\"}") ==
         "FILE:1: answer: expected one token, but 'cat dog' is cat  dog");
+  const std::string asked = "\"answer\": \"cat\", \"wrong\": \"dog\", \"query\": \"a\"}";
+  CHECK(mistakes(model, "{\"clean\": \"a cat\", \"corrupted\": \"a dog\", " + asked) ==
+        "FILE:1: expected texts that differ at 'a', where they are asked, or before: this model sees no later token");
+  CHECK(mistakes(model,
+                 "{\"clean\": \"a cat\", \"corrupted\": \"b cat\", \"answer\": \"cat\", \"wrong\": \"dog\", "
+                 "\"query\": \" cat\"}") == "no error");
 }
 
 TEST_CASE("pair_batches keeps lengths apart, and log_odds compares the answers of each pair") {
