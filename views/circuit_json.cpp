@@ -108,11 +108,8 @@ Json circuit_example_json(const CircuitExample& example) {
                      {"attends_to", attended(one.clean)},
                      {"corrupted_attends_to", attended(one.corrupted)}});
   }
-  return {{"tokens", example.tokens},
-          {"corrupted", example.corrupted},
-          {"right", example.right},
-          {"wrong", example.wrong},
-          {"heads", std::move(heads)}};
+  return {{"tokens", example.tokens}, {"corrupted", example.corrupted}, {"right", example.right},
+          {"wrong", example.wrong},   {"query", example.query},         {"heads", std::move(heads)}};
 }
 
 Json circuit_part_json(const CircuitPart& part) {

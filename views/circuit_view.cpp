@@ -96,7 +96,7 @@ long pairs_of(const CircuitStudy& study, const Interval& right) { return std::lr
 }  // namespace
 
 std::string figure_text(const Interval& figure) {
-  if (std::isnan(figure.share)) return "-";
+  if (!std::isfinite(figure.share)) return "-";
   if (!std::isfinite(figure.error())) return fmt::format("{:+.2f} (no bounds)", figure.share);
   const double largest = std::max(std::abs(figure.low), std::abs(figure.high));
   const int digits = largest < 10 ? 2 : largest < 100 ? 1 : 0;
@@ -104,7 +104,7 @@ std::string figure_text(const Interval& figure) {
 }
 
 std::string share_text(const Interval& share) {
-  if (std::isnan(share.share)) return "-";
+  if (!std::isfinite(share.share)) return "-";
   const auto percent_of = [](double x) { return std::abs(x) < 0.0005 ? 0.0 : 100 * x; };  // without "-0.0"
   if (!std::isfinite(share.error())) return fmt::format("{:.1f} % (no bounds)", percent_of(share.share));
   return fmt::format("{:.1f} % ({:.1f} to {:.1f})", percent_of(share.share), percent_of(share.low),
@@ -210,7 +210,7 @@ CircuitExample circuit_example(const Model& model, std::span<const TextPair> pai
     return shown_answer(model.tokenizer, pair.clean, answer_text(model, pair.clean, answers.at(0)));
   };
   return {shown_tokens(model.tokenizer, pair.clean.tokens), shown_tokens(model.tokenizer, pair.corrupted.tokens),
-          answer(pair.right), answer(pair.wrong), std::move(heads)};
+          answer(pair.right), answer(pair.wrong), pair.clean.query, std::move(heads)};
 }
 
 std::string circuit_example_view(const CircuitExample& example, const View& view) {

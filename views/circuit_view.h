@@ -41,6 +41,7 @@ constexpr std::size_t max_example_tokens = 512;
 struct CircuitExample {
   std::vector<std::string> tokens, corrupted;
   std::string right, wrong;
+  int query = 0;  ///< the token at which both texts are asked
   std::vector<HeadInPair> heads{};
 };
 
@@ -51,7 +52,7 @@ CircuitExample circuit_example(const Model& model, std::span<const TextPair> pai
 /// Returns the texts of the example, then for each head the token at which it matters, and the tokens that it attends to there.
 std::string circuit_example_view(const CircuitExample& example, const View& view);
 
-/// Returns {"tokens":[...],"corrupted":[...],"right":"animal","wrong":"street","heads":[{"layer":0,"head":1,"token":6,...}]}.
+/// Returns {"tokens":[...],"corrupted":[...],"right":"animal","wrong":"street","query":6,"heads":[{"layer":0,"head":1,"token":6,...}]}.
 Json circuit_example_json(const CircuitExample& example);
 
 /// Returns the circuit as one self-contained SVG: the words at the bottom, the answer at the top, nodes by layer, and each edge with

@@ -41,21 +41,21 @@ const circuitView = {
           of = circuit;
           const figures = [
             ...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))),
-            t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} pairs of held-out sentences. The circuit was chosen on the others: edges were added, those with the largest effects there first, until it kept ${rounded(circuit.target)} there.`,
+            t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} pairs of held-out sentences. The circuit was chosen on the others: edges were added, those with the largest effects there as ${circuit.method} estimates them first, until it kept ${rounded(circuit.target)} there.`,
             circuit.observations < circuit.pairs && t`Two sentences make two pairs: each of them is the clean text once. For the intervals both pairs count as one.`,
             ...comparisons(circuit),
             t`This is the circuit of one model. Those of other seeds may differ: inspect circuit RUN1 RUN2 compares the circuits of two runs.`,
           ].filter(Boolean);
           const heading = el('p', {class: 'verdict'}, said(verdict)), definitions = [
             el('p', {class: 'muted'}, t`Each pair is two sentences that differ in a word and have different answers. The one whose answer is asked for is the clean text, the other one the corrupted text. The difference between both is that of the log odds: log (probability of the right answer / probability of the wrong one).`),
-            el('p', {class: 'muted'}, t`Read the picture from the words, at the bottom, to the answer. An edge is the output of a part of the model as a later part reads it: a head as its query (q), key (k) or value (v). Wide edges have large effects. Dashed edges do not survive, as defined below: other pairs would not always choose them, however large their effect is. What both texts share cannot be seen: parts that carry it may be needed, and have no edge.`),
+            el('p', {class: 'muted'}, t`Read the picture from the words, at the bottom, to the answer. An edge is the output of a part of the model as a later part reads it: a head as its query (q), key (k) or value (v). Wide edges have large effects. Dashed edges fail one of the conditions of survival below, however large their effect is. What both texts share cannot be seen: parts that carry it may be needed, and have no edge.`),
           ];
           const others = el('ul', {class: 'figures'}, figures.map((text) => el('li', {}, text)));
           if (circuit.verdict !== 'circuit') return element.replaceChildren(heading, others);
           element.replaceChildren(heading, ...definitions, pairOf(circuit), left, both, ...headsOf(circuit), el('h3', {}, t`How sure the circuit is`), others, below.element);
           below.draw(() => {
             const [head, ...rows] = circuitRows(circuit);
-            return el('div', {}, table(head, rows, {'aria-label': t`Edges of the circuit`}), el('p', {class: 'muted'}, t`The estimate by ${circuit.method} sets the order in which edges are chosen, and may be far from the effect. The methods counted beside it: ${circuit.methods.join(', ')}.`));
+            return el('div', {}, table(head, rows, {'aria-label': t`Edges of the circuit`}), el('p', {class: 'muted'}, t`The estimate by ${circuit.method} sets the order in which edges are chosen, and may be far from the effect. The ${circuit.methods.length} methods: ${circuit.methods.join(', ')}.`, ...(circuit.methods.includes('exact') ? [' ', t`exact measures each edge by patching, and chooses each edge that survives.`] : []), ' ', t`Each interval is of one edge alone: of 20 edges without an effect, about one has an interval without 0.`));
           });
         }
         if (circuit.verdict === 'circuit') draw();
@@ -115,11 +115,11 @@ function whatIsLeft(circuit, removed, restore) {
   const {edges, parts} = circuit, kept = onPaths(circuit, removed), left = [...edges.keys()].filter((i) => kept[i]);
   if (!removed.size) return [el('p', {}, t`Press an edge or a head to remove it, and again to put it back. Only the edges of the circuit that are left then carry the clean text.`)];
   const found = parts.find((part) => part.edges.join() === left.join()), gone = removedParts(edges, removed);
-  const names = removed.size === edges.length ? t`any edge` : listed(gone.map(({shown}) => shown)), cut = edges.length - removed.size - left.length, command = `inspect circuit RUN --without "${gone.map(({name}) => name).join()}"`;
+  const names = removed.size === edges.length ? t`any edge` : listed(gone.map(({shown}) => shown)), cut = [...edges.keys()].filter((i) => !kept[i] && !removed.has(i)), command = `inspect circuit RUN --without "${gone.map(({name}) => name).join()}"`;
   return [
     el('p', {}, !left.length ? t`Without ${names}, no path leads to the answer, and nothing is kept.` :
-                found        ? t`Without ${names}, ${left.length} of ${edges.length} edges are on a path to the answer. They keep ${el('b', {}, shareText(found.faithfulness))}.` :
-                        t`Without ${names}: not measured for this page. This command measures it: ${el('code', {}, command)}`, ' ', ...(cut ? [t`Edges that are then on no path, and change nothing: ${cut}.`, ' '] : []), button(t`Put all back`, restore)),
+                found        ? t`Without ${names}, ${left.length} of ${edges.length} edges are on a path to the answer. They keep ${el('b', {}, shareText(found.faithfulness))} of the difference.` :
+                        t`Without ${names}: not measured for this page. This command measures it: ${el('code', {}, command)}`, ' ', ...(cut.length ? [t`Then on no path, and without effect: ${cut.length > 6 ? t`${cut.length} edges` : listed(cut.map((i) => t`edge ${i + 1}`))}.`, ' '] : []), button(t`Put all back`, restore)),
   ];
 }
 
@@ -136,14 +136,14 @@ function removedParts(edges, removed) {
 
 // Says what other circuits of the same size keep.
 const comparisons = ({random, null_tasks}) => [
-  random.circuits > 0 && t`${random.circuits} random circuits of this size keep ${shareText(random.faithfulness)}.`,
-  null_tasks.circuits > 0 && t`${null_tasks.circuits} circuits of this size that were chosen after the right and the wrong answer of random pairs had been exchanged (null tasks) keep ${shareText(null_tasks.faithfulness)}.`,
+  random.circuits > 0 && t`${random.circuits} random circuits of this size keep ${shareText(random.faithfulness)} on average.`,
+  null_tasks.circuits > 0 && t`${null_tasks.circuits} circuits of this size that were chosen after the right and the wrong answer of random pairs had been exchanged (null tasks) keep ${shareText(null_tasks.faithfulness)} on average.`,
 ];
 
 // Shows the pair: the clean sentence, with what the other one has in its place.
-function pairOf({step, example: {tokens, corrupted, right, wrong}}) {
+function pairOf({step, example: {tokens, corrupted, right, wrong, query}}) {
   const gap = gapOf(tokens), words = tokens.map((token, i) => token === corrupted[i] ? [inText(token), gap] : [el('b', {class: 'differs'}, `[${visible(token)} → ${visible(corrupted[i])}]`), gap]);
-  return el('p', {class: 'sentence', dir: direction(tokens)}, ...words.flat(), el('span', {class: 'muted'}, t` [clean → corrupted], one of the held-out pairs, at step ${step}; answer: ${word(right)}, not ${word(wrong)}`));
+  return el('p', {class: 'sentence', dir: direction(tokens)}, ...words.flat(), el('span', {class: 'muted'}, t` [clean → corrupted], one of the held-out pairs, at step ${step}; asked at ${placed(tokens, query)}, answer: ${word(right)}, not ${word(wrong)}`));
 }
 
 // Shows what the heads of the circuit do in the pair.
@@ -162,7 +162,7 @@ function headsOf({edges, example: {tokens, corrupted, heads}}) {
     table([t`head`, t`edges`, t`word`, t`attends to`, t`in the corrupted text`, t`effect`],
           heads.map((one) => [headName(one.layer, one.head), numbersOf(one), placed(tokens, one.token), attended(tokens, one.attends_to), attended(corrupted, one.corrupted_attends_to), signed(one.effect_at_token, 2)]),
           {'aria-label': t`Where the heads look in the pair above`}),
-    ...(steered.length ? [el('p', {class: 'muted'}, t`No edge leads to a value of ${listed(steered.map(nodeName))}: with the circuit alone, values there are those of the corrupted text, and the edges change only where the head looks.`)] : []),
+    ...(steered.length ? [el('p', {class: 'muted'}, t`No edge leads to a value of ${listed(steered.map(nodeName))}: with the circuit alone, values there are those of the corrupted text, and edges change only where a head looks.`)] : []),
   ];
 }
 

@@ -35,7 +35,7 @@ let programFormats = null;  // [{pattern, translation}], made when used
 const counted = (count, what) => said(`${count} ${what}${count === 1 ? '' : 's'}`);
 
 // Joins a list with its last two by "and".
-const listed = (items) => isChinese ? items.join('、') : items.join(' and ');
+const listed = (items) => isChinese || items.length < 2 ? items.join('、') : `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`;
 
 // Opens the page anew in the other language, at the same view.
 function switchLanguage() {

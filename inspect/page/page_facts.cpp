@@ -88,8 +88,9 @@ Json head_scores_of(const Dump& dump) {
 PageHeading heading_of(const Json& descriptions) {
   PageHeading heading{.title = "heed:",
                       .description = "Where the model attends, and whether that attention causes its answers."};
-  for (const Json& run : descriptions) {
-    heading.title += (heading.title.size() > 5 ? " and " : " ") + run["name"].get<std::string>();
+  for (std::size_t i = 0; i < descriptions.size(); ++i) {
+    const Json& run = descriptions[i];
+    heading.title += (i == 0 ? " " : i + 1 < descriptions.size() ? ", " : " and ") + run["name"].get<std::string>();
     if (run.contains("curves")) heading.description = "The numbers of a training loop by their steps.";
     if (run.contains("causes") && !run["causes"]["verdict"].empty()) heading.description = run["causes"]["verdict"][0];
   }

@@ -187,7 +187,7 @@ TEST_CASE("A page of two runs of one name tells them apart without paths of the 
   }
   const std::string html = page(runs);
   CHECK(html.find(place.path.string()) == std::string::npos);
-  CHECK(html.find("<title>heed: one/seed and two/seed and toy</title>") != std::string::npos);
+  CHECK(html.find("<title>heed: one/seed, two/seed and toy</title>") != std::string::npos);
 }
 
 TEST_CASE("A grid of heads names its rows and its columns") {

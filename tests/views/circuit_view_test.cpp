@@ -20,6 +20,7 @@ const CircuitExample example{{"a", "b"},
                              {"a", "c"},
                              "right",
                              "wrong",
+                             1,
                              {{.head = {CircuitNode::Kind::head, 0, 1},
                                .effect = 3,
                                .token = 1,
@@ -77,6 +78,7 @@ TEST_CASE("circuit_example_view says what each head attends to where it matters,
   for (std::string line; std::getline(lines, line);) CHECK(display_width(line) <= 80);
   CHECK(circuit_example_view({{"a"}, {"b"}, "right", "wrong"}, {}).empty());
   const Json json = circuit_example_json(example);
+  CHECK(json["query"] == 1);
   CHECK(json["heads"][0]["attends_to"] == Json({{"token", 0}, {"weight", 0.75}}));
   CHECK(json["heads"][0]["effect_at_token"] == 2.5);
 }
