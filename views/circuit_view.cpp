@@ -209,8 +209,12 @@ CircuitExample circuit_example(const Model& model, std::span<const TextPair> pai
   const auto answer = [&](const std::vector<int>& answers) {
     return shown_answer(model.tokenizer, pair.clean, answer_text(model, pair.clean, answers.at(0)));
   };
-  return {shown_tokens(model.tokenizer, pair.clean.tokens), shown_tokens(model.tokenizer, pair.corrupted.tokens),
-          answer(pair.right), answer(pair.wrong), pair.clean.query, std::move(heads)};
+  return {shown_tokens(model.tokenizer, pair.clean.tokens),
+          shown_tokens(model.tokenizer, pair.corrupted.tokens),
+          answer(pair.right),
+          answer(pair.wrong),
+          pair.clean.query,
+          std::move(heads)};
 }
 
 std::string circuit_example_view(const CircuitExample& example, const View& view) {

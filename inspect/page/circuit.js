@@ -52,7 +52,7 @@ const circuitView = {
           ];
           const others = el('ul', {class: 'figures'}, figures.map((text) => el('li', {}, text)));
           if (circuit.verdict !== 'circuit') return element.replaceChildren(heading, others);
-          element.replaceChildren(heading, ...definitions, pairOf(circuit), left, both, ...headsOf(circuit), el('h3', {}, t`How sure the circuit is`), others, below.element);
+          element.replaceChildren(heading, ...definitions, pairOf(circuit), ...headsInWords(circuit), left, both, ...headsOf(circuit), el('h3', {}, t`How sure the circuit is`), others, below.element);
           below.draw(() => {
             const [head, ...rows] = circuitRows(circuit);
             return el('div', {}, table(head, rows, {'aria-label': t`Edges of the circuit`}), el('p', {class: 'muted'}, t`The estimate by ${circuit.method} sets the order in which edges are chosen, and may be far from the effect. The ${circuit.methods.length} methods: ${circuit.methods.join(', ')}.`, ...(circuit.methods.includes('exact') ? [' ', t`exact measures each edge by patching, and chooses each edge that survives.`] : []), ' ', t`Each interval is of one edge alone: of 20 edges without an effect, about one has an interval without 0.`));
@@ -144,6 +144,17 @@ const comparisons = ({random, null_tasks}) => [
 function pairOf({step, example: {tokens, corrupted, right, wrong, query}}) {
   const gap = gapOf(tokens), words = tokens.map((token, i) => token === corrupted[i] ? [inText(token), gap] : [el('b', {class: 'differs'}, `[${visible(token)} → ${visible(corrupted[i])}]`), gap]);
   return el('p', {class: 'sentence', dir: direction(tokens)}, ...words.flat(), el('span', {class: 'muted'}, t` [clean → corrupted], one of the held-out pairs, at step ${step}; asked at ${placed(tokens, query)}, answer: ${word(right)}, not ${word(wrong)}`));
+}
+
+// Says what each head of a small circuit does in the pair, and what reads its output.
+function headsInWords({edges, example: {tokens, corrupted, heads}}) {
+  const most = 6;
+  if (heads.length > most) return [];
+  const told = [...heads].sort((a, b) => a.layer - b.layer || a.head - b.head).map(({layer, head, token, attends_to: one, corrupted_attends_to: other}) => {
+    const readers = edgesFrom(edges, {kind: 'head', layer, head}).map((i) => t`${inputName(edges[i].to, edges[i].nodes)} (edge ${i + 1})`);
+    return el('li', {}, t`${headName(layer, head)}, at ${placed(tokens, token)}, attends to ${placed(tokens, one.token)} (${fixed(one.weight, 2)}); in the corrupted text to ${placed(corrupted, other.token)} (${fixed(other.weight, 2)}). Its output is read as ${listed(readers)}.`);
+  });
+  return told.length ? [el('ol', {'aria-label': t`What the heads do in this pair`}, told)] : [];
 }
 
 // Shows what the heads of the circuit do in the pair.

@@ -99,6 +99,13 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
     CHECK(row.find(fmt::format(" {:.2f}\t", one[attended]["weight"].get<double>())) != std::string::npos);
   }
   CHECK(row.ends_with(fmt::format("{:+.2f}", one["effect_at_token"].get<double>())));
+  const std::string told = chromium->text("document.querySelector('#panel ol').innerText");
+  const std::string head =
+      fmt::format("layer 1 head {}, at {}", one["head"].get<int>() + 1, word("tokens", one["token"]));
+  const std::string weight =
+      fmt::format(" ({:.2f}); in the corrupted text to ", one["attends_to"]["weight"].get<double>());
+  CHECK(told.find(head) != std::string::npos);
+  CHECK(told.find(weight, told.find(head)) != std::string::npos);
 
   // Each edge is removed from the list by a key, and measured.
   for (int i = 0; i < 5; ++i) {
