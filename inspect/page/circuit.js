@@ -119,7 +119,7 @@ function whatIsLeft(circuit, removed, restore) {
   return [
     el('p', {}, !left.length ? t`Without ${names}, no path leads to the answer, and nothing is kept.` :
                 found        ? t`Without ${names}, ${left.length} of ${edges.length} edges are on a path to the answer. They keep ${el('b', {}, shareText(found.faithfulness))} of the difference.` :
-                        t`Without ${names}: not measured for this page. This command measures it: ${el('code', {}, command)}`, ' ', ...(cut.length ? [t`Then on no path, and without effect: ${cut.length > 6 ? t`${cut.length} edges` : listed(cut.map((i) => t`edge ${i + 1}`))}.`, ' '] : []), button(t`Put all back`, restore)),
+                        t`Without ${names}: not measured for this page. This command measures it: ${el('code', {}, command)}`, ' ', ...(cut.length ? [t`Then on no path to the answer: ${cut.length > 6 ? t`${cut.length} edges` : listed(cut.map((i) => t`edge ${i + 1}`))}.`, ' '] : []), button(t`Put all back`, restore)),
   ];
 }
 
@@ -152,7 +152,7 @@ function headsInWords({edges, example: {tokens, corrupted, heads}}) {
   if (heads.length > most) return [];
   const told = [...heads].sort((a, b) => a.layer - b.layer || a.head - b.head).map(({layer, head, token, attends_to: one, corrupted_attends_to: other}) => {
     const readers = edgesFrom(edges, {kind: 'head', layer, head}).map((i) => t`${inputName(edges[i].to, edges[i].nodes)} (edge ${i + 1})`);
-    return el('li', {}, t`${headName(layer, head)}, at ${placed(tokens, token)}, attends to ${placed(tokens, one.token)} (${fixed(one.weight, 2)}); in the corrupted text to ${placed(corrupted, other.token)} (${fixed(other.weight, 2)}). Its output is read as ${listed(readers)}.`);
+    return el('li', {}, t`${headName(layer, head)}, at “${placed(tokens, token)}”, attends to “${placed(tokens, one.token)}” (${fixed(one.weight, 2)}); in the corrupted text to “${placed(corrupted, other.token)}” (${fixed(other.weight, 2)}). Its output goes to: ${listed(readers)}.`);
   });
   return told.length ? [el('ol', {'aria-label': t`What the heads do in this pair`}, told)] : [];
 }

@@ -101,9 +101,9 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
   CHECK(row.ends_with(fmt::format("{:+.2f}", one["effect_at_token"].get<double>())));
   const std::string told = chromium->text("document.querySelector('#panel ol').innerText");
   const std::string head =
-      fmt::format("layer 1 head {}, at {}", one["head"].get<int>() + 1, word("tokens", one["token"]));
+      fmt::format("layer 1 head {}, at “{}", one["head"].get<int>() + 1, word("tokens", one["token"]));
   const std::string weight =
-      fmt::format(" ({:.2f}); in the corrupted text to ", one["attends_to"]["weight"].get<double>());
+      fmt::format("” ({:.2f}); in the corrupted text to “", one["attends_to"]["weight"].get<double>());
   CHECK(told.find(head) != std::string::npos);
   CHECK(told.find(weight, told.find(head)) != std::string::npos);
 
