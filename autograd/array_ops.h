@@ -4,7 +4,7 @@
 #include <concepts>
 
 /// @file
-/// Operations on integers and booleans, which have no gradient. ops.h includes this file.
+/// Operations on integers and booleans. They are not recorded. ops.h includes this file.
 ///
 ///     const Ids next = (tokens + 1) % vocabulary;                // wraps around
 ///     const Booleans hidden = tokens == padding | tokens < 0;    // an element each

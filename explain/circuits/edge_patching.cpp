@@ -35,7 +35,7 @@ struct EdgePatching::Run {
   std::vector<Tensor> mlp;                 // of each layer (B, T, d_model)
 };
 
-// What a layer computes where all its inputs read the stream.
+// The outputs of a layer whose inputs all read the stream.
 struct EdgePatching::LayerOutputs {
   Tensor z, attention;      // the heads' weighted values, and the attention's output
   Tensor attended, stream;  // the stream behind the attention, and behind the layer

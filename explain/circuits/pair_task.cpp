@@ -3,6 +3,7 @@
 #include <heed/explain/circuits/pair_task.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace heed {
@@ -29,15 +30,13 @@ int usual_circuits(const CircuitOptions& options) {
          options.exact_edges;
 }
 
-// What is done with a portion of pairs.
-enum class Use { runs, gradients, secants };
-
-// Returns how many pairs a portion has: outputs of all nodes for both texts, their change and a copy. With gradients, also two copies
-// of what each input reads, and eight more on the way back through norms on the stream; with secants twice as many.
-std::size_t portion_of(const Model& model, const CircuitGraph& graph, std::span<const TextPair> pairs, Use use) {
+// Returns how many pairs a portion has: outputs of all nodes for both texts, their change and a copy. Scores need two more copies for
+// each input, and eight more on the way back through norms on the stream; deeplift needs twice as many.
+std::size_t portion_of(const Model& model, const CircuitGraph& graph, std::span<const TextPair> pairs,
+                       std::optional<ScoreMethod> scored = {}) {
   const double numbers = static_cast<double>(most_tokens(model, pairs)) * model.transformer().config.d_model();
   const double of_gradients = has_linear_stream(model.transformer()) ? 2 : 10;
-  const double of_input = of_gradients * (use == Use::runs ? 0 : use == Use::gradients ? 1 : 2);
+  const double of_input = !scored ? 0 : scored == ScoreMethod::deeplift ? 2 * of_gradients : of_gradients;
   const double copies = 4.0 * graph.sources() + of_input * static_cast<double>(graph.inputs().size());
   return static_cast<std::size_t>(std::clamp(portion_bytes / (numbers * copies * sizeof(float)), 1.0, 64.0));
 }
@@ -77,8 +76,7 @@ void PairTask::score(const CircuitOptions& options) {
   for (const ScoreMethod method : methods) {
     task_.scores.emplace_back(method, Tensor({std::ssize(pairs_), std::ssize(graph_.edges())}, DType::float64));
   }
-  const Use use = options.method == deeplift ? Use::secants : Use::gradients;
-  std::vector<PairBatch> batches = pair_batches(model_, pairs_, portion_of(model_, graph_, pairs_, use));
+  std::vector<PairBatch> batches = pair_batches(model_, pairs_, portion_of(model_, graph_, pairs_, options.method));
   Passes passes("effects of edges", static_cast<double>(batches.size()), progress_);
   for (PairBatch& batch : batches) {
     passes.next();
@@ -109,7 +107,7 @@ std::vector<std::vector<double>> PairTask::measured(const std::vector<std::vecto
   std::vector<TextPair> pairs;
   for (const std::size_t i : chosen) pairs.push_back(pairs_[i]);
   std::vector<std::vector<double>> result(circuits.size(), std::vector<double>(chosen.size()));
-  std::vector<PairBatch> batches = pair_batches(model_, pairs, portion_of(model_, graph_, pairs, Use::runs));
+  std::vector<PairBatch> batches = pair_batches(model_, pairs, portion_of(model_, graph_, pairs));
   for (PairBatch& batch : batches) {
     const Ids words = keep_answers(model_, batch);
     const EdgePatching patching(model_, graph_, batch.clean, batch.corrupted, words);

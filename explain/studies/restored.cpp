@@ -53,9 +53,11 @@ class RestoredStudy {
     for (const PairBatch& batch : batches) {
       const Trace clean = trace(model_, batch.clean), corrupted = trace(model_, batch.corrupted);
       keep(batch, clean.logits, clean_), keep(batch, corrupted.logits, corrupted_);
+      std::vector<Tokens> rows;
+      for (std::size_t row = 0; row < result_.tokens.size(); ++row) rows.push_back(tokens_of(batch, row));
       for (int layer = 0; layer < model_.layers(); ++layer) {
         passes.next();
-        measure_layer(batch, clean, corrupted, layer);
+        measure_layer(batch, rows, clean, corrupted, layer);
       }
     }
   }
@@ -79,6 +81,7 @@ class RestoredStudy {
 
  private:
   using What = Restored::What;
+  using Tokens = std::vector<std::vector<int>>;  // of each pair of a batch
 
   void name_tokens() {
     const auto& first = pairs_[0].clean;
@@ -96,8 +99,6 @@ class RestoredStudy {
       result_.tokens.push_back(is_same ? first.tokens[t] : "");
     }
   }
-
-  using Tokens = std::vector<std::vector<int>>;  // of each pair of a batch
 
   // Returns the tokens that belong to a row.
   Tokens tokens_of(const PairBatch& batch, std::size_t row) const {
@@ -117,8 +118,8 @@ class RestoredStudy {
     for (std::size_t b = 0; b < values.size(); ++b) into[batch.pairs[b]] = values[b];
   }
 
-  // Returns whether both texts compute the same at all these tokens, so that patching them changes nothing: where a causal model
-  // sees no token that differs, and where there are none.
+  // Returns whether both texts compute the same at all these tokens, so that patching them changes nothing. A causal model does
+  // before the first token that differs.
   bool are_equal(const PairBatch& batch, const Tokens& tokens) const {
     const bool is_causal = model_.transformer().config.causal;
     for (std::size_t b = 0; b < tokens.size(); ++b) {
@@ -136,11 +137,13 @@ class RestoredStudy {
   };
 
   // Patches one layer of the corrupted texts, and computes the layers from it on.
-  void measure_layer(const PairBatch& batch, const Trace& clean, const Trace& corrupted, int layer) {
+  void measure_layer(const PairBatch& batch, const std::vector<Tokens>& rows, const Trace& clean,
+                     const Trace& corrupted, int layer) {
     const auto l = static_cast<std::size_t>(layer);
     std::vector<Patch> patches;
-    for (std::size_t row = 0; row < result_.tokens.size(); ++row) {
-      const Tokens tokens = tokens_of(batch, row);
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      const Tokens& tokens = rows[row];
+      const bool is_patched = !are_equal(batch, tokens);
       for (const What what : {What::residual, What::attention, What::mlp}) {
         if (what == What::mlp && !model_.transformer().blocks[l].mlp) continue;
         std::vector<double>& into = values_[what][row][l];
@@ -150,7 +153,7 @@ class RestoredStudy {
         const Place place = what == What::residual    ? Place::residual(layer)
                             : what == What::attention ? Place::attention_output(layer)
                                                       : Place::mlp_output(layer);
-        if (!are_equal(batch, tokens)) patches.push_back({place, tokens, &into});
+        if (is_patched) patches.push_back({place, tokens, &into});
       }
     }
     for (int head = 0; head < model_.heads(); ++head) {

@@ -146,7 +146,7 @@ function pairOf({step, example: {tokens, corrupted, right, wrong, query}}) {
   return el('p', {class: 'sentence', dir: direction(tokens)}, ...words.flat(), el('span', {class: 'muted'}, t` [clean → corrupted], one of the held-out pairs, at step ${step}; asked at ${placed(tokens, query)}, answer: ${word(right)}, not ${word(wrong)}`));
 }
 
-// Says what each head of a small circuit does in the pair, and what reads its output.
+// Lists the heads of a small circuit in sentences: the word of each in the pair, the words it attends to, and the inputs that read it.
 function headsInWords({edges, example: {tokens, corrupted, heads}}) {
   const most = 6;
   if (heads.length > most) return [];

@@ -20,7 +20,7 @@ TEST_CASE("Heads with inputs of their own") {
   CHECK(max(abs(joined_output(layer, z) - output)).item() < 1e-12);
   CHECK(max(abs(sum(head_outputs(layer, z), 0) + layer.W_O.bias - output)).item() < 1e-12);
 
-  // Of the tokens from 2 on alone, behind the keys and values of the first two.
+  // The tokens from 2 on alone, behind the keys and values of the first two.
   const Tensor first = slice(x, 1, 0, 2), rest = slice(x, 1, 2, 5);
   const EarlierTokens earlier{.K = layer.keys_of(first), .V = layer.values_of(first)};
   const HeadInputs equal_rest{shared_input(rest, 4), shared_input(rest, 2), shared_input(rest, 2)};
