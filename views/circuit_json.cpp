@@ -1,5 +1,7 @@
 #include "views/circuit_view.h"
 
+#include <heed/explain/circuits/main_path.h>
+
 #include <array>
 #include <cmath>
 
@@ -87,6 +89,7 @@ Json circuit_json(const CircuitStudy& study) {
           {"circuit", point_json(study.circuit)},
           {"surviving", point_json(study.surviving)},
           {"edges", std::move(edges)},
+          {"main_path", main_path(study)},
           {"curve", std::move(curve)},
           {"cpr", figure(study.cpr)},
           {"cmd", figure(study.cmd)},
@@ -99,21 +102,26 @@ Json circuit_example_json(const CircuitExample& example) {
     return Json{{"token", most.token}, {"weight", most.weight}};
   };
   Json heads = Json::array();
-  for (const HeadInPair& one : example.heads) {
-    heads.push_back({{"layer", one.head.layer},
-                     {"head", one.head.head},
-                     {"effect", one.effect},
-                     {"token", one.token},
-                     {"effect_at_token", one.at_token},
-                     {"attends_to", attended(one.clean)},
-                     {"corrupted_attends_to", attended(one.corrupted)}});
+  for (std::size_t i = 0; i < example.heads.size(); ++i) {
+    const HeadInPair& one = example.heads[i];
+    const HeadOverPairs& over = example.over_pairs.at(i);
+    heads.push_back(
+        {{"layer", one.head.layer},
+         {"head", one.head.head},
+         {"effect", one.effect},
+         {"token", one.token},
+         {"effect_at_token", one.at_token},
+         {"attends_to", attended(one.clean)},
+         {"corrupted_attends_to", attended(one.corrupted)},
+         {"over_pairs",
+          {{"difference", figure(over.difference)}, {"right", figure(over.right)}, {"wrong", figure(over.wrong)}}}});
   }
   return {{"tokens", example.tokens}, {"corrupted", example.corrupted}, {"right", example.right},
           {"wrong", example.wrong},   {"query", example.query},         {"heads", std::move(heads)}};
 }
 
 Json circuit_part_json(const CircuitPart& part) {
-  return {{"edges", part.edges}, {"faithfulness", figure(part.faithfulness)}};
+  return {{"edges", part.edges}, {"faithfulness", figure(part.faithfulness)}, {"right", figure(part.right)}};
 }
 
 }  // namespace heed

@@ -28,10 +28,10 @@ class CircuitPicture {
       if (edge.in_circuit) edges_.push_back(&edge);
     }
     for (const CircuitStudy::Edge* edge : edges_) {
-      for (const CircuitNode& node : readers_of(*edge)) ports_.emplace_back(node, port_of(edge->to.kind));
+      for (const CircuitNode& node : edge->to.readers()) ports_.emplace_back(node, port_of(edge->to.kind));
       strongest_ = std::max(strongest_, std::abs(edge->best_effect().share));
       add(edge->from);
-      for (const CircuitNode& node : readers_of(*edge)) add(node);
+      for (const CircuitNode& node : edge->to.readers()) add(node);
     }
     place_nodes();
     title_ = circuit_verdict(study);
@@ -169,7 +169,7 @@ class CircuitPicture {
     const double width = 1 + 6 * std::abs(effect.share) / std::max(strongest_, 1e-300);
     std::string text = fmt::format("<g><title>{}</title>", svg_escaped(list_text(edge)));
     Point middle{};
-    for (const CircuitNode& node : readers_of(edge)) {
+    for (const CircuitNode& node : edge.to.readers()) {
       const Point to = place_of(node);
       const int port = port_of(edge.to.kind);
       const double x0 = from.x + box_width * (0.35 + 0.15 * port), y0 = from.y, x1 = to.x + port_x(port),
@@ -277,16 +277,6 @@ class CircuitPicture {
 };
 
 }  // namespace
-
-std::vector<CircuitNode> readers_of(const CircuitStudy::Edge& edge) {
-  const CircuitInput& to = edge.to;
-  if (to.kind == InputKind::logits) return {{NodeKind::logits, -1, -1}};
-  if (to.kind == InputKind::mlp) return {{NodeKind::mlp, to.layer, -1}};
-  std::vector<CircuitNode> nodes;
-  const int shared_by = static_cast<int>(to.nodes.size());
-  for (int i = 0; i < shared_by; ++i) nodes.push_back({NodeKind::head, to.layer, to.head * shared_by + i});
-  return nodes;
-}
 
 std::string circuit_svg(const CircuitStudy& study, const CircuitExample& example) {
   if (study.verdict != CircuitStudy::Verdict::circuit) {

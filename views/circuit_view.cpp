@@ -3,6 +3,7 @@
 #include "views/sentence_text.h"
 #include "views/written_tokens.h"
 
+#include <heed/explain/circuits/main_path.h>
 #include <heed/files/utf8.h>
 #include <heed/tokenizers/graphemes.h>
 
@@ -16,6 +17,10 @@ namespace {
 
 constexpr std::size_t most_edges = 30;  // in the table
 constexpr int name_columns = 42, effect_columns = 24;
+
+std::string head_name(const CircuitNode& head) {
+  return part_name({.what = "head", .layer = head.layer, .head = head.head});
+}
 
 std::string of_all(int part, int all) { return fmt::format("{} of {}", part, all); }
 
@@ -68,6 +73,23 @@ std::vector<std::pair<std::string, std::string>> explanations(const CircuitStudy
   return lines;
 }
 
+// Returns the main path as a sentence.
+std::string path_text(const CircuitStudy& study, const Terminal& terminal) {
+  const std::vector<std::size_t> path = main_path(study);
+  if (path.empty())
+    return "\n" + paragraph("No path of edges that survive, all with positive effects, leads to the answer.", terminal);
+  std::vector<std::string> names;
+  double least = study.edges[path[0]].best_effect().share;
+  for (const std::size_t i : path) {
+    names.push_back(study.edges[i].name);
+    least = std::min(least, study.edges[i].best_effect().share);
+  }
+  return "\n" +
+         paragraph(fmt::format("Main path, on which each edge survives and has an effect of at least {:+.2f}: {}.",
+                               least, fmt::join(names, ", ")),
+                   terminal);
+}
+
 std::string curve(const CircuitStudy& study) {
   const bool is_found = study.verdict == CircuitStudy::Verdict::circuit;
   std::string text = "\nedges that joined   on a path   faithfulness\n";
@@ -88,6 +110,27 @@ std::string choosers(const CircuitStudy& study) {
                      : has_exact             ? " and the order of the effects measured by patching"
                      : has_groups            ? " and each group"
                                              : "");
+}
+
+// Returns the table of where heads look in all pairs.
+std::string over_pairs_table(const CircuitExample& example, const Terminal& terminal) {
+  if (example.over_pairs.empty()) return "";
+  constexpr int head_columns = 17, share_columns = 20;
+  const auto share = [](const Interval& of) {
+    return fmt::format("{:.0f} % ({:.0f} to {:.0f})", 100 * of.share, 100 * of.low, 100 * of.high);
+  };
+  std::string text =
+      "\n" + paragraph(fmt::format("The share of {} held-out pairs in which the head, at the token that is "
+                                   "asked, attends most to",
+                                   example.pairs),
+                       terminal);
+  text += fit_width("head", head_columns) + fit_width("what differs", share_columns) +
+          fit_width("the right answer", share_columns) + "the wrong (corrupted)\n";
+  for (const HeadOverPairs& one : example.over_pairs) {
+    text += fit_width(head_name(one.head), head_columns) + fit_width(share(one.difference), share_columns) +
+            fit_width(share(one.right), share_columns) + share(one.wrong) + "\n";
+  }
+  return text;
 }
 
 // Returns in how many of the held-out pairs the right answer is the more probable one.
@@ -117,13 +160,22 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
   const auto line = [&]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
     lines.push_back(fmt::format(format, std::forward<Args>(args)...));
   };
-  const int surviving = static_cast<int>(std::ranges::count_if(study.edges, &CircuitStudy::Edge::survives));
+  const auto survives = std::ranges::count_if(study.edges, &CircuitStudy::Edge::survives);
+  const auto others =
+      std::ranges::count_if(study.edges, [](const auto& edge) { return edge.in_circuit && !edge.survives; });
   switch (study.verdict) {
     case circuit:
-      line(
-          "A circuit of {} edges keeps {} of the difference between the clean and the corrupted texts, while all other "
-          "edges carry what they carry in the corrupted ones.",
-          of_all(study.circuit.edges, study.all_edges), share_text(study.circuit.faithfulness));
+      if (survives > 0) {
+        line(
+            "{} edges survive, and keep {} of the difference between the clean and the corrupted texts, while all "
+            "other edges carry what they carry in the corrupted ones.",
+            of_all(static_cast<int>(survives), study.all_edges), share_text(study.surviving.faithfulness));
+      } else {
+        line(
+            "A circuit of {} edges keeps {} of the difference between the clean and the corrupted texts, while all "
+            "other edges carry what they carry in the corrupted ones. None of its edges survives.",
+            of_all(study.circuit.edges, study.all_edges), share_text(study.circuit.faithfulness));
+      }
       break;
     case no_behaviour:
       line(
@@ -140,12 +192,13 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
       break;
   }
   const bool is_found = study.verdict == circuit;
-  if (is_found) {
-    line("{} of its edges survive: {} choose each of them, and the interval of its effect does not contain 0.",
-         surviving == study.circuit.edges ? "All" : fmt::format("{}", surviving), choosers(study));
+  const bool is_part = survives > 0 && others > 0;  // of the circuit that was chosen
+  if (is_found && is_part) {
+    line("{} of the circuit that was chosen did not survive. With them it keeps {}.",
+         counted(static_cast<std::size_t>(others), "edge"), share_text(study.circuit.faithfulness));
   }
-  if (is_found && surviving < study.circuit.edges) {
-    line("These alone keep {}.", share_text(study.surviving.faithfulness));
+  if (is_found) {
+    line("An edge survives if {} choose it, and the interval of its effect does not contain 0.", choosers(study));
   }
   line(
       "The log odds of the right answer against the wrong one are {:.2f} in the clean texts and {:.2f} in the "
@@ -158,6 +211,10 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
         "all edges, {}; and in {} with none, {}.",
         pairs_of(study, alone), study.held_out, share_text(alone), pairs_of(study, all), share_text(all),
         pairs_of(study, none), share_text(none));
+    if (is_part) {
+      line("With the edges that survive alone it is in {}, {}.", pairs_of(study, study.surviving.right),
+           share_text(study.surviving.right));
+    }
   }
   return lines;
 }
@@ -176,7 +233,7 @@ std::string circuit_view(const CircuitStudy& study, const View& view) {
   if (study.verdict == CircuitStudy::Verdict::circuit) {
     text += table(study, true, "The circuit: the edges that survive", terminal);
     text += table(study, false, "Edges that some choices have, but that do not survive", terminal);
-    text += "\n" + legend(explanations(study), terminal);
+    text += "\n" + legend(explanations(study), terminal) + path_text(study, terminal);
   }
   text += curve(study);
   text += fmt::format("\n{:<34}{}\n{:<34}{}\n", "area under the curve (CPR)", share_text(study.cpr),
@@ -203,8 +260,11 @@ CircuitExample circuit_example(const Model& model, std::span<const TextPair> pai
                                const CircuitStudy& study) {
   const TextPair& pair = pairs[median_pair(task, study)];
   std::vector<HeadInPair> heads;
+  std::vector<HeadOverPairs> over_pairs;
   if (pair.clean.tokens.size() <= max_example_tokens) {
-    heads = heads_in_pair(model, pair, circuit_heads(study, most_drawn_edges));
+    const std::vector<CircuitNode> of_circuit = circuit_heads(study, most_drawn_edges);
+    heads = heads_in_pair(model, pair, of_circuit);
+    over_pairs = heads_over_pairs(model, pairs, study, of_circuit);
   }
   const auto answer = [&](const std::vector<int>& answers) {
     return shown_answer(model.tokenizer, pair.clean, answer_text(model, pair.clean, answers.at(0)));
@@ -214,7 +274,9 @@ CircuitExample circuit_example(const Model& model, std::span<const TextPair> pai
           answer(pair.right),
           answer(pair.wrong),
           pair.clean.query,
-          std::move(heads)};
+          std::move(heads),
+          std::move(over_pairs),
+          study.held_out};
 }
 
 std::string circuit_example_view(const CircuitExample& example, const View& view) {
@@ -235,17 +297,17 @@ std::string circuit_example_view(const CircuitExample& example, const View& view
   text += "\n" + fit_width("head", head_columns) + fit_width("at", word_columns) +
           fit_width("attends to", attended_columns) + fit_width("corrupted", attended_columns) + "effect\n";
   for (const HeadInPair& one : example.heads) {
-    text += fmt::format(
-        "{}{}{}{}{:+.2f}\n",
-        fit_width(part_name({.what = "head", .layer = one.head.layer, .head = one.head.head}), head_columns),
-        fit_width(word(example.tokens, one.token), word_columns), attended(example.tokens, one.clean),
-        attended(example.corrupted, one.corrupted), one.at_token);
+    text += fmt::format("{}{}{}{}{:+.2f}\n", fit_width(head_name(one.head), head_columns),
+                        fit_width(word(example.tokens, one.token), word_columns), attended(example.tokens, one.clean),
+                        attended(example.corrupted, one.corrupted), one.at_token);
   }
   const std::vector<std::pair<std::string, std::string>> lines{
       {"at", "the token at which the head's output has its largest effect"},
       {"attends to", "the token to which this one gives its largest weight, in the clean and in the corrupted text"},
       {"effect", "log odds lost when the output at this token is that of the corrupted text"}};
-  return text + "\n" + legend(lines, view.terminal);
+  text += "\n" + legend(lines, view.terminal);
+  text += over_pairs_table(example, view.terminal);
+  return text;
 }
 
 }  // namespace heed

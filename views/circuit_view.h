@@ -23,10 +23,7 @@ Json circuit_json(const CircuitStudy& study);
 /// Returns {"kind":"head","layer":0,"head":1}; null stands for no layer or head.
 Json circuit_node_json(const CircuitNode& node);
 
-/// Returns the nodes that an edge leads to: several heads share an input of keys or values.
-std::vector<CircuitNode> readers_of(const CircuitStudy::Edge& edge);
-
-/// Returns {"edges":[0,1,4],"faithfulness":{...}}.
+/// Returns {"edges":[0,1,4],"faithfulness":{...},"right":{...}}.
 Json circuit_part_json(const CircuitPart& part);
 
 /// Returns a line: "Without layer 1 head 2: 3 edges of the circuit are on a path to the answer, and keep 28.9 % (20.1 to 37.9)."
@@ -43,6 +40,8 @@ struct CircuitExample {
   std::string right, wrong;
   int query = 0;  ///< the token at which both texts are asked
   std::vector<HeadInPair> heads{};
+  std::vector<HeadOverPairs> over_pairs{};  ///< of the same heads
+  int pairs = 0;                            ///< held-out ones
 };
 
 /// Returns the median_pair() of a study as its example.

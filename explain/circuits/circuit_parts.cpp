@@ -60,9 +60,10 @@ std::vector<CircuitPart> measured(const CircuitTask& task, const CircuitStudy& s
   }
   std::vector<CircuitPart> result;
   for (std::size_t c = 0; c < parts.size(); ++c) {
+    const Interval right = share_above_0(values[c], study.held_out_observations);
     std::vector<double> recovered = values[c];
     for (std::size_t p = 0; p < recovered.size(); ++p) recovered[p] -= task.corrupted[study.held_out_pairs[p]];
-    result.push_back({parts[c], ratio_interval(recovered, lost, study.held_out_observations)});
+    result.push_back({parts[c], ratio_interval(recovered, lost, study.held_out_observations), right});
   }
   return result;
 }

@@ -12,6 +12,7 @@ namespace heed {
 struct CircuitPart {
   std::vector<int> edges{};  ///< indices in CircuitStudy::edges, ascending
   Interval faithfulness{};   ///< on the held-out half, as that of CircuitStudy::circuit
+  Interval right{};          ///< share of the held-out pairs whose right answer is the more probable one
 };
 
 constexpr std::size_t default_circuit_parts = 100;  ///< of circuit_parts()

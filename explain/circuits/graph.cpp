@@ -18,6 +18,15 @@ std::string place_name(int layer, int head) {
 
 }  // namespace
 
+std::vector<CircuitNode> CircuitInput::readers() const {
+  if (kind == Kind::logits) return {{NodeKind::logits, -1, -1}};
+  if (kind == Kind::mlp) return {{NodeKind::mlp, layer, -1}};
+  std::vector<CircuitNode> heads;
+  const int shared_by = static_cast<int>(nodes.size());
+  for (int i = 0; i < shared_by; ++i) heads.push_back({NodeKind::head, layer, head * shared_by + i});
+  return heads;
+}
+
 CircuitGraph::CircuitGraph(const Model& model) {
   const Transformer& transformer = model.transformer();
   nodes_.push_back({});

@@ -36,6 +36,8 @@ struct CircuitInput {
   int first_edge = 0;        ///< index of the edge from the first of them; the others follow
   /// Returns the index of the edge from a node. The node must be one of the sources.
   int edge_from(int node) const { return first_edge + node - sources.begin; }
+  /// Returns the nodes that read it: several heads may share keys or values.
+  std::vector<CircuitNode> readers() const;
 };
 
 /// What a node adds to the residual stream, as one input reads it: indices of CircuitGraph::nodes() and inputs().

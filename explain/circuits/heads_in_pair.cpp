@@ -2,6 +2,7 @@
 #include <heed/autograd/record.h>
 #include <heed/explain/circuits/heads_in_pair.h>
 #include <heed/explain/intervention.h>
+#include <heed/models/reading.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,12 +12,26 @@ namespace {
 
 constexpr std::size_t most_groups = 16;  // of tokens that are patched in one pass
 
-// Returns the key with the largest weight of a query.
-HeadInPair::Attended most_attended(const Trace& seen, const CircuitNode& head, int query) {
+constexpr std::size_t most_traced = 16;  // pairs at once
+
+// Returns the key with the largest weight of a query, in text `b`.
+HeadInPair::Attended most_attended(const Trace& seen, const CircuitNode& head, int query, std::int64_t b = 0) {
   const Tensor& weights = seen.layers[static_cast<std::size_t>(head.layer)].weights;
-  const std::vector<double> row = weights[0][head.head][query].to_vector();
+  const std::vector<double> row = weights[b][head.head][query].to_vector();
   const auto most = std::ranges::max_element(row);
   return {static_cast<int>(most - row.begin()), *most};
+}
+
+// Returns whether a token of a text is one of the answers, or part of a candidate that is.
+bool is_answer(const Model& model, const Example& text, int token, const std::vector<int>& answers) {
+  return std::ranges::any_of(answers, [&](int answer) {
+    if (text.candidates.empty()) {
+      return text.tokens[static_cast<std::size_t>(token)] == answer_text(model, text, answer);
+    }
+    if (answer >= std::ssize(text.candidates)) return false;  // none of them
+    const Span& span = text.candidates[static_cast<std::size_t>(answer)];
+    return token >= span.begin && token < span.end;
+  });
 }
 
 // Measures a pair while one head has its corrupted output at some tokens.
@@ -99,6 +114,41 @@ std::vector<HeadInPair> heads_in_pair(const Model& model, const TextPair& pair, 
   if (heads.empty()) return result;
   const PatchedHead patched(model, pair);
   for (const CircuitNode& head : heads) result.push_back(patched.effects(head));
+  return result;
+}
+
+std::vector<HeadOverPairs> heads_over_pairs(const Model& model, std::span<const TextPair> pairs,
+                                            const CircuitStudy& study, std::span<const CircuitNode> heads) {
+  const NoRecording unrecorded;
+  std::vector<TextPair> held_out;
+  for (const std::size_t pair : study.held_out_pairs) held_out.push_back(pairs[pair]);
+  struct Looks {
+    std::vector<bool> difference, right, wrong;
+  };
+  const std::vector<bool> none(held_out.size());
+  std::vector<Looks> looks(heads.size(), {none, none, none});
+  for (const PairBatch& batch : pair_batches(model, held_out, most_traced)) {
+    const Trace clean = trace(model, batch.clean), corrupted = trace(model, batch.corrupted);
+    for (std::size_t b = 0; b < batch.pairs.size(); ++b) {
+      const std::size_t number = batch.pairs[b];
+      const TextPair& pair = held_out[number];
+      for (std::size_t h = 0; h < heads.size(); ++h) {
+        const auto attended = [&](const Trace& seen) {
+          return most_attended(seen, heads[h], pair.clean.query, static_cast<std::int64_t>(b)).token;
+        };
+        const int to = attended(clean);
+        const auto token = static_cast<std::size_t>(to);
+        looks[h].difference[number] = pair.clean.tokens[token] != pair.corrupted.tokens[token];
+        looks[h].right[number] = is_answer(model, pair.clean, to, pair.right);
+        looks[h].wrong[number] = is_answer(model, pair.corrupted, attended(corrupted), pair.wrong);
+      }
+    }
+  }
+  std::vector<HeadOverPairs> result;
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    const auto share = [&](const std::vector<bool>& which) { return share_of(which, study.held_out_observations); };
+    result.push_back({heads[h], share(looks[h].difference), share(looks[h].right), share(looks[h].wrong)});
+  }
   return result;
 }
 

@@ -30,6 +30,20 @@ struct HeadInPair {
 ///       fmt::print("{} attends to {}\n", pair.clean.tokens[one.token], pair.clean.tokens[one.clean.token]);
 std::vector<HeadInPair> heads_in_pair(const Model& model, const TextPair& pair, std::span<const CircuitNode> heads);
 
+/// Where a head looks, over pairs of texts: shares of the pairs, and their intervals.
+struct HeadOverPairs {
+  CircuitNode head{};
+  /// The token at which the clean text is asked attends most to a token that differs from the corrupted text.
+  Interval difference{};
+  Interval right{};  ///< the same token attends most to a right answer
+  Interval wrong{};  ///< in the corrupted text it attends most to a wrong answer
+};
+
+/// Returns where each of `heads` looks in the held-out pairs of a study. Answers are words of the text, or candidates. Throws `Error` as
+/// check_weights_fit() does.
+std::vector<HeadOverPairs> heads_over_pairs(const Model& model, std::span<const TextPair> pairs,
+                                            const CircuitStudy& study, std::span<const CircuitNode> heads);
+
 /// Returns the heads that the `most` strongest edges of a circuit come from, by layer; none without a circuit.
 std::vector<CircuitNode> circuit_heads(const CircuitStudy& study, std::size_t most);
 

@@ -6,8 +6,9 @@ const circuitView = {
   lead: () => '',
   make() {
     const figure = new Figure(t`circuit`, () => circuitRows(runNow().circuit), () => [...aboutNow({sentence: false, step: false, head: false}), t`step ${runNow().circuit.step}`]);
-    const element = el('section'), left = el('div', {class: 'left'}), list = el('div', {class: 'edges'}), below = new TableBelow(t`How sure each edge is`);
-    const both = el('div', {class: 'beside'}, figure.element, list);
+    const element = el('section'), left = el('div', {class: 'left'}), list = el('div', {class: 'edges'});
+    const looks = new TableBelow(t`Where the heads look in the pair above`), below = new TableBelow(t`How sure each edge is`);
+    const both = el('div', {class: 'beside'}, el('div', {}, figure.element, el('p', {class: 'muted'}, t`Read it from the words up. An edge is what a later part reads of an earlier one: a head as its query (q) or key (k), which set where it looks, or as its value (v), what it passes on. Wide: a large effect. Dashed: does not survive.`), left), list);
     let pointed = -1, of = null;
     const toggle = (edges) => {
       const {edges: removed} = state;
@@ -36,23 +37,13 @@ const circuitView = {
       draw() {
         const {circuit, circuit_missing} = runNow();
         if (!circuit) return element.replaceChildren(el('p', {class: 'notice'}, said(circuit_missing)));
-        const [verdict, ...more] = circuit.says;
         if (of !== circuit) {
           of = circuit;
-          const figures = [
-            ...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))),
-            t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} pairs of held-out sentences. The circuit was chosen on the others: edges were added, those with the largest effects there as ${circuit.method} estimates them first, until it kept ${rounded(circuit.target)} there.`,
-            circuit.observations < circuit.pairs && t`Two sentences make two pairs: each of them is the clean text once. For the intervals both pairs count as one.`,
-            ...comparisons(circuit),
-            t`This is the circuit of one model. Those of other seeds may differ: inspect circuit RUN1 RUN2 compares the circuits of two runs.`,
-          ].filter(Boolean);
-          const heading = el('p', {class: 'verdict'}, said(verdict)), definitions = [
-            el('p', {class: 'muted'}, t`Each pair is two sentences that differ in a word and have different answers. The one whose answer is asked for is the clean text, the other one the corrupted text. The difference between both is that of the log odds: log (probability of the right answer / probability of the wrong one).`),
-            el('p', {class: 'muted'}, t`Read the picture from the words, at the bottom, to the answer. An edge is the output of a part of the model as a later part reads it: a head as its query (q), key (k) or value (v). Wide edges have large effects. Dashed edges fail one of the conditions of survival below, however large their effect is. What both texts share cannot be seen: parts that carry it may be needed, and have no edge.`),
-          ];
-          const others = el('ul', {class: 'figures'}, figures.map((text) => el('li', {}, text)));
-          if (circuit.verdict !== 'circuit') return element.replaceChildren(heading, others);
-          element.replaceChildren(heading, ...definitions, pairOf(circuit), ...headsInWords(circuit), left, both, ...headsOf(circuit), el('h3', {}, t`How sure the circuit is`), others, below.element);
+          const [verdict, ...more] = circuit.says;
+          const heading = el('p', {class: 'verdict'}, said(verdict)), figures = el('ul', {class: 'figures'}, [...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))), ...howMeasured(circuit)].map((text) => el('li', {}, text)));
+          if (circuit.verdict !== 'circuit') return element.replaceChildren(heading, figures);
+          element.replaceChildren(...pairOf(circuit), heading, both, el('h3', {}, t`How sure the circuit is`), figures, looks.element, below.element);
+          looks.draw(() => el('div', {}, ...headsOf(circuit)));
           below.draw(() => {
             const [head, ...rows] = circuitRows(circuit);
             return el('div', {}, table(head, rows, {'aria-label': t`Edges of the circuit`}), el('p', {class: 'muted'}, t`The estimate by ${circuit.method} sets the order in which edges are chosen, and may be far from the effect. The ${circuit.methods.length} methods: ${circuit.methods.join(', ')}.`, ...(circuit.methods.includes('exact') ? [' ', t`exact measures each edge by patching, and chooses each edge that survives.`] : []), ' ', t`Each interval is of one edge alone: of 20 edges without an effect, about one has an interval without 0.`));
@@ -76,7 +67,7 @@ const effectOf = ({exact, effect}) => exact ?? effect;
 const edgeText = (edge) => `${edgeName(edge)} ${edge.exact ? '' : '~'}${figureText(effectOf(edge))}`;
 const nodeKey = ({kind, layer, head}) => [kind, layer, head].join();
 const nodeName = ({kind, layer, head}) =>
-    kind === 'head' ? headName(layer, head) : kind === 'mlp' ? t`layer ${layer + 1} MLP` : kind === 'logits' ? t`logits` : t`embedding`;
+    kind === 'head' ? headName(layer, head) : kind === 'mlp' ? t`layer ${layer + 1} MLP` : kind === 'logits' ? t`answer` : t`words`;
 const edgesFrom = (edges, node) => [...edges.keys()].filter((i) => nodeKey(edges[i].from) === nodeKey(node));  // their indices
 const edgeName = ({from, to, nodes}) => `${nodeName(from)} → ${inputName(to, nodes)}`;
 
@@ -118,7 +109,7 @@ function whatIsLeft(circuit, removed, restore) {
   const names = removed.size === edges.length ? t`any edge` : listed(gone.map(({shown}) => shown)), cut = [...edges.keys()].filter((i) => !kept[i] && !removed.has(i)), command = `inspect circuit RUN --without "${gone.map(({name}) => name).join()}"`;
   return [
     el('p', {}, !left.length ? t`Without ${names}, no path leads to the answer, and nothing is kept.` :
-                found        ? t`Without ${names}, ${left.length} of ${edges.length} edges are on a path to the answer. They keep ${el('b', {}, shareText(found.faithfulness))} of the difference.` :
+                found        ? t`Without ${names}, ${left.length} of ${edges.length} edges are on a path to the answer. They keep ${el('b', {}, shareText(found.faithfulness))} of the difference, and the right answer is the more probable one in ${shareText(found.right)} of the held-out pairs.` :
                         t`Without ${names}: not measured for this page. This command measures it: ${el('code', {}, command)}`, ' ', ...(cut.length ? [t`Then on no path to the answer: ${cut.length > 6 ? t`${cut.length} edges` : listed(cut.map((i) => t`edge ${i + 1}`))}.`, ' '] : []), button(t`Put all back`, restore)),
   ];
 }
@@ -134,32 +125,47 @@ function removedParts(edges, removed) {
   return [...parts.values()];
 }
 
-// Says what other circuits of the same size keep.
-const comparisons = ({random, null_tasks}) => [
-  random.circuits > 0 && t`${random.circuits} random circuits of this size keep ${shareText(random.faithfulness)} on average.`,
-  null_tasks.circuits > 0 && t`${null_tasks.circuits} circuits of this size that were chosen after the right and the wrong answer of random pairs had been exchanged (null tasks) keep ${shareText(null_tasks.faithfulness)} on average.`,
-];
+// Says how the circuit was found, and what other circuits of the same size keep.
+const howMeasured = (circuit) => [
+  t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} pairs of held-out sentences. The circuit was chosen on the others: edges were added, those with the largest effects there as ${circuit.method} estimates them first, until it kept ${rounded(circuit.target)} there.`,
+  t`The difference between both texts is that of the log odds: log (probability of the right answer / probability of the wrong one). What both texts share cannot be seen: parts that carry it may be needed, and have no edge.`,
+  circuit.observations < circuit.pairs && t`Two sentences make two pairs: each of them is the clean text once. For the intervals both pairs count as one.`,
+  circuit.random.circuits > 0 && t`${circuit.random.circuits} random circuits of the chosen size keep ${shareText(circuit.random.faithfulness)} on average.`,
+  circuit.null_tasks.circuits > 0 && t`${circuit.null_tasks.circuits} circuits of the chosen size keep ${shareText(circuit.null_tasks.faithfulness)} on average if the right and the wrong answer of random pairs are exchanged before the choice (null tasks).`,
+  t`This is the circuit of one model. Those of other seeds may differ. A command compares the circuits of two runs: ${el('code', {}, 'inspect circuit RUN1 RUN2')}`,
+].filter(Boolean);
 
 // Shows the pair: the clean sentence, with what the other one has in its place.
-function pairOf({step, example: {tokens, corrupted, right, wrong, query}}) {
-  const gap = gapOf(tokens), words = tokens.map((token, i) => token === corrupted[i] ? [inText(token), gap] : [el('b', {class: 'differs'}, `[${visible(token)} → ${visible(corrupted[i])}]`), gap]);
-  return el('p', {class: 'sentence', dir: direction(tokens)}, ...words.flat(), el('span', {class: 'muted'}, t` [clean → corrupted], one of the held-out pairs, at step ${step}; asked at ${placed(tokens, query)}, answer: ${word(right)}, not ${word(wrong)}`));
+function pairOf({step, held_out, example: {tokens, corrupted, right, wrong, query}}) {
+  const gap = gapOf(tokens), differs = [...tokens.keys()].filter((i) => tokens[i] !== corrupted[i]), of = (text) => listed(differs.map((i) => `“${visible(text[i])}”`));
+  const words = tokens.map((token, i) => [differs.includes(i) ? el('b', {class: 'differs'}, `[${visible(token)} → ${visible(corrupted[i])}]`) : i === query ? el('span', {class: 'asked'}, inText(token)) : inText(token), gap]);
+  return [
+    el('p', {class: 'sentence', dir: direction(tokens)}, ...words.flat()),
+    el('p', {}, t`Asked at “${placed(tokens, query)}”: with ${of(tokens)}, the clean text, the answer is ${word(right)}; with ${of(corrupted)}, the corrupted text, it is ${word(wrong)}.`, ' ', el('span', {class: 'muted'}, t`One of ${held_out} held-out pairs, at step ${step}.`)),
+  ];
 }
 
-// Lists the heads of a small circuit in sentences: the word of each in the pair, the words it attends to, and the inputs that read it.
-function headsInWords({edges, example: {tokens, corrupted, heads}}) {
-  const most = 6;
-  if (heads.length > most) return [];
-  const told = [...heads].sort((a, b) => a.layer - b.layer || a.head - b.head).map(({layer, head, token, attends_to: one, corrupted_attends_to: other}) => {
-    const readers = edgesFrom(edges, {kind: 'head', layer, head}).map((i) => t`${inputName(edges[i].to, edges[i].nodes)} (edge ${i + 1})`);
-    return el('li', {}, t`${headName(layer, head)}, at “${placed(tokens, token)}”, attends to “${placed(tokens, one.token)}” (${fixed(one.weight, 2)}); in the corrupted text to “${placed(corrupted, other.token)}” (${fixed(other.weight, 2)}). Its output goes to: ${listed(readers)}.`);
-  });
-  return told.length ? [el('ol', {'aria-label': t`What the heads do in this pair`}, told)] : [];
+// Says what an edge is for the part that reads it.
+function roleOf(edge) {
+  const {to: {kind}} = edge;
+  if (kind === 'query') return t`It sets where the head looks.`;
+  if (kind === 'key') return t`It sets which words the head looks at.`;
+  if (kind === 'value') return t`It is what the head passes on.`;
+  if (kind === 'mlp') return t`It is what the MLP computes with.`;
+  return effectOf(edge).mean > 0 ? t`It speaks for the right answer, against the wrong one.` : t`It speaks for the wrong answer, against the right one.`;
+}
+
+// Says where a head looks: in the pair, and in all pairs.
+function lookOf({token, attends_to: one, corrupted_attends_to: other, over_pairs: {difference, right, wrong}}, {tokens, corrupted, query}) {
+  const here = t`At “${placed(tokens, token)}” the head attends to “${placed(tokens, one.token)}” (${fixed(one.weight, 2)}); in the corrupted text to “${placed(corrupted, other.token)}” (${fixed(other.weight, 2)}).`;
+  if (token !== query || Math.max(difference.mean, right.mean) === 0) return here;
+  return paragraphOf([here, difference.mean > right.mean ?
+    t`In ${shareText(difference)} of the held-out pairs the asked word attends most to a word that differs.` :
+    t`In ${shareText(right)} of the held-out pairs the asked word attends most to the right answer, in the corrupted texts in ${shareText(wrong)} to the wrong one.`]);
 }
 
 // Shows what the heads of the circuit do in the pair.
 function headsOf({edges, example: {tokens, corrupted, heads}}) {
-  if (!heads.length) return [];
   const numbersOf = ({layer, head}) => edgesFrom(edges, {kind: 'head', layer, head}).map((i) => i + 1).join(', ');
   // Heads whose queries or keys alone are read from the clean text.
   const steered = heads.map(({layer, head}) => ({kind: 'head', layer, head})).filter((node) => {
@@ -168,26 +174,40 @@ function headsOf({edges, example: {tokens, corrupted, heads}}) {
   });
   const attended = (words, {token, weight}) => `${placed(words, token)} ${fixed(weight, 2)}`;
   return [
-    el('h3', {}, t`Where the heads look in the pair above`),
     el('p', {class: 'muted'}, t`For each head: the edges that lead from it, the word at which its output has the largest effect, what this word attends to most, and the log odds lost in this pair when the output at this word is that of the corrupted text. A positive effect may be for the right answer or against the wrong one. In other pairs, above all of sentences of another form, heads may look elsewhere. Small numbers are places in the text.`),
     table([t`head`, t`edges`, t`word`, t`attends to`, t`in the corrupted text`, t`effect`],
           heads.map((one) => [headName(one.layer, one.head), numbersOf(one), placed(tokens, one.token), attended(tokens, one.attends_to), attended(corrupted, one.corrupted_attends_to), signed(one.effect_at_token, 2)]),
           {'aria-label': t`Where the heads look in the pair above`}),
-    ...(steered.length ? [el('p', {class: 'muted'}, t`No edge leads to a value of ${listed(steered.map(nodeName))}: with the circuit alone, values there are those of the corrupted text, and edges change only where a head looks.`)] : []),
+    ...(steered.length ? [el('p', {class: 'muted'}, t`No edge leads to a value of ${listed(steered.map(nodeName), 'or')}: with the circuit alone, values there are those of the corrupted text, and edges change only where a head looks.`)] : []),
   ];
 }
 
-// Returns a button for each edge and for each node.
+// Returns the edges in groups, the main path first: a button for each edge that removes it, and what the head does that it leads to. Then a
+// button for each node.
 function edgeList(circuit, {kept, removed, toggle, point}) {
-  const edge = (one, i) => button(`${i + 1}  ${edgeText(one)}`, () => toggle([i]), {
-    'aria-pressed': String(removed.has(i)), 'aria-label': t`Remove ${edgeText(one)}`, class: kept[i] ? '' : 'off',
-    onfocus: () => point(i), onblur: () => point(-1), onpointerenter: () => point(i), onpointerleave: () => point(-1)
-  });
-  const nodes = [...new Map(circuit.edges.map(({from}) => [nodeKey(from), from])).values()].filter(({kind}) => kind !== 'embedding').sort((a, b) => b.layer - a.layer || a.head - b.head);
-  const own = (node) => edgesFrom(circuit.edges, node);
+  const {edges, main_path, example} = circuit, told = new Set();
+  const pathNodes = new Set(main_path.map((i) => nodeKey(edges[i].from)));
+  const lookAt = ({nodes}, isOnPath) => example.heads.filter((head) => {
+    const key = nodeKey({...head, kind: 'head'});
+    return !told.has(key) && nodes.some((node) => nodeKey(node) === key) && (!isOnPath || pathNodes.has(key)) && told.add(key);
+  }).map((head) => lookOf(head, example));
+  const show = (i) => {
+    const edge = edges[i];
+    return el('li', {}, button(`${i + 1}  ${edgeText(edge)}`, () => toggle([i]), {
+      'aria-pressed': String(removed.has(i)), 'aria-label': t`Remove ${edgeText(edge)}`, class: kept[i] ? '' : 'off',
+      onfocus: () => point(i), onblur: () => point(-1), onpointerenter: () => point(i), onpointerleave: () => point(-1)
+    }), el('p', {class: 'look'}, paragraphOf([roleOf(edge), ...lookAt(edge, main_path.includes(i))])), edge.survives ? null : el('p', {class: 'look'}, t`Chosen in ${rounded(edge.resamples)} of ${circuit.resamples} resamples of the pairs.`));
+  };
+  const all = [...edges.keys()], others = all.filter((i) => !main_path.includes(i));
+  const group = (title, which, ...about) => which.length || about.length ? [el('h3', {}, title), ...about, el('ul', {}, which.map(show))] : [];
+  const path = main_path.map((i) => edges[i]), chain = [...path.map(({from}) => nodeName(from)), visible(example.right)].join(' → ');
+  const nodes = [...new Map(edges.map(({from}) => [nodeKey(from), from])).values()].filter(({kind}) => kind !== 'embedding').sort((a, b) => b.layer - a.layer || a.head - b.head);
+  const own = (node) => edgesFrom(edges, node);
   return [
-    el('p', {class: 'muted'}, t`The effect of an edge: the log odds lost when this edge alone carries the corrupted text, and all others the clean one; the mean over the pairs with its 95 % interval. Effects do not add up: a path is broken at any of its edges. Edges that survive come first.`),
-    el('div', {role: 'group', 'aria-label': t`Remove an edge`, class: 'list', tabindex: 0}, circuit.edges.map(edge)),
+    el('div', {role: 'group', 'aria-label': t`Remove an edge`, class: 'list', tabindex: 0},
+       ...group(t`Main path`, main_path, path.length ? el('p', {}, el('b', {}, chain)) : el('p', {}, t`No path of edges that survive, all with positive effects, leads to the answer.`)),
+       ...group(t`Other edges that survive`, others.filter((i) => edges[i].survives)), ...group(t`Edges that do not survive`, others.filter((i) => !edges[i].survives))),
+    el('p', {class: 'muted'}, t`Behind each edge: its effect, the log odds lost when this edge alone carries the corrupted text, and all others the clean one; the mean over the pairs with its 95 % interval. Effects do not add up: a path is broken at any of its edges. Of all paths, the smallest effect on the main path is the largest.`),
     el('div', {role: 'group', 'aria-label': t`Remove a node`, class: 'controls'}, el('span', {class: 'muted'}, t`Remove a node:`),
        nodes.map((node) => button(nodeName(node), () => toggle(own(node)), {'aria-pressed': String(own(node).every((i) => removed.has(i))), 'aria-label': t`Remove ${nodeName(node)}`}))),
   ];
@@ -210,7 +230,7 @@ function drawCircuit(figure, {edges, example, circuit: {faithfulness}}, {kept, r
   figure.begin(
       room, rows.length * (height + gap) - gap + 8,
       t`Circuit of ${edges.length} edges, which keeps ${shareText(faithfulness)}: ${edges.map(edgeText).join('; ')}`);
-  rows.forEach(([{kind, layer}], r) => figure.text(0, 4 + r * (height + gap) + height / 2, kind === 'logits' ? t`logits` : kind === 'embedding' ? t`embedding` : t`layer ${layer + 1}`, {'font-size': 12, fill: ink.muted}));
+  rows.forEach(([{kind, layer}], r) => figure.text(0, 4 + r * (height + gap) + height / 2, kind === 'logits' ? t`answer` : kind === 'embedding' ? '' : t`layer ${layer + 1}`, {'font-size': 12, fill: ink.muted}));
   const strongest = Math.max(...edges.map((edge) => Math.abs(effectOf(edge).mean)));
   const ports = {query: -0.3, value: 0.3}, curves = edges.map((edge) => edge.nodes.map((node) => {
     const from = places.get(nodeKey(edge.from)), to = places.get(nodeKey(node)), port = (ports[edge.to.kind] ?? 0) * width;

@@ -34,8 +34,11 @@ let programFormats = null;  // [{pattern, translation}], made when used
 // Returns a count with its noun: counted(2, 'head') is "2 heads".
 const counted = (count, what) => said(`${count} ${what}${count === 1 ? '' : 's'}`);
 
-// Joins a list with its last two by "and".
-const listed = (items) => isChinese || items.length < 2 ? items.join('、') : `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`;
+// Joins a list with its last two by "and", or by another word.
+const listed = (items, last = 'and') => isChinese || items.length < 2 ? items.join('、') : `${items.slice(0, -1).join(', ')} ${last} ${items.at(-1)}`;
+
+// Joins sentences to a paragraph.
+const paragraphOf = (texts) => texts.join(isChinese ? '' : ' ');
 
 // Opens the page anew in the other language, at the same view.
 function switchLanguage() {

@@ -6,12 +6,15 @@
 #include "views/circuit_view.h"
 
 #include <heed/explain/circuits/circuit_parts.h>
+#include <heed/explain/circuits/main_path.h>
 #include <heed/explain/circuits/pair_task.h>
 #include <heed/files/file.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace heed {
 namespace {
@@ -24,16 +27,28 @@ double products_of(const Model& model, const std::vector<TextPair>& pairs) {
   return static_cast<double>(tokens) * static_cast<double>(model.parameters.numel());
 }
 
+// Moves the edges of the main path to the beginning, so that they have the first numbers.
+CircuitStudy with_main_path_first(CircuitStudy study) {
+  std::vector<CircuitStudy::Edge> edges;
+  const std::vector<std::size_t> path = main_path(study);
+  for (const std::size_t i : path) edges.push_back(study.edges[i]);
+  for (std::size_t i = 0; i < study.edges.size(); ++i) {
+    if (std::ranges::find(path, i) == path.end()) edges.push_back(study.edges[i]);
+  }
+  study.edges = std::move(edges);
+  return study;
+}
+
 Json studied(const Model& model, const std::vector<TextPair>& pairs, const OnProgress& progress) {
   const PairTask task(model, pairs, {.progress = progress});
-  const CircuitStudy study = circuit_study(task.task());
+  const CircuitStudy study = with_main_path_first(circuit_study(task.task()));
   Json result = circuit_json(study);
   std::erase_if(result["edges"].get_ref<Json::array_t&>(), [](const Json& edge) { return !edge["in_circuit"]; });
   for (std::size_t i = 0; i < result["edges"].size(); ++i) {
     Json& edge = result["edges"][i];
     edge["name"] = study.edges[i].name;
     edge["nodes"] = Json::array();
-    for (const CircuitNode& node : readers_of(study.edges[i])) edge["nodes"].push_back(circuit_node_json(node));
+    for (const CircuitNode& node : study.edges[i].to.readers()) edge["nodes"].push_back(circuit_node_json(node));
   }
   result["step"] = model.step;
   result["says"] = circuit_verdict(study);

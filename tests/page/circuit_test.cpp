@@ -69,12 +69,12 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
   REQUIRE(place.circuit["verdict"] == "circuit");
   REQUIRE(place.circuit["edges"].size() == 5);
   chromium->open(place.file, 1280, false, "#view=circuit");
-  CHECK(panel_text(*chromium).find("A circuit of 5 of ") != std::string::npos);
+  CHECK(panel_text(*chromium).find(" edges survive, and keep ") != std::string::npos);
   CHECK(panel_text(*chromium).find("Press an edge or a head to remove it") != std::string::npos);
   CHECK(chromium->text("document.querySelector('.picture svg').getAttribute('aria-label')")
             .starts_with("Circuit of 5 edges, which keeps "));
 
-  CHECK(panel_text(*chromium).find("5 random circuits of this size keep " +
+  CHECK(panel_text(*chromium).find("5 random circuits of the chosen size keep " +
                                    percent_of(place.circuit["random"]["faithfulness"]["mean"])) != std::string::npos);
 
   // The table of heads has a row for each, as the program measured it.
@@ -84,7 +84,9 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
   const auto word = [&](const char* text, const Json& token) {
     return shown[text][token.get<std::size_t>()].get<std::string>();
   };
-  CHECK(chromium->run("document.querySelectorAll('#panel tbody tr').length") == 3);
+  chromium->run("document.querySelectorAll('#panel details').forEach((one) => { one.open = true; })");
+  chromium->settle();
+  CHECK(chromium->run("document.querySelector('#panel details tbody').children.length") == 3);
   const std::string row = chromium->text("document.querySelector('#panel tbody tr').innerText");
   std::string numbers;  // of the edges from this head
   for (std::size_t i = 0; i < place.circuit["edges"].size(); ++i) {
@@ -99,9 +101,8 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
     CHECK(row.find(fmt::format(" {:.2f}\t", one[attended]["weight"].get<double>())) != std::string::npos);
   }
   CHECK(row.ends_with(fmt::format("{:+.2f}", one["effect_at_token"].get<double>())));
-  const std::string told = chromium->text("document.querySelector('#panel ol').innerText");
-  const std::string head =
-      fmt::format("layer 1 head {}, at “{}", one["head"].get<int>() + 1, word("tokens", one["token"]));
+  const std::string told = chromium->text("document.querySelector('#panel .edges').innerText");
+  const std::string head = fmt::format("At “{}", word("tokens", one["token"]));
   const std::string weight =
       fmt::format("” ({:.2f}); in the corrupted text to “", one["attends_to"]["weight"].get<double>());
   CHECK(told.find(head) != std::string::npos);

@@ -26,7 +26,9 @@ const CircuitExample example{{"a", "b"},
                                .token = 1,
                                .at_token = 2.5,
                                .clean = {0, 0.75},
-                               .corrupted = {1, 0.5}}}};
+                               .corrupted = {1, 0.5}}},
+                             {{{CircuitNode::Kind::head, 0, 1}, {0.9, 0.8, 0.95}, {0, 0, 0.1}, {0.25, 0.2, 0.31}}},
+                             30};
 
 CircuitStudy simulated_study(double scale) {
   SimulatedTask simulated;
@@ -69,6 +71,8 @@ TEST_CASE("circuit_view lists the edges that survive within 80 columns, circuit_
 TEST_CASE("circuit_example_view says what each head attends to where it matters, within 80 columns") {
   CHECK(holds(circuit_example_view(example, {}),
               "layer 1 head 2   b             a 0.75              c 0.50              +2.50\n"));
+  CHECK(holds(circuit_example_view(example, {}),
+              "\nlayer 1 head 2   90 % (80 to 95)     0 % (0 to 10)       25 % (20 to 31)\n"));
   CircuitExample long_words = example;
   for (auto* const tokens : {&long_words.tokens, &long_words.corrupted}) {
     for (std::string& token : *tokens) token = "Donaudampfschifffahrtsgesellschaft" + token;
@@ -81,6 +85,7 @@ TEST_CASE("circuit_example_view says what each head attends to where it matters,
   CHECK(json["query"] == 1);
   CHECK(json["heads"][0]["attends_to"] == Json({{"token", 0}, {"weight", 0.75}}));
   CHECK(json["heads"][0]["effect_at_token"] == 2.5);
+  CHECK(json["heads"][0]["over_pairs"]["wrong"] == Json({{"mean", 0.25}, {"low", 0.2}, {"high", 0.31}}));
 }
 
 TEST_CASE("circuit_view names no edge of a task without a behaviour") {

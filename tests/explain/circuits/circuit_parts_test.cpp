@@ -37,6 +37,7 @@ TEST_CASE("circuit_parts measures the circuit without each edge and each node, t
     CHECK(simulated.graph().on_paths(circuit) == circuit);
     const auto measured = task.measure({circuit}, study.held_out_pairs)[0];
     double kept = 0, lost = 0;
+    CHECK(part.right.share == share_above_0(measured).share);
     for (std::size_t p = 0; p < measured.size(); ++p) {
       const std::size_t pair = study.held_out_pairs[p];
       kept += measured[p] - task.corrupted[pair], lost += task.clean[pair] - task.corrupted[pair];

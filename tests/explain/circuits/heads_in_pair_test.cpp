@@ -51,6 +51,34 @@ TEST_CASE("heads_in_pair names the token at which a head matters, and what it at
   }
 }
 
+TEST_CASE("heads_over_pairs counts the held-out pairs in which a head looks at the answers") {
+  const InductionByHand made;
+  std::vector<TextPair> pairs = made.pairs(20);
+  const CircuitStudy study = circuit_study(made.model, pairs);
+  const std::vector<CircuitNode> heads{head(1, 0), head(0, 0)};
+  std::vector<HeadOverPairs> found = heads_over_pairs(made.model, pairs, study, heads);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].head == heads[0]);
+  // Head 1 of layer 2 attends to the answer, or to the token before that, which differs.
+  std::vector<bool> right;
+  for (const std::size_t pair : study.held_out_pairs) {
+    right.push_back(heads_in_pair(made.model, pairs[pair], heads)[0].clean.token == 1);
+  }
+  REQUIRE((std::ranges::count(right, true) > 0 && std::ranges::count(right, false) > 0));
+  CHECK(found[0].right.share == share_of(right).share);
+  CHECK(found[0].right.low == share_of(right).low);
+  CHECK(found[0].difference.share == Approx(1 - found[0].right.share));
+  CHECK(found[0].wrong.share == 1);
+  // Head 1 of layer 1 attends to the token before, which is the wrong answer of both texts.
+  CHECK((found[1].right.share == 0 && found[1].wrong.share == 1 && found[1].difference.share == 0));
+
+  // Exchanged answers; then texts that do not differ where the head looks.
+  for (const std::size_t pair : study.held_out_pairs) std::swap(pairs[pair].right, pairs[pair].wrong);
+  CHECK(heads_over_pairs(made.model, pairs, study, heads)[0].right.share == 0);
+  for (const std::size_t pair : study.held_out_pairs) pairs[pair].corrupted.tokens[0] = pairs[pair].clean.tokens[0];
+  CHECK(heads_over_pairs(made.model, pairs, study, heads)[0].difference.share == 0);
+}
+
 TEST_CASE("heads_in_pair finds the token of a head in a text of more than 16 tokens") {
   Model model;
   for (int word = 0; word < 20; ++word) model.vocabulary.add(std::string(1, static_cast<char>('a' + word)));
