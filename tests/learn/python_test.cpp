@@ -61,6 +61,8 @@ TEST_CASE("The judge accepts the solutions in Python, and names each wrong one a
     INFO(file);
     const Step in_process = python_step(file, step);  // one process for both languages
     for (const Language language : {Language::en, Language::zh}) {
+      if (name == "right" && language == Language::zh)
+        continue;  // trains for seconds, and the solutions in C++ say the same
       const Verdict verdict = judge(in_process, language);
       INFO(verdict.text);
       CHECK(verdict.right == (name == "right"));
@@ -72,7 +74,7 @@ TEST_CASE("The judge accepts the solutions in Python, and names each wrong one a
       ++judged;
     }
   }
-  CHECK(judged >= 2 * (12 * 2 + 90));
+  CHECK(judged >= 12 + 2 * (12 + 90));
 }
 
 TEST_CASE("The judge shows what Python raises, and where", "[learn]") {
