@@ -311,19 +311,20 @@ struct Refused {
   int lengths = 0, answers = 0, repeated = 0;
 };
 
-// Returns the pair of a draft that the model reads as intended.
-std::optional<WrittenPair> checked(const TextReader& reader, const Draft& draft, Refused& refused) {
+// Returns the pair of a draft that the model reads as intended, and is not `seen` yet.
+std::optional<WrittenPair> checked(const TextReader& reader, const Draft& draft,
+                                   const std::set<std::pair<std::string, std::string>>& seen, Refused& refused) {
   WrittenPair pair{reader.asked(draft.clean, draft.space, draft.tail),
                    reader.asked(draft.corrupted, draft.space, draft.tail),
                    {},
                    {},
                    draft.group};
-  const Words clean = reader.tokens_of(pair.clean), corrupted = reader.tokens_of(pair.corrupted);
   const auto refuse = [](int& count) {
     ++count;
     return std::optional<WrittenPair>();
   };
-  if (pair.clean == pair.corrupted) return refuse(refused.repeated);
+  if (pair.clean == pair.corrupted || seen.contains({pair.clean, pair.corrupted})) return refuse(refused.repeated);
+  const Words clean = reader.tokens_of(pair.clean), corrupted = reader.tokens_of(pair.corrupted);
   if (clean.empty() || clean.size() != corrupted.size()) return refuse(refused.lengths);
   for (const auto& [from, to] : {std::pair(&draft.answer, &pair.answer), std::pair(&draft.wrong, &pair.wrong)}) {
     for (const std::string& answer : *from) {
@@ -342,13 +343,12 @@ std::vector<WrittenPair> drawn(const TextReader& reader, const Source& source, B
   std::set<std::pair<std::string, std::string>> seen;
   Refused refused;
   for (int failed = 0; std::ssize(pairs) < options.count;) {
-    std::optional<WrittenPair> pair = checked(reader, source.draw(random), refused);
-    if (pair && seen.insert({pair->clean, pair->corrupted}).second) {
+    if (std::optional<WrittenPair> pair = checked(reader, source.draw(random), seen, refused)) {
+      seen.insert({pair->clean, pair->corrupted});
       pairs.push_back(std::move(*pair));
       failed = 0, refused = {};
       continue;
     }
-    refused.repeated += pair.has_value();
     if (++failed > max_failures) {
       fail(
           "{}: found only {} of the {} pairs asked for; the model knows {} (--language {}). The last {} drafts: {} "

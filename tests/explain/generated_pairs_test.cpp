@@ -158,11 +158,11 @@ TEST_CASE("generate_pairs says how many words are left where they are too few") 
         "induction: the text has 15 tokens; the model sees 14 at once");
   const Model chinese = language_model_of(Split::characters);
   const std::string few = message([&] {
-    (void)generate_pairs(chinese, Behaviour::greater_than, {.language = PairLanguage::chinese, .count = 100'000});
+    (void)generate_pairs(chinese, Behaviour::agreement, {.language = PairLanguage::chinese, .count = 100'000});
   });
   CAPTURE(few);
-  CHECK(few.find("of the 100000 pairs asked for; the model knows 2 templates and 8 events") != std::string::npos);
+  CHECK(few.find("of the 100000 pairs asked for; the model knows 3 templates and 154 pairs of nouns") != std::string::npos);
   CHECK(
-      few.ends_with("The last 1001 drafts: 828 repeat a pair or a text, 0 have texts of different numbers of tokens, "
-                    "and 173 have no answer of one token"));
+      few.ends_with("The last 1001 drafts: 1001 repeat a pair or a text, 0 have texts of different numbers of tokens, "
+                    "and 0 have no answer of one token"));
 }
