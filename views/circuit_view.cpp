@@ -106,8 +106,8 @@ std::string choosers(const CircuitStudy& study) {
   const bool has_exact = std::ranges::find(study.methods, ScoreMethod::exact) != study.methods.end();
   const bool has_groups = !study.own_groups.empty();
   return fmt::format("at least {:.0f} % of {} resamples of the pairs{}", 100 * survival_share, study.resamples,
-                     has_exact && has_groups ? ", the order of the effects measured by patching and each group"
-                     : has_exact             ? " and the order of the effects measured by patching"
+                     has_exact && has_groups ? ", the effects measured by patching and each group"
+                     : has_exact             ? " and the effects measured by patching"
                      : has_groups            ? " and each group"
                                              : "");
 }
@@ -168,8 +168,11 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
       if (survives > 0) {
         line(
             "{} edges survive, and keep {} of the difference between the clean and the corrupted texts, while all "
-            "other edges carry what they carry in the corrupted ones.",
-            of_all(static_cast<int>(survives), study.all_edges), share_text(study.surviving.faithfulness));
+            "other edges carry what they carry in the corrupted ones. The right answer is then the more probable one "
+            "in "
+            "{} of {} held-out pairs, {}.",
+            of_all(static_cast<int>(survives), study.all_edges), share_text(study.surviving.faithfulness),
+            pairs_of(study, study.surviving.right), study.held_out, share_text(study.surviving.right));
       } else {
         line(
             "A circuit of {} edges keeps {} of the difference between the clean and the corrupted texts, while all "
@@ -207,14 +210,11 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
   if (is_found) {
     const Interval &alone = study.circuit.right, &all = study.right_in_clean, &none = study.right_in_corrupted;
     line(
-        "The right answer is the more probable one in {} of {} held-out pairs with the circuit alone, {}; in {} with "
-        "all edges, {}; and in {} with none, {}.",
+        "The right answer is the more probable one in {} of {} held-out pairs with the circuit that was chosen, {}; in "
+        "{} "
+        "with all edges, {}; and in {} with none, {}.",
         pairs_of(study, alone), study.held_out, share_text(alone), pairs_of(study, all), share_text(all),
         pairs_of(study, none), share_text(none));
-    if (is_part) {
-      line("With the edges that survive alone it is in {}, {}.", pairs_of(study, study.surviving.right),
-           share_text(study.surviving.right));
-    }
   }
   return lines;
 }

@@ -8,7 +8,7 @@ const circuitView = {
     const figure = new Figure(t`circuit`, () => circuitRows(runNow().circuit), () => [...aboutNow({sentence: false, step: false, head: false}), t`step ${runNow().circuit.step}`]);
     const element = el('section'), left = el('div', {class: 'left'}), list = el('div', {class: 'edges'});
     const looks = new TableBelow(t`Where the heads look in the pair above`), below = new TableBelow(t`How sure each edge is`);
-    const both = el('div', {class: 'beside'}, el('div', {}, figure.element, el('p', {class: 'muted'}, t`Read it from the words up. An edge is what a later part reads of an earlier one: a head as its query (q) or key (k), which set where it looks, or as its value (v), what it passes on. Wide: a large effect. Dashed: does not survive.`), left), list);
+    const both = el('div', {class: 'beside'}, el('div', {}, figure.element, el('p', {class: 'muted'}, t`Read it from the words up. An edge is what a later part reads of an earlier one: a head as its query (q) or key (k), which set where it looks, or as its value (v), what it passes on. Wide: a large effect. Dashed: does not survive; it may matter, but other samples of the pairs do not choose it reliably.`), left), list);
     let pointed = -1, of = null;
     const toggle = (edges) => {
       const {edges: removed} = state;
@@ -103,14 +103,14 @@ function onPaths({edges}, removed) {
 
 // Says what the circuit keeps without the removed edges, or how to measure that.
 function whatIsLeft(circuit, removed, restore) {
-  const {edges, parts} = circuit, kept = onPaths(circuit, removed), left = [...edges.keys()].filter((i) => kept[i]);
-  if (!removed.size) return [el('p', {}, t`Press an edge or a head to remove it, and again to put it back. Only the edges of the circuit that are left then carry the clean text.`)];
+  const {edges, parts} = circuit, kept = onPaths(circuit, removed), left = [...edges.keys()].filter((i) => kept[i]), whole = shareText(circuit.circuit.faithfulness);
+  if (!removed.size) return [el('p', {}, t`Press an edge or a head to remove it, and again to put it back. What is left of the ${edges.length} edges carries the clean text, all else the corrupted one. All ${edges.length} keep ${whole} of the difference.`)];
   const found = parts.find((part) => part.edges.join() === left.join()), gone = removedParts(edges, removed);
   const names = removed.size === edges.length ? t`any edge` : listed(gone.map(({shown}) => shown)), cut = [...edges.keys()].filter((i) => !kept[i] && !removed.has(i)), command = `inspect circuit RUN --without "${gone.map(({name}) => name).join()}"`;
   return [
     el('p', {}, !left.length ? t`Without ${names}, no path leads to the answer, and nothing is kept.` :
-                found        ? t`Without ${names}, ${left.length} of ${edges.length} edges are on a path to the answer. They keep ${el('b', {}, shareText(found.faithfulness))} of the difference, and the right answer is the more probable one in ${shareText(found.right)} of the held-out pairs.` :
-                        t`Without ${names}: not measured for this page. This command measures it: ${el('code', {}, command)}`, ' ', ...(cut.length ? [t`Then on no path to the answer: ${cut.length > 6 ? t`${cut.length} edges` : listed(cut.map((i) => t`edge ${i + 1}`))}.`, ' '] : []), button(t`Put all back`, restore)),
+                found        ? t`Without ${names}, ${left.length} of ${edges.length} edges are on a path to the answer. They keep ${el('b', {}, shareText(found.faithfulness))} of the difference, where all keep ${whole}. The right answer is the more probable one in ${shareText(found.right)} of the held-out pairs.` :
+                        t`Without ${names}: not measured for this page. This command measures it: ${el('code', {}, command)}`, ' ', ...(cut.length ? [t`Not removed, but on no path to the answer any more: ${cut.length > 6 ? t`${cut.length} edges` : listed(cut.map((i) => t`edge ${i + 1}`))}.`, ' '] : []), button(t`Put all back`, restore)),
   ];
 }
 
@@ -120,7 +120,8 @@ function removedParts(edges, removed) {
   for (const i of [...removed].sort((a, b) => a - b)) {
     const {from, name} = edges[i], own = edgesFrom(edges, from);
     const isNode = from.kind !== 'embedding' && own.length > 1 && own.every((k) => removed.has(k));
-    isNode ? parts.set(nodeKey(from), {name: name.split(' -> ')[0], shown: nodeName(from)}) : parts.set(name, {name, shown: t`edge ${i + 1}`});
+    isNode ? parts.set(nodeKey(from), {name: name.split(' -> ')[0], shown: nodeName(from)}) :
+             parts.set(name, {name, shown: from.kind !== 'embedding' && own.length === 1 ? t`edge ${i + 1} of ${nodeName(from)}` : t`edge ${i + 1}`});
   }
   return [...parts.values()];
 }
@@ -129,9 +130,9 @@ function removedParts(edges, removed) {
 const howMeasured = (circuit) => [
   t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} pairs of held-out sentences. The circuit was chosen on the others: edges were added, those with the largest effects there as ${circuit.method} estimates them first, until it kept ${rounded(circuit.target)} there.`,
   t`The difference between both texts is that of the log odds: log (probability of the right answer / probability of the wrong one). What both texts share cannot be seen: parts that carry it may be needed, and have no edge.`,
-  circuit.observations < circuit.pairs && t`Two sentences make two pairs: each of them is the clean text once. For the intervals both pairs count as one.`,
+  circuit.observations < circuit.pairs && t`Two sentences make two pairs: each of them is the clean text once. For the intervals both pairs count as one, so the ${circuit.pairs} pairs are ${circuit.observations} observations.`,
   circuit.random.circuits > 0 && t`${circuit.random.circuits} random circuits of the chosen size keep ${shareText(circuit.random.faithfulness)} on average.`,
-  circuit.null_tasks.circuits > 0 && t`${circuit.null_tasks.circuits} circuits of the chosen size keep ${shareText(circuit.null_tasks.faithfulness)} on average if the right and the wrong answer of random pairs are exchanged before the choice (null tasks).`,
+  circuit.null_tasks.circuits > 0 && t`${circuit.null_tasks.circuits} circuits of the chosen size keep ${shareText(circuit.null_tasks.faithfulness)} on average if the right and the wrong answer of random pairs are exchanged before the choice (null tasks). A circuit is reported only if it is shown to keep more than both.`,
   t`This is the circuit of one model. Those of other seeds may differ. A command compares the circuits of two runs: ${el('code', {}, 'inspect circuit RUN1 RUN2')}`,
 ].filter(Boolean);
 
@@ -141,27 +142,36 @@ function pairOf({step, held_out, example: {tokens, corrupted, right, wrong, quer
   const words = tokens.map((token, i) => [differs.includes(i) ? el('b', {class: 'differs'}, `[${visible(token)} → ${visible(corrupted[i])}]`) : i === query ? el('span', {class: 'asked'}, inText(token)) : inText(token), gap]);
   return [
     el('p', {class: 'sentence', dir: direction(tokens)}, ...words.flat()),
-    el('p', {}, t`Asked at “${placed(tokens, query)}”: with ${of(tokens)}, the clean text, the answer is ${word(right)}; with ${of(corrupted)}, the corrupted text, it is ${word(wrong)}.`, ' ', el('span', {class: 'muted'}, t`One of ${held_out} held-out pairs, at step ${step}.`)),
+    el('p', {}, t`The model is asked at “${placed(tokens, query)}”. With ${of(tokens)}, in the clean text, the right answer is ${word(right)}; with ${of(corrupted)}, in the corrupted text, it is ${word(wrong)}.`, ' ', el('span', {class: 'muted'}, t`One of ${held_out} held-out pairs, at step ${step}.`)),
   ];
 }
 
 // Says what an edge is for the part that reads it.
-function roleOf(edge) {
-  const {to: {kind}} = edge;
-  if (kind === 'query') return t`It sets where the head looks.`;
-  if (kind === 'key') return t`It sets which words the head looks at.`;
-  if (kind === 'value') return t`It is what the head passes on.`;
+function roleOf(edge, {tokens, heads, right, wrong}) {
+  const {from, to: {kind}} = edge, head = heads.find((one) => nodeKey({...one, kind: 'head'}) === nodeKey(from)), at = head && placed(tokens, head.token);
+  if (kind === 'query') return head ? t`As the query of “${at}” it sets where this word looks.` : t`As queries the words set where they look.`;
+  if (kind === 'key') return head ? t`As the key of “${at}” it sets how much this word is looked at.` : t`As keys the words set how much they are looked at.`;
+  if (kind === 'value') return head ? t`As the value of “${at}” it is what is passed on from this word.` : t`As values the words are what the head passes on.`;
   if (kind === 'mlp') return t`It is what the MLP computes with.`;
-  return effectOf(edge).mean > 0 ? t`It speaks for the right answer, against the wrong one.` : t`It speaks for the wrong answer, against the right one.`;
+  const {mean} = effectOf(edge);
+  return mean > 0 ? t`It speaks for ${visible(right)}, against ${visible(wrong)}.` : t`It speaks for ${visible(wrong)}, against ${visible(right)}.`;
 }
 
-// Says where a head looks: in the pair, and in all pairs.
-function lookOf({token, attends_to: one, corrupted_attends_to: other, over_pairs: {difference, right, wrong}}, {tokens, corrupted, query}) {
-  const here = t`At “${placed(tokens, token)}” the head attends to “${placed(tokens, one.token)}” (${fixed(one.weight, 2)}); in the corrupted text to “${placed(corrupted, other.token)}” (${fixed(other.weight, 2)}).`;
+// Says which condition of survival an edge fails (explain/circuits/circuit_study.h).
+function whyNot({resamples, ...edge}, circuit) {
+  const {low, high} = effectOf(edge);
+  if (resamples < circuit.survival_share) return t`Chosen in ${rounded(resamples)} of ${circuit.resamples} resamples of the pairs; ${rounded(circuit.survival_share)} are needed to survive.`;
+  return low <= 0 && high >= 0 ? t`The interval of its effect contains 0.` : t`The effects measured by patching, or a group of the pairs alone, do not choose it.`;
+}
+
+// Says where a head looks: in the pair, and in all pairs. Each of these pairs is also there in the other direction, so that the wrong answer of
+// the corrupted text is counted with the right one.
+function lookOf({token, attends_to: one, corrupted_attends_to: other, over_pairs: {difference, right}}, {tokens, corrupted, query}, held_out) {
+  const here = t`Here “${placed(tokens, token)}” attends to “${placed(tokens, one.token)}” (${fixed(one.weight, 2)}), in the corrupted text to “${placed(corrupted, other.token)}” (${fixed(other.weight, 2)}).`;
   if (token !== query || Math.max(difference.mean, right.mean) === 0) return here;
   return paragraphOf([here, difference.mean > right.mean ?
-    t`In ${shareText(difference)} of the held-out pairs the asked word attends most to a word that differs.` :
-    t`In ${shareText(right)} of the held-out pairs the asked word attends most to the right answer, in the corrupted texts in ${shareText(wrong)} to the wrong one.`]);
+    t`Of all ${held_out} pairs: most to the word that differs in ${shareText(difference)}.` :
+    t`Of all ${held_out} pairs: most to the right answer in ${shareText(right)}.`]);
 }
 
 // Shows what the heads of the circuit do in the pair.
@@ -190,13 +200,13 @@ function edgeList(circuit, {kept, removed, toggle, point}) {
   const lookAt = ({nodes}, isOnPath) => example.heads.filter((head) => {
     const key = nodeKey({...head, kind: 'head'});
     return !told.has(key) && nodes.some((node) => nodeKey(node) === key) && (!isOnPath || pathNodes.has(key)) && told.add(key);
-  }).map((head) => lookOf(head, example));
+  }).map((head) => lookOf(head, example, circuit.held_out));
   const show = (i) => {
     const edge = edges[i];
     return el('li', {}, button(`${i + 1}  ${edgeText(edge)}`, () => toggle([i]), {
       'aria-pressed': String(removed.has(i)), 'aria-label': t`Remove ${edgeText(edge)}`, class: kept[i] ? '' : 'off',
       onfocus: () => point(i), onblur: () => point(-1), onpointerenter: () => point(i), onpointerleave: () => point(-1)
-    }), el('p', {class: 'look'}, paragraphOf([roleOf(edge), ...lookAt(edge, main_path.includes(i))])), edge.survives ? null : el('p', {class: 'look'}, t`Chosen in ${rounded(edge.resamples)} of ${circuit.resamples} resamples of the pairs.`));
+    }), el('p', {class: 'look'}, paragraphOf([roleOf(edge, example), ...lookAt(edge, main_path.includes(i))])), edge.survives ? null : el('p', {class: 'look'}, whyNot(edge, circuit)));
   };
   const all = [...edges.keys()], others = all.filter((i) => !main_path.includes(i));
   const group = (title, which, ...about) => which.length || about.length ? [el('h3', {}, title), ...about, el('ul', {}, which.map(show))] : [];
@@ -204,10 +214,11 @@ function edgeList(circuit, {kept, removed, toggle, point}) {
   const nodes = [...new Map(edges.map(({from}) => [nodeKey(from), from])).values()].filter(({kind}) => kind !== 'embedding').sort((a, b) => b.layer - a.layer || a.head - b.head);
   const own = (node) => edgesFrom(edges, node);
   return [
+    el('p', {class: 'muted'}, t`After each edge: its effect, the log odds lost when it alone carries the corrupted text; the mean over ${circuit.held_out} pairs with its 95 % interval. The whole difference is ${figureText(circuit.behaviour)}.`),
     el('div', {role: 'group', 'aria-label': t`Remove an edge`, class: 'list', tabindex: 0},
        ...group(t`Main path`, main_path, path.length ? el('p', {}, el('b', {}, chain)) : el('p', {}, t`No path of edges that survive, all with positive effects, leads to the answer.`)),
        ...group(t`Other edges that survive`, others.filter((i) => edges[i].survives)), ...group(t`Edges that do not survive`, others.filter((i) => !edges[i].survives))),
-    el('p', {class: 'muted'}, t`Behind each edge: its effect, the log odds lost when this edge alone carries the corrupted text, and all others the clean one; the mean over the pairs with its 95 % interval. Effects do not add up: a path is broken at any of its edges. Of all paths, the smallest effect on the main path is the largest.`),
+    el('p', {class: 'muted'}, t`Effects do not add up: a path is broken at any of its edges. The main path is the one whose weakest edge is the strongest.`),
     el('div', {role: 'group', 'aria-label': t`Remove a node`, class: 'controls'}, el('span', {class: 'muted'}, t`Remove a node:`),
        nodes.map((node) => button(nodeName(node), () => toggle(own(node)), {'aria-pressed': String(own(node).every((i) => removed.has(i))), 'aria-label': t`Remove ${nodeName(node)}`}))),
   ];
@@ -259,7 +270,7 @@ function drawCircuit(figure, {edges, example, circuit: {faithfulness}}, {kept, r
     const own = edgesFrom(edges, node), isFixed = ['embedding', 'logits'].includes(node.kind);
     const isOff = !isFixed && !own.some((i) => kept[i]);
     const listeners = isFixed ? {} : {class: 'head', onclick: () => toggle(own), onpointermove: (event) => tipAt(figure, event, t`Remove ${nodeName(node)}`), onpointerleave: () => figure.hideTip()};
-    figure.add('rect', {x: x - width / 2, y, width, height, rx: 6, fill: ink.panel, stroke: isOff ? ink.line : ink.muted, 'stroke-dasharray': isOff ? '3 3' : null, ...listeners});
+    figure.add('rect', {x: x - width / 2, y, width, height, rx: 6, fill: ink.panel, stroke: isOff ? ink.line : ink.muted, ...listeners});
     const name = {embedding: t`words`, logits: visible(example.right), mlp: 'MLP', head: width > 60 ? t`head ${node.head + 1}` : String(node.head + 1)}[node.kind];
     figure.text(x, y + 14, fitted(name, 13, width - 6), {'text-anchor': 'middle', 'font-size': 13, fill: isOff ? ink.muted : ink.text, 'pointer-events': 'none'});
     if (node.kind === 'head') for (const [kind, letter] of [['query', 'q'], ['key', 'k'], ['value', 'v']]) {

@@ -51,6 +51,7 @@ Json studied(const Model& model, const std::vector<TextPair>& pairs, const OnPro
     for (const CircuitNode& node : study.edges[i].to.readers()) edge["nodes"].push_back(circuit_node_json(node));
   }
   result["step"] = model.step;
+  result["survival_share"] = survival_share;
   result["says"] = circuit_verdict(study);
   result["example"] = circuit_example_json(circuit_example(model, pairs, task.task(), study));
   Json& parts = result["parts"] = Json::array();

@@ -102,9 +102,9 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
   }
   CHECK(row.ends_with(fmt::format("{:+.2f}", one["effect_at_token"].get<double>())));
   const std::string told = chromium->text("document.querySelector('#panel .edges').innerText");
-  const std::string head = fmt::format("At “{}", word("tokens", one["token"]));
+  const std::string head = fmt::format("Here “{}", word("tokens", one["token"]));
   const std::string weight =
-      fmt::format("” ({:.2f}); in the corrupted text to “", one["attends_to"]["weight"].get<double>());
+      fmt::format("” ({:.2f}), in the corrupted text to “", one["attends_to"]["weight"].get<double>());
   CHECK(told.find(head) != std::string::npos);
   CHECK(told.find(weight, told.find(head)) != std::string::npos);
 
@@ -138,7 +138,8 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
       "[...document.querySelectorAll('.picture rect.head')].find((one) => one.nextElementSibling.textContent === "
       "'head 1')");
   CHECK(panel_text(*chromium).find(
-            fmt::format("Without edge {}, 3 of 5 edges are on a path to the answer. They keep ", strong + 1) +
+            fmt::format("Without edge {} of layer 2 head 1, 3 of 5 edges are on a path to the answer. They keep ",
+                        strong + 1) +
             fmt::format("{:.1f} %", 100 * share)) != std::string::npos);
   CHECK(chromium->complaints() == std::vector<std::string>{});
 

@@ -46,7 +46,7 @@ TEST_CASE("circuit_view lists the edges that survive within 80 columns, circuit_
   CHECK(holds(text, "\nlayer 2 head 2 -> logits"));
   study.circuit.right = {28 / 30.0, 0.8, 0.975};
   CHECK(holds(circuit_verdict(study).back(),
-              "in 28 of 30 held-out pairs with the circuit alone, 93.3 % (80.0 to 97.5);"));
+              "in 28 of 30 held-out pairs with the circuit that was chosen, 93.3 % (80.0 to 97.5);"));
   CHECK(holds(text, "<- the circuit"));
   CHECK(holds(text, "5 random circuits of this size"));
   study.edges[0].name = "layer 12 head 12 -> layer 12 head 12 value";
