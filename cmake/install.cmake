@@ -70,7 +70,7 @@ if(HEED_BUILD_PROGRAMS)
   install(TARGETS heed_train heed_inspect)
   install(DIRECTORY examples learn DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS)
   install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
-          FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg" PATTERN "*.json")  # what the documents link to
+          FILES_MATCHING PATTERN "*.md" PATTERN "*.ipynb" PATTERN "*.png" PATTERN "*.svg" PATTERN "*.json")  # what the documents link to
   install(FILES bench/NOTES.md bench/operations.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)
   install(FILES README.md README.zh-CN.md CITATION.cff CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE toy.yaml
           DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -9,6 +9,11 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failed=0
 
+# The header is compiled once: each -include of all.h finds all.h.gch.
+echo '#include <heed/heed.h>' > "$scratch/all.h"
+"$compiler" -std=c++20 "${include[@]}" -x c++-header "$scratch/all.h" -o "$scratch/all.h.gch"
+check() { "$compiler" -std=c++20 -include "$scratch/all.h" -fsyntax-only "${include[@]}" "$@"; }
+
 # A user's own types may have these names together with `using namespace heed`.
 {
   echo '#include <heed/heed.h>'
@@ -19,7 +24,7 @@ failed=0
     echo "$name make_$name() { return {}; }"
   done
 } > "$scratch/names.cpp"
-"$compiler" -std=c++20 -fsyntax-only "${include[@]}" "$scratch/names.cpp" ||
+check "$scratch/names.cpp" ||
   { echo "heed.h declares a name that a user may want"; failed=1; }
 
 # Programs of pages.
@@ -59,7 +64,7 @@ void named(const std::string& name, WeightAverage& average) {
   const WeightAverage::Shown shown(average);
 }
 END
-"$compiler" -std=c++20 -fsyntax-only -Wall "${include[@]}" "$scratch/guards.cpp" 2> "$scratch/warnings"
+check -Wall "$scratch/guards.cpp" 2> "$scratch/warnings"
 for line in {4..10}; do
   grep -qE "guards.cpp:$line:.*nodiscard" "$scratch/warnings" ||
     { echo "no warning for$(sed -n ${line}p "$scratch/guards.cpp")"; failed=1; }
@@ -99,7 +104,7 @@ void allowed(Parameters& parameters, Linear& layer, Gradients g, Tensor x, const
   for (const std::int64_t size : (x + x).shape()) x += static_cast<double>(size);
 }
 END
-"$compiler" -std=c++20 -fsyntax-only "${include[@]}" "$scratch/mistakes.cpp" 2> "$scratch/errors" && failed=1
+check "$scratch/mistakes.cpp" 2> "$scratch/errors" && failed=1
 for line in {4..12}; do
   grep -qE "mistakes.cpp:$line:.*error" "$scratch/errors" ||
     { echo "no error for$(sed -n ${line}p "$scratch/mistakes.cpp")"; failed=1; }
@@ -142,7 +147,7 @@ void allowed(Parameters& parameters, Random& random, const Gradients& gradients,
   without_options.step(gradients, gradients[parameters["W"]].item() + item);
 }
 END
-"$compiler" -std=c++20 -fsyntax-only "${include[@]}" "$scratch/guesses.cpp" 2> "$scratch/errors" && failed=1
+check "$scratch/guesses.cpp" 2> "$scratch/errors" && failed=1
 for line in {4..16}; do
   remedy=$(sed -n "$line s,.*// ,,p" "$scratch/guesses.cpp")
   grep -qE "guesses.cpp:$line:.*error" "$scratch/errors" && grep -qF "$remedy" <(grep delete "$scratch/errors") ||
@@ -165,7 +170,7 @@ Tensor captures(const Tensor& x) {
   return record(twice, {&x}, x.detach() * 2, Saved(), [x](const Tensor& dy) { return std::vector{dy * 2}; });
 }
 END
-"$compiler" -std=c++20 -fsyntax-only "${include[@]}" "$scratch/captures.cpp" 2> "$scratch/errors" && failed=1
+check "$scratch/captures.cpp" 2> "$scratch/errors" && failed=1
 if ! grep -q "captures.cpp:8:.*error" "$scratch/errors" || grep -q "captures.cpp:5:" "$scratch/errors" ||
    ! grep -qF "captures a tensor; pass that in Saved(...)" "$scratch/errors"; then
   echo "a backward that captures a tensor compiles, or its error does not show the remedy"

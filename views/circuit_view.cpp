@@ -163,9 +163,10 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
   const auto survives = std::ranges::count_if(study.edges, &CircuitStudy::Edge::survives);
   const auto others =
       std::ranges::count_if(study.edges, [](const auto& edge) { return edge.in_circuit && !edge.survives; });
+  const bool keeps_path = study.surviving.edges > 0;
   switch (study.verdict) {
     case circuit:
-      if (survives > 0) {
+      if (keeps_path) {
         line(
             "{} edges survive, and keep {} of the difference between the clean and the corrupted texts, while all "
             "other edges carry what they carry in the corrupted ones. The right answer is then the more probable one "
@@ -176,8 +177,9 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
       } else {
         line(
             "A circuit of {} edges keeps {} of the difference between the clean and the corrupted texts, while all "
-            "other edges carry what they carry in the corrupted ones. None of its edges survives.",
-            of_all(study.circuit.edges, study.all_edges), share_text(study.circuit.faithfulness));
+            "other edges carry what they carry in the corrupted ones. {} of its edges survive, and no path of these "
+            "leads to the answer.",
+            of_all(study.circuit.edges, study.all_edges), share_text(study.circuit.faithfulness), survives);
       }
       break;
     case no_behaviour:
@@ -195,13 +197,13 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
       break;
   }
   const bool is_found = study.verdict == circuit;
-  const bool is_part = survives > 0 && others > 0;  // of the circuit that was chosen
-  if (is_found && is_part) {
+  if (is_found && keeps_path && others > 0) {
     line("{} of the circuit that was chosen did not survive. With them it keeps {}.",
          counted(static_cast<std::size_t>(others), "edge"), share_text(study.circuit.faithfulness));
   }
   if (is_found) {
-    line("An edge survives if {} choose it, and the interval of its effect does not contain 0.", choosers(study));
+    line("An edge survives if {} choose it, and the half of the pairs that chooses shows its effect to differ from 0.",
+         choosers(study));
   }
   line(
       "The log odds of the right answer against the wrong one are {:.2f} in the clean texts and {:.2f} in the "

@@ -93,7 +93,8 @@ struct CircuitStudy {
     CircuitInput to{};   ///< the input that it leads to
     std::string name{};  ///< "layer 1 head 2 -> layer 2 head 1 key"
     bool in_circuit = false;
-    /// In a circuit that is reported, in `survival_share` of the resamples, and in the circuit of each method and group.
+    /// In a circuit that is reported, in `survival_share` of the resamples, in the circuit of exact effects and of each group, and with an
+    /// effect that the half that chooses shows to differ from 0, at an error of 5 % for all edges of the circuit together.
     bool survives = false;
     Interval effect{};               ///< mean over the held-out pairs of the score
     Interval exact{};                ///< the same, measured by patching this edge alone; NaN: not measured

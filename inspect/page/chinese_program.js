@@ -54,10 +54,10 @@ const programChinese = {
 
   // circuit_verdict()
   '{} of {} edges survive, and keep {} of the difference between the clean and the corrupted texts, while all other edges carry what they carry in the corrupted ones. The right answer is then the more probable one in {} of {} held-out pairs, {}.': '{1} 条边中有 {0} 条稳定；其他边都传递扰动文本的值时，它们保住原文本与扰动文本之差的 {2}，{4} 个留出句对中正确答案更可能的有 {3} 个，即 {5}。',
-  'A circuit of {} of {} edges keeps {} of the difference between the clean and the corrupted texts, while all other edges carry what they carry in the corrupted ones. None of its edges survives.': '{1} 条边中的 {0} 条组成的回路，在其他边都传递扰动文本的值时，保住原文本与扰动文本之差的 {2}。它的边没有一条稳定。',
+  'A circuit of {} of {} edges keeps {} of the difference between the clean and the corrupted texts, while all other edges carry what they carry in the corrupted ones. {} of its edges survive, and no path of these leads to the answer.': '{1} 条边中的 {0} 条组成的回路，在其他边都传递扰动文本的值时，保住原文本与扰动文本之差的 {2}。它的边中有 {3} 条稳定，但其中没有通向答案的路径。',
   '{} edge of the circuit that was chosen did not survive. With them it keeps {}.': '选出的回路还有 {0} 条不稳定的边；算上它们，保住 {1}。',
   '{} edges of the circuit that was chosen did not survive. With them it keeps {}.': '选出的回路还有 {0} 条不稳定的边；算上它们，保住 {1}。',
-  'An edge survives if {} choose it, and the interval of its effect does not contain 0.': '稳定的边：{0}都选中它，而且它的效应的置信区间不含 0。',
+  'An edge survives if {} choose it, and the half of the pairs that chooses shows its effect to differ from 0.': '稳定的边：{0}都选中它，而且用来选边的那一半句对证明它的效应不是 0。',
   'at least {} % of {} resamples of the pairs': '{1} 次句对重采样的至少 {0} % ',
   'at least {} % of {} resamples of the pairs and the effects measured by patching': '{1} 次句对重采样的至少 {0} % 以及修补测得的效应',
   'at least {} % of {} resamples of the pairs and each group': '{1} 次句对重采样的至少 {0} % 以及每一组句对',

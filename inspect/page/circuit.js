@@ -24,6 +24,7 @@ const circuitView = {
     };
     const draw = () => {
       const {circuit} = runNow(), {edges: removed} = state;
+      left.classList.toggle('stays', removed.size > 0);
       renew(left, ...whatIsLeft(circuit, removed, () => {
         toggle([...removed]);
         list.querySelector('button')?.focus({preventScroll: true});
@@ -104,7 +105,7 @@ function onPaths({edges}, removed) {
 // Says what the circuit keeps without the removed edges, or how to measure that.
 function whatIsLeft(circuit, removed, restore) {
   const {edges, parts} = circuit, kept = onPaths(circuit, removed), left = [...edges.keys()].filter((i) => kept[i]), whole = shareText(circuit.circuit.faithfulness);
-  if (!removed.size) return [el('p', {}, t`Press an edge or a head to remove it, and again to put it back. What is left of the ${edges.length} edges carries the clean text, all else the corrupted one. All ${edges.length} keep ${whole} of the difference.`)];
+  if (!removed.size) return [el('p', {}, t`Press an edge or a head to remove it, and again to put it back. What is left of the ${edges.length} edges carries the clean text, all else the corrupted one. All ${edges.length}, dashed ones too, keep ${whole} of the difference.`)];
   const found = parts.find((part) => part.edges.join() === left.join()), gone = removedParts(edges, removed);
   const names = removed.size === edges.length ? t`any edge` : listed(gone.map(({shown}) => shown)), cut = [...edges.keys()].filter((i) => !kept[i] && !removed.has(i)), command = `inspect circuit RUN --without "${gone.map(({name}) => name).join()}"`;
   return [
@@ -121,7 +122,7 @@ function removedParts(edges, removed) {
     const {from, name} = edges[i], own = edgesFrom(edges, from);
     const isNode = from.kind !== 'embedding' && own.length > 1 && own.every((k) => removed.has(k));
     isNode ? parts.set(nodeKey(from), {name: name.split(' -> ')[0], shown: nodeName(from)}) :
-             parts.set(name, {name, shown: from.kind !== 'embedding' && own.length === 1 ? t`edge ${i + 1} of ${nodeName(from)}` : t`edge ${i + 1}`});
+             parts.set(name, {name, shown: from.kind !== 'embedding' && own.length === 1 ? t`edge ${i + 1} (${nodeName(from)})` : t`edge ${i + 1}`});
   }
   return [...parts.values()];
 }
@@ -130,9 +131,9 @@ function removedParts(edges, removed) {
 const howMeasured = (circuit) => [
   t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} pairs of held-out sentences. The circuit was chosen on the others: edges were added, those with the largest effects there as ${circuit.method} estimates them first, until it kept ${rounded(circuit.target)} there.`,
   t`The difference between both texts is that of the log odds: log (probability of the right answer / probability of the wrong one). What both texts share cannot be seen: parts that carry it may be needed, and have no edge.`,
-  circuit.observations < circuit.pairs && t`Two sentences make two pairs: each of them is the clean text once. For the intervals both pairs count as one, so the ${circuit.pairs} pairs are ${circuit.observations} observations.`,
-  circuit.random.circuits > 0 && t`${circuit.random.circuits} random circuits of the chosen size keep ${shareText(circuit.random.faithfulness)} on average.`,
-  circuit.null_tasks.circuits > 0 && t`${circuit.null_tasks.circuits} circuits of the chosen size keep ${shareText(circuit.null_tasks.faithfulness)} on average if the right and the wrong answer of random pairs are exchanged before the choice (null tasks). A circuit is reported only if it is shown to keep more than both.`,
+  circuit.observations < circuit.pairs && t`Two sentences make two pairs: each of them is the clean text once. For the intervals both pairs count as one, so the ${circuit.held_out} pairs are ${circuit.held_out_observations} observations.`,
+  circuit.random.circuits > 0 && t`${circuit.random.circuits} random circuits of ${circuit.circuit.joined} edges keep ${shareText(circuit.random.faithfulness)} on average.`,
+  circuit.null_tasks.circuits > 0 && t`${circuit.null_tasks.circuits} circuits of ${circuit.circuit.joined} edges keep ${shareText(circuit.null_tasks.faithfulness)} on average if the right and the wrong answer of random pairs are exchanged before the choice (null tasks). The circuit that was chosen is reported because it is shown to keep more than both.`,
   t`This is the circuit of one model. Those of other seeds may differ. A command compares the circuits of two runs: ${el('code', {}, 'inspect circuit RUN1 RUN2')}`,
 ].filter(Boolean);
 
@@ -154,14 +155,13 @@ function roleOf(edge, {tokens, heads, right, wrong}) {
   if (kind === 'value') return head ? t`As the value of “${at}” it is what is passed on from this word.` : t`As values the words are what the head passes on.`;
   if (kind === 'mlp') return t`It is what the MLP computes with.`;
   const {mean} = effectOf(edge);
-  return mean > 0 ? t`It speaks for ${visible(right)}, against ${visible(wrong)}.` : t`It speaks for ${visible(wrong)}, against ${visible(right)}.`;
+  return mean > 0 ? t`With the corrupted output here, ${visible(right)} loses against ${visible(wrong)}.` : t`With the corrupted output here, ${visible(right)} gains against ${visible(wrong)}.`;
 }
 
 // Says which condition of survival an edge fails (explain/circuits/circuit_study.h).
-function whyNot({resamples, ...edge}, circuit) {
-  const {low, high} = effectOf(edge);
-  if (resamples < circuit.survival_share) return t`Chosen in ${rounded(resamples)} of ${circuit.resamples} resamples of the pairs; ${rounded(circuit.survival_share)} are needed to survive.`;
-  return low <= 0 && high >= 0 ? t`The interval of its effect contains 0.` : t`The effects measured by patching, or a group of the pairs alone, do not choose it.`;
+function whyNot({resamples}, circuit) {
+  if (resamples < circuit.survival_share) return t`To survive, ${rounded(circuit.survival_share)} of the resamples must choose it.`;
+  return t`The effects measured by patching or a group of the pairs do not choose it, or its effect is not shown to differ from 0 in the pairs that choose.`;
 }
 
 // Says where a head looks: in the pair, and in all pairs. Each of these pairs is also there in the other direction, so that the wrong answer of
@@ -203,7 +203,7 @@ function edgeList(circuit, {kept, removed, toggle, point}) {
   }).map((head) => lookOf(head, example, circuit.held_out));
   const show = (i) => {
     const edge = edges[i];
-    return el('li', {}, button(`${i + 1}  ${edgeText(edge)}`, () => toggle([i]), {
+    return el('li', {}, button(`${i + 1}  ${edgeText(edge)}, ${rounded(edge.resamples)}`, () => toggle([i]), {
       'aria-pressed': String(removed.has(i)), 'aria-label': t`Remove ${edgeText(edge)}`, class: kept[i] ? '' : 'off',
       onfocus: () => point(i), onblur: () => point(-1), onpointerenter: () => point(i), onpointerleave: () => point(-1)
     }), el('p', {class: 'look'}, paragraphOf([roleOf(edge, example), ...lookAt(edge, main_path.includes(i))])), edge.survives ? null : el('p', {class: 'look'}, whyNot(edge, circuit)));
@@ -214,7 +214,7 @@ function edgeList(circuit, {kept, removed, toggle, point}) {
   const nodes = [...new Map(edges.map(({from}) => [nodeKey(from), from])).values()].filter(({kind}) => kind !== 'embedding').sort((a, b) => b.layer - a.layer || a.head - b.head);
   const own = (node) => edgesFrom(edges, node);
   return [
-    el('p', {class: 'muted'}, t`After each edge: its effect, the log odds lost when it alone carries the corrupted text; the mean over ${circuit.held_out} pairs with its 95 % interval. The whole difference is ${figureText(circuit.behaviour)}.`),
+    el('p', {class: 'muted'}, t`Effect: the log odds lost when an edge alone carries the corrupted text; mean over ${circuit.held_out} pairs, 95 % interval; of ${figureText(circuit.behaviour)} in all. Then: in how many of ${circuit.resamples} resamples of the pairs it is chosen.`),
     el('div', {role: 'group', 'aria-label': t`Remove an edge`, class: 'list', tabindex: 0},
        ...group(t`Main path`, main_path, path.length ? el('p', {}, el('b', {}, chain)) : el('p', {}, t`No path of edges that survive, all with positive effects, leads to the answer.`)),
        ...group(t`Other edges that survive`, others.filter((i) => edges[i].survives)), ...group(t`Edges that do not survive`, others.filter((i) => !edges[i].survives))),

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,8 @@ Json studied(const Model& model, const std::vector<TextPair>& pairs, const OnPro
   }
   result["step"] = model.step;
   result["survival_share"] = survival_share;
+  result["held_out_observations"] =
+      std::set(study.held_out_observations.begin(), study.held_out_observations.end()).size();
   result["says"] = circuit_verdict(study);
   result["example"] = circuit_example_json(circuit_example(model, pairs, task.task(), study));
   Json& parts = result["parts"] = Json::array();

@@ -74,8 +74,9 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
   CHECK(chromium->text("document.querySelector('.picture svg').getAttribute('aria-label')")
             .starts_with("Circuit of 5 edges, which keeps "));
 
-  CHECK(panel_text(*chromium).find("5 random circuits of the chosen size keep " +
-                                   percent_of(place.circuit["random"]["faithfulness"]["mean"])) != std::string::npos);
+  CHECK(panel_text(*chromium).find(
+            fmt::format("5 random circuits of {} edges keep ", place.circuit["circuit"]["joined"].get<int>()) +
+            percent_of(place.circuit["random"]["faithfulness"]["mean"])) != std::string::npos);
 
   // The table of heads has a row for each, as the program measured it.
   const Json& shown = place.circuit["example"];
@@ -138,7 +139,7 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
       "[...document.querySelectorAll('.picture rect.head')].find((one) => one.nextElementSibling.textContent === "
       "'head 1')");
   CHECK(panel_text(*chromium).find(
-            fmt::format("Without edge {} of layer 2 head 1, 3 of 5 edges are on a path to the answer. They keep ",
+            fmt::format("Without edge {} (layer 2 head 1), 3 of 5 edges are on a path to the answer. They keep ",
                         strong + 1) +
             fmt::format("{:.1f} %", 100 * share)) != std::string::npos);
   CHECK(chromium->complaints() == std::vector<std::string>{});

@@ -58,7 +58,7 @@ heed/bin/heed-train --version
 heed/bin/heed-inspect --version
 
 # Links in the installed documents lead to installed files.
-documents=$(dirname "$(find heed -name README.md -path '*/doc/*')")
+documents=$(dirname "$(find heed -path '*/doc/heed/README.md')")
 for document in $(find "$documents" -name '*.md'); do
   for link in $(grep -oE '\]\([^) ]+\)' "$document" | sed -E 's/^\]\(//; s/[#)].*//'); do
     case $link in http*) continue ;; esac

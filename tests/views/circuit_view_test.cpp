@@ -6,6 +6,7 @@
 
 #include <heed/tokenizers/graphemes.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -47,6 +48,8 @@ TEST_CASE("circuit_view lists the edges that survive within 80 columns, circuit_
   study.circuit.right = {28 / 30.0, 0.8, 0.975};
   CHECK(holds(circuit_verdict(study).back(),
               "in 28 of 30 held-out pairs with the circuit that was chosen, 93.3 % (80.0 to 97.5);"));
+  CHECK(holds(text, "Main path, on which each edge survives"));
+  CHECK(text.starts_with(fmt::format("{} of ", std::ranges::count_if(study.edges, &CircuitStudy::Edge::survives))));
   CHECK(holds(text, "<- the circuit"));
   CHECK(holds(text, "5 random circuits of this size"));
   study.edges[0].name = "layer 12 head 12 -> layer 12 head 12 value";
@@ -86,6 +89,16 @@ TEST_CASE("circuit_example_view says what each head attends to where it matters,
   CHECK(json["heads"][0]["attends_to"] == Json({{"token", 0}, {"weight", 0.75}}));
   CHECK(json["heads"][0]["effect_at_token"] == 2.5);
   CHECK(json["heads"][0]["over_pairs"]["wrong"] == Json({{"mean", 0.25}, {"low", 0.2}, {"high", 0.31}}));
+}
+
+TEST_CASE("circuit_view says when the edges that survive make no path") {
+  CircuitStudy study = simulated_study(1);
+  study.surviving.edges = 0;
+  for (CircuitStudy::Edge& edge : study.edges) edge.survives = edge.name == "layer 2 head 2 -> logits";
+  const std::string text = circuit_view(study, {});
+  CHECK(text.starts_with(fmt::format("A circuit of {} of ", study.circuit.edges)));
+  CHECK(holds(text, "1 of its edges survive, and no path"));
+  CHECK(holds(text, "No path of edges that survive"));
 }
 
 TEST_CASE("circuit_view names no edge of a task without a behaviour") {

@@ -25,6 +25,17 @@ std::vector<bool> circuit_of(const CircuitStudy& study, std::size_t edges) {
   return circuit;
 }
 
+// Adds the interval of the edges that survive.
+void add_surviving(Coverage& surviving, const CircuitStudy& study, const SimulatedTask& simulated) {
+  std::vector<bool> circuit(simulated.graph().edges().size());
+  for (const CircuitStudy::Edge& edge : study.edges) {
+    if (edge.survives) circuit[static_cast<std::size_t>(edge.edge)] = true;
+  }
+  if (study.verdict == CircuitStudy::Verdict::circuit && study.surviving.edges > 0) {
+    surviving.add(study.surviving.faithfulness, simulated.true_faithfulness(simulated.graph().on_paths(circuit)));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("A study counts the held-out pairs that a circuit answers right") {
@@ -87,7 +98,7 @@ TEST_CASE("The intervals of a study cover the truth in 93 to 97 of 100 simulated
   SimulatedTask simulated;
   const std::size_t E = simulated.graph().edges().size();
   for (const std::size_t size : {1u, 4u}) {  // without paraphrases, and with four of each text
-    Coverage faithfulness, behaviour, effects;
+    Coverage faithfulness, surviving, behaviour, effects;
     double sum = 0;
     for (const double effect : simulated.true_effects()) sum += effect;
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
@@ -96,17 +107,32 @@ TEST_CASE("The intervals of a study cover the truth in 93 to 97 of 100 simulated
       options.resamples = 1, options.random_circuits = 1, options.null_tasks = 1, options.exact_edges = 0;
       const CircuitStudy study = circuit_study(simulated.task(), options);
       faithfulness.add(study.circuit.faithfulness, simulated.true_faithfulness(circuit_of(study, E)));
+      add_surviving(surviving, study, simulated);
       behaviour.add(study.behaviour, sum);
       for (const CircuitStudy::Edge& edge : study.edges) {
         if (edge.in_circuit) effects.add(edge.effect, simulated.true_effects()[static_cast<std::size_t>(edge.edge)]);
       }
     }
-    CAPTURE(size, faithfulness.share(), behaviour.share(), effects.share());
-    for (const Coverage* one : {&faithfulness, &behaviour, &effects}) {
+    CAPTURE(size, faithfulness.share(), surviving.all, surviving.share(), behaviour.share(), effects.share());
+    for (const Coverage* one : {&faithfulness, &surviving, &behaviour, &effects}) {
       CHECK(one->share() >= 0.93);
       CHECK(one->share() <= 0.97);
     }
   }
+}
+
+TEST_CASE("The edges that survive are not chosen by the pairs that measure them") {
+  SimulatedTask simulated;
+  Coverage surviving;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    simulated.draw(seed, 20);
+    CircuitOptions options;
+    options.resamples = 1, options.random_circuits = 1, options.null_tasks = 1;
+    add_surviving(surviving, circuit_study(simulated.task(), options), simulated);
+  }
+  CAPTURE(surviving.all);
+  CHECK(surviving.share() >= 0.93);
+  CHECK(surviving.share() <= 0.97);
 }
 
 TEST_CASE("A null task is refused in at least 95 of 100 simulated data sets, a true one in none") {
@@ -156,9 +182,10 @@ TEST_CASE("Coverage of a study's intervals, and refused null tasks", "[.][circui
   for (const double effect : simulated.true_effects()) sum += effect;
   constexpr std::uint64_t sets = 1000;
   fmt::print(
-      "| pairs | of a group | faithfulness | behaviour | effects | null tasks refused |\n|---|---|---|---|---|---|\n");
+      "| pairs | of a group | faithfulness | surviving | behaviour | effects | null tasks refused |\n"
+      "|---|---|---|---|---|---|---|\n");
   for (const auto& [pairs, size] : {std::pair{20u, 1u}, {60u, 1u}, {200u, 1u}, {80u, 4u}, {240u, 4u}}) {
-    Coverage faithfulness, behaviour, effects;
+    Coverage faithfulness, surviving, behaviour, effects;
     int refused = 0;
     for (std::uint64_t seed = 0; seed < sets; ++seed) {
       CircuitOptions options;
@@ -169,12 +196,14 @@ TEST_CASE("Coverage of a study's intervals, and refused null tasks", "[.][circui
       simulated.draw(seed, pairs, 1, 1, size);
       const CircuitStudy study = circuit_study(simulated.task(), options);
       faithfulness.add(study.circuit.faithfulness, simulated.true_faithfulness(circuit_of(study, E)));
+      add_surviving(surviving, study, simulated);
       behaviour.add(study.behaviour, sum);
       for (const CircuitStudy::Edge& edge : study.edges) {
         if (edge.in_circuit) effects.add(edge.effect, simulated.true_effects()[static_cast<std::size_t>(edge.edge)]);
       }
     }
-    fmt::print("| {} | {} | {:.1f} % | {:.1f} % | {:.1f} % | {:.1f} % |\n", pairs, size, 100 * faithfulness.share(),
-               100 * behaviour.share(), 100 * effects.share(), 100.0 * refused / sets);
+    fmt::print("| {} | {} | {:.1f} % | {:.1f} % | {:.1f} % | {:.1f} % | {:.1f} % |\n", pairs, size,
+               100 * faithfulness.share(), 100 * surviving.share(), 100 * behaviour.share(), 100 * effects.share(),
+               100.0 * refused / sets);
   }
 }
