@@ -150,9 +150,10 @@ function pairOf({step, held_out, example: {tokens, corrupted, right, wrong, quer
 // Says what an edge is for the part that reads it.
 function roleOf(edge, {tokens, heads, right, wrong}) {
   const {from, to: {kind}} = edge, head = heads.find((one) => nodeKey({...one, kind: 'head'}) === nodeKey(from)), at = head && placed(tokens, head.token);
-  if (kind === 'query') return head ? t`As the query of “${at}” it sets where this word looks.` : t`As queries the words set where they look.`;
-  if (kind === 'key') return head ? t`As the key of “${at}” it sets how much this word is looked at.` : t`As keys the words set how much they are looked at.`;
-  if (kind === 'value') return head ? t`As the value of “${at}” it is what is passed on from this word.` : t`As values the words are what the head passes on.`;
+  const ofWords = from.kind === 'embedding';
+  if (kind === 'query') return head ? t`As the query of “${at}” it sets where this word looks.` : ofWords ? t`As queries the words set where they look.` : t`It sets where the head looks.`;
+  if (kind === 'key') return head ? t`As the key of “${at}” it sets how much this word is looked at.` : ofWords ? t`As keys the words set how much they are looked at.` : t`It sets which words the head looks at.`;
+  if (kind === 'value') return head ? t`As the value of “${at}” it is what is passed on from this word.` : ofWords ? t`As values the words are what the head passes on.` : t`It is what the head passes on.`;
   if (kind === 'mlp') return t`It is what the MLP computes with.`;
   const {mean} = effectOf(edge);
   return mean > 0 ? t`With the corrupted output here, ${visible(right)} loses against ${visible(wrong)}.` : t`With the corrupted output here, ${visible(right)} gains against ${visible(wrong)}.`;
