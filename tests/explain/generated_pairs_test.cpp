@@ -161,7 +161,8 @@ TEST_CASE("generate_pairs says how many words are left where they are too few") 
     (void)generate_pairs(chinese, Behaviour::agreement, {.language = PairLanguage::chinese, .count = 100'000});
   });
   CAPTURE(few);
-  CHECK(few.find("of the 100000 pairs asked for; the model knows 3 templates and 154 pairs of nouns") != std::string::npos);
+  CHECK(few.find("of the 100000 pairs asked for; the model knows 3 templates and 154 pairs of nouns") !=
+        std::string::npos);
   CHECK(
       few.ends_with("The last 1001 drafts: 1001 repeat a pair or a text, 0 have texts of different numbers of tokens, "
                     "and 0 have no answer of one token"));
