@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t most_edges = 30;  // in the table
 constexpr int name_columns = 42, effect_columns = 24;
+constexpr int head_columns = 17;  // in the tables of heads
 
 std::string head_name(const CircuitNode& head) {
   return part_name({.what = "head", .layer = head.layer, .head = head.head});
@@ -115,7 +116,7 @@ std::string choosers(const CircuitStudy& study) {
 // Returns the table of where heads look in all pairs.
 std::string over_pairs_table(const CircuitExample& example, const Terminal& terminal) {
   if (example.over_pairs.empty()) return "";
-  constexpr int head_columns = 17, share_columns = 20;
+  constexpr int share_columns = 20;
   const auto share = [](const Interval& of) {
     return fmt::format("{:.0f} % ({:.0f} to {:.0f})", 100 * of.share, 100 * of.low, 100 * of.high);
   };
@@ -170,8 +171,7 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
         line(
             "{} edges survive, and keep {} of the difference between the clean and the corrupted texts, while all "
             "other edges carry what they carry in the corrupted ones. The right answer is then the more probable one "
-            "in "
-            "{} of {} held-out pairs, {}.",
+            "in {} of {} held-out pairs, {}.",
             of_all(static_cast<int>(survives), study.all_edges), share_text(study.surviving.faithfulness),
             pairs_of(study, study.surviving.right), study.held_out, share_text(study.surviving.right));
       } else {
@@ -213,8 +213,7 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
     const Interval &alone = study.circuit.right, &all = study.right_in_clean, &none = study.right_in_corrupted;
     line(
         "The right answer is the more probable one in {} of {} held-out pairs with the circuit that was chosen, {}; in "
-        "{} "
-        "with all edges, {}; and in {} with none, {}.",
+        "{} with all edges, {}; and in {} with none, {}.",
         pairs_of(study, alone), study.held_out, share_text(alone), pairs_of(study, all), share_text(all),
         pairs_of(study, none), share_text(none));
   }
@@ -283,7 +282,7 @@ CircuitExample circuit_example(const Model& model, std::span<const TextPair> pai
 
 std::string circuit_example_view(const CircuitExample& example, const View& view) {
   if (example.heads.empty()) return "";
-  constexpr int head_columns = 17, word_columns = 14, attended_columns = 20;
+  constexpr int word_columns = 14, attended_columns = 20;
   const auto word = [](const std::vector<std::string>& tokens, int token) {
     return excerpt(token_label(tokens, token), word_columns - 1);
   };
@@ -307,9 +306,7 @@ std::string circuit_example_view(const CircuitExample& example, const View& view
       {"at", "the token at which the head's output has its largest effect"},
       {"attends to", "the token to which this one gives its largest weight, in the clean and in the corrupted text"},
       {"effect", "log odds lost when the output at this token is that of the corrupted text"}};
-  text += "\n" + legend(lines, view.terminal);
-  text += over_pairs_table(example, view.terminal);
-  return text;
+  return text + "\n" + legend(lines, view.terminal) + over_pairs_table(example, view.terminal);
 }
 
 }  // namespace heed

@@ -303,11 +303,12 @@ class Study {
     const Tensor scores = contiguous(task_.scores[method].second);
     const double* const data = scores.data<double>();
     const std::size_t E = task_.graph.edges().size();
+    const std::vector<int> observations = at(observations_, pairs);
     std::vector<Interval> result;
     for (const std::size_t edge : edges) {
       std::vector<double> values;
       for (const std::size_t pair : pairs) values.push_back(data[pair * E + edge]);
-      result.push_back(mean_interval(values, at(observations_, pairs), error));
+      result.push_back(mean_interval(values, observations, error));
     }
     return result;
   }

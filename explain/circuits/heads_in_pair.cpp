@@ -11,13 +11,11 @@ namespace heed {
 namespace {
 
 constexpr std::size_t most_groups = 16;  // of tokens that are patched in one pass
+constexpr std::size_t texts_at_once = 32;
 
-constexpr std::size_t most_traced = 16;  // pairs at once
-
-// Returns the key with the largest weight of a query, in text `b`.
-HeadInPair::Attended most_attended(const Trace& seen, const CircuitNode& head, int query, std::int64_t b = 0) {
-  const Tensor& weights = seen.layers[static_cast<std::size_t>(head.layer)].weights;
-  const std::vector<double> row = weights[b][head.head][query].to_vector();
+// Returns the key with the largest of a query's weights (T).
+HeadInPair::Attended most_attended(const Tensor& weights) {
+  const std::vector<double> row = weights.to_vector();
   const auto most = std::ranges::max_element(row);
   return {static_cast<int>(most - row.begin()), *most};
 }
@@ -56,8 +54,10 @@ class PatchedHead {
       tokens = groups[static_cast<std::size_t>(largest - effects.begin())];
       result.token = tokens[0], result.at_token = *largest;
     }
-    result.clean = most_attended(clean_, head, result.token);
-    result.corrupted = most_attended(corrupted_, head, result.token);
+    const auto attended = [&](const Trace& seen) {
+      return most_attended(seen.layers[static_cast<std::size_t>(head.layer)].weights[0][head.head][result.token]);
+    };
+    result.clean = attended(clean_), result.corrupted = attended(corrupted_);
     return result;
   }
 
@@ -127,14 +127,16 @@ std::vector<HeadOverPairs> heads_over_pairs(const Model& model, std::span<const 
   };
   const std::vector<bool> none(held_out.size());
   std::vector<Looks> looks(heads.size(), {none, none, none});
-  for (const PairBatch& batch : pair_batches(model, held_out, most_traced)) {
-    const Trace clean = trace(model, batch.clean), corrupted = trace(model, batch.corrupted);
+  for (const PairBatch& batch : pair_batches(model, held_out, texts_at_once)) {
+    const RunOptions at_query{.compute = Compute::query, .weights = true};
+    const ModelOutput clean = model.run(batch.clean, at_query), corrupted = model.run(batch.corrupted, at_query);
     for (std::size_t b = 0; b < batch.pairs.size(); ++b) {
       const std::size_t number = batch.pairs[b];
       const TextPair& pair = held_out[number];
       for (std::size_t h = 0; h < heads.size(); ++h) {
-        const auto attended = [&](const Trace& seen) {
-          return most_attended(seen, heads[h], pair.clean.query, static_cast<std::int64_t>(b)).token;
+        const auto attended = [&](const ModelOutput& output) {
+          const Tensor& weights = output.weights[static_cast<std::size_t>(heads[h].layer)];  // (B, heads, T)
+          return most_attended(weights[static_cast<std::int64_t>(b)][heads[h].head]).token;
         };
         const int to = attended(clean);
         const auto token = static_cast<std::size_t>(to);

@@ -39,8 +39,7 @@ struct HeadOverPairs {
   Interval wrong{};  ///< in the corrupted text it attends most to a wrong answer
 };
 
-/// Returns where each of `heads` looks in the held-out pairs of a study. Answers are words of the text, or candidates. Throws `Error` as
-/// check_weights_fit() does.
+/// Returns where each of `heads` looks in the held-out pairs of a study. Answers are words of the text, or candidates.
 std::vector<HeadOverPairs> heads_over_pairs(const Model& model, std::span<const TextPair> pairs,
                                             const CircuitStudy& study, std::span<const CircuitNode> heads);
 

@@ -6,9 +6,9 @@ const circuitView = {
   lead: () => '',
   make() {
     const figure = new Figure(t`circuit`, () => circuitRows(runNow().circuit), () => [...aboutNow({sentence: false, step: false, head: false}), t`step ${runNow().circuit.step}`]);
-    const element = el('section'), left = el('div', {class: 'left'}), list = el('div', {class: 'edges'});
+    const element = el('section'), left = el('div', {class: 'kept'}), list = el('div', {class: 'edges'});
     const looks = new TableBelow(t`Where the heads look in the pair above`), below = new TableBelow(t`How sure each edge is`);
-    const both = el('div', {class: 'beside'}, el('div', {}, figure.element, el('p', {class: 'muted'}, t`Read it from the words up. An edge is what a later part reads of an earlier one: a head as its query (q) or key (k), which set where it looks, or as its value (v), what it passes on. Wide: a large effect. Dashed: does not survive; it may matter, but other samples of the pairs do not choose it reliably.`), left), list);
+    const both = el('div', {class: 'beside'}, el('div', {class: 'drawn'}, figure.element, el('p', {class: 'muted'}, t`Read it from the words up. An edge is what a later part reads of an earlier one: a head as its query (q) or key (k), which set where it looks, or as its value (v), what it passes on. Wide: a large effect. Dashed: does not survive; it may matter, but other samples of the pairs do not choose it reliably.`), left), list);
     let pointed = -1, of = null;
     const toggle = (edges) => {
       const {edges: removed} = state;
@@ -67,6 +67,7 @@ const shareText = ({mean, low, high}) => percent(mean) + rangeText(low, high, (x
 const effectOf = ({exact, effect}) => exact ?? effect;
 const edgeText = (edge) => `${edgeName(edge)} ${edge.exact ? '' : '~'}${figureText(effectOf(edge))}`;
 const nodeKey = ({kind, layer, head}) => [kind, layer, head].join();
+const headKey = ({layer, head}) => nodeKey({kind: 'head', layer, head});
 const nodeName = ({kind, layer, head}) =>
     kind === 'head' ? headName(layer, head) : kind === 'mlp' ? t`layer ${layer + 1} MLP` : kind === 'logits' ? t`answer` : t`words`;
 const edgesFrom = (edges, node) => [...edges.keys()].filter((i) => nodeKey(edges[i].from) === nodeKey(node));  // their indices
@@ -127,13 +128,14 @@ function removedParts(edges, removed) {
   return [...parts.values()];
 }
 
-// Says how the circuit was found, and what other circuits of the same size keep.
+// Lists how the circuit was found, and the faithfulness of other circuits of the same size.
 const howMeasured = (circuit) => [
   t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} pairs of held-out sentences. The circuit was chosen on the others: edges were added, those with the largest effects there as ${circuit.method} estimates them first, until it kept ${rounded(circuit.target)} there.`,
   t`The difference between both texts is that of the log odds: log (probability of the right answer / probability of the wrong one). What both texts share cannot be seen: parts that carry it may be needed, and have no edge.`,
   circuit.observations < circuit.pairs && t`Two sentences make two pairs: each of them is the clean text once. For the intervals both pairs count as one, so the ${circuit.held_out} pairs are ${circuit.held_out_observations} observations.`,
   circuit.random.circuits > 0 && t`${circuit.random.circuits} random circuits of ${circuit.circuit.joined} edges keep ${shareText(circuit.random.faithfulness)} on average.`,
-  circuit.null_tasks.circuits > 0 && t`${circuit.null_tasks.circuits} circuits of ${circuit.circuit.joined} edges keep ${shareText(circuit.null_tasks.faithfulness)} on average if the right and the wrong answer of random pairs are exchanged before the choice (null tasks). The circuit that was chosen is reported because it is shown to keep more than both.`,
+  circuit.null_tasks.circuits > 0 && t`${circuit.null_tasks.circuits} circuits of ${circuit.circuit.joined} edges keep ${shareText(circuit.null_tasks.faithfulness)} on average if the right and the wrong answer of random pairs are exchanged before the choice (null tasks).`,
+  circuit.verdict === 'circuit' && t`The circuit is reported because it is shown to keep more than random circuits and those of null tasks.`,
   t`This is the circuit of one model. Those of other seeds may differ. A command compares the circuits of two runs: ${el('code', {}, 'inspect circuit RUN1 RUN2')}`,
 ].filter(Boolean);
 
@@ -149,7 +151,7 @@ function pairOf({step, held_out, example: {tokens, corrupted, right, wrong, quer
 
 // Says what an edge is for the part that reads it.
 function roleOf(edge, {tokens, heads, right, wrong}) {
-  const {from, to: {kind}} = edge, head = heads.find((one) => nodeKey({...one, kind: 'head'}) === nodeKey(from)), at = head && placed(tokens, head.token);
+  const {from, to: {kind}} = edge, head = heads.find((one) => headKey(one) === nodeKey(from)), at = head && placed(tokens, head.token);
   const ofWords = from.kind === 'embedding';
   if (kind === 'query') return head ? t`As the query of “${at}” it sets where this word looks.` : ofWords ? t`As queries the words set where they look.` : t`It sets where the head looks.`;
   if (kind === 'key') return head ? t`As the key of “${at}” it sets how much this word is looked at.` : ofWords ? t`As keys the words set how much they are looked at.` : t`It sets which words the head looks at.`;
@@ -193,13 +195,13 @@ function headsOf({edges, example: {tokens, corrupted, heads}}) {
   ];
 }
 
-// Returns the edges in groups, the main path first: a button for each edge that removes it, and what the head does that it leads to. Then a
-// button for each node.
+// Returns the edges in groups, the main path first: a button for each edge that removes it, its role, and where the head looks that reads
+// it. Then a button for each node.
 function edgeList(circuit, {kept, removed, toggle, point}) {
   const {edges, main_path, example} = circuit, told = new Set();
   const pathNodes = new Set(main_path.map((i) => nodeKey(edges[i].from)));
   const lookAt = ({nodes}, isOnPath) => example.heads.filter((head) => {
-    const key = nodeKey({...head, kind: 'head'});
+    const key = headKey(head);
     return !told.has(key) && nodes.some((node) => nodeKey(node) === key) && (!isOnPath || pathNodes.has(key)) && told.add(key);
   }).map((head) => lookOf(head, example, circuit.held_out));
   const show = (i) => {

@@ -78,6 +78,8 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
             fmt::format("5 random circuits of {} edges keep ", place.circuit["circuit"]["joined"].get<int>()) +
             percent_of(place.circuit["random"]["faithfulness"]["mean"])) != std::string::npos);
 
+  CHECK(panel_text(*chromium).find("is reported because it is shown to keep more than random") != std::string::npos);
+
   // The table of heads has a row for each, as the program measured it.
   const Json& shown = place.circuit["example"];
   const Json& one = shown["heads"][0];
@@ -187,6 +189,7 @@ TEST_CASE("The page says why a run has no circuit") {
   CHECK(place.circuit["verdict"] != "circuit");
   chromium->open(place.file, 1280, false, "#view=circuit");
   CHECK(panel_text(*chromium).starts_with("There is no circuit to report: "));
+  CHECK(panel_text(*chromium).find("is reported because") == std::string::npos);
   CHECK(chromium->run("document.querySelectorAll('.picture, .edges').length") == 0);
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
