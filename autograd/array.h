@@ -68,6 +68,15 @@ class Array {
       fail_index(i);
     return values_[i];
   }
+  /// Returns the only element. Throws `Error` for an array of another size.
+  T item() const {
+    if (numel_ != 1) fail("item: expected one element, got shape {}", to_string(shape_));
+    return values_[0];
+  }
+  /// Returns the elements, row-major.
+  std::vector<T> to_vector() const { return {begin(), end()}; }
+  void operator[](const Array&) const =
+      delete;  // rows: index_select(ids, rows); elements: gather(ids, positions, axis)
   /// Returns the element at one index per axis. Throws `Error` outside the shape.
   T at(std::initializer_list<std::int64_t> index) const { return data()[checked_offset("at", index, shape_)]; }
 

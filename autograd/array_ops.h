@@ -2,6 +2,7 @@
 #include <heed/autograd/array.h>
 
 #include <concepts>
+#include <type_traits>
 
 /// @file
 /// Operations on integers and booleans. They are not recorded. ops.h includes this file.
@@ -26,6 +27,16 @@ Booleans operator==(const Ids& a, const Ids& b);
 Booleans operator==(const Ids& a, std::int32_t b);
 Booleans operator!=(const Ids& a, const Ids& b);
 Booleans operator!=(const Ids& a, std::int32_t b);
+///@}
+/// The same of booleans: a != b is the exclusive or. Beside integers true is 1, as in predictions == labels. (arrays.cpp, ids.cpp)
+///@{
+Booleans equal(const Booleans& a, const Booleans& b);
+Booleans operator==(const Booleans& a, const Booleans& b);
+Booleans operator!=(const Booleans& a, const Booleans& b);
+Booleans operator==(const Booleans& a, const Ids& b);
+Booleans operator!=(const Booleans& a, const Ids& b);
+Booleans operator==(const Ids& a, const Booleans& b);
+Booleans operator!=(const Ids& a, const Booleans& b);
 ///@}
 
 /// Arithmetic of integers. Shapes broadcast. / and % round the quotient down, as in Python. Throw Error for results beyond 32 bits
@@ -65,6 +76,28 @@ Booleans operator>(const Ids&, std::floating_point auto) = delete;   // tensor(i
 Booleans operator>=(const Ids&, std::floating_point auto) = delete;  // tensor(ids) has numbers
 Booleans operator==(const Ids&, std::floating_point auto) = delete;  // tensor(ids) has numbers
 Booleans operator!=(const Ids&, std::floating_point auto) = delete;  // tensor(ids) has numbers
+// Of booleans it is not clear what is meant.
+namespace detail {
+template <class T>
+concept Number = std::is_arithmetic_v<T>;
+template <class T>
+concept NumberOrIds = Number<T> || std::same_as<T, Ids>;
+template <class T>
+concept NumberOrArray = NumberOrIds<T> || std::same_as<T, Booleans>;
+}  // namespace detail
+Ids operator+(const Booleans&, const detail::NumberOrArray auto&) = delete;  // a | b, or numbers: to_ids(mask)
+Ids operator+(const detail::NumberOrIds auto&, const Booleans&) = delete;    // numbers: to_ids(mask), tensor(mask)
+Ids operator-(const Booleans&, const detail::NumberOrArray auto&) = delete;  // a & !b, or numbers: to_ids(mask)
+Ids operator-(const detail::NumberOrIds auto&,
+              const Booleans&) = delete;  // the complement is !mask; numbers: tensor(mask)
+Ids operator*(const Booleans&, const detail::NumberOrArray auto&) = delete;  // a & b, or numbers: to_ids(mask)
+Ids operator*(const detail::NumberOrIds auto&, const Booleans&) = delete;    // numbers: to_ids(mask), tensor(mask)
+Ids operator/(const Booleans&, const detail::NumberOrArray auto&) = delete;  // numbers: tensor(mask)
+Booleans operator==(const Booleans&, const detail::Number auto&) = delete;   // write mask, or !mask
+Booleans operator!=(const Booleans&, const detail::Number auto&) = delete;   // write mask, or !mask
+Booleans operator-(const Booleans&) = delete;                                // the complement is !mask
+Booleans operator~(const Booleans&) = delete;                                // the complement is !mask
+Booleans operator^(const Booleans&, const Booleans&) = delete;               // the exclusive or is a != b
 #endif
 
 /// Logic. Shapes broadcast. (arrays.cpp)

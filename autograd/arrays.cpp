@@ -144,6 +144,9 @@ Booleans operator>(const Ids& a, std::int32_t b) { return a > constant(b); }
 Booleans operator>=(const Ids& a, std::int32_t b) { return a >= constant(b); }
 Booleans equal(const Ids& a, const Ids& b) { return combined("equal", a, b, std::equal_to<>()); }
 Booleans equal(const Ids& a, std::int32_t b) { return equal(a, constant(b)); }
+Booleans equal(const Booleans& a, const Booleans& b) {
+  return combined("equal", a, b, [](auto u, auto v) { return !u == !v; });
+}
 
 Booleans operator!(const Booleans& x) {
   const auto values = cpu::unset_values<std::uint8_t>("!", x.shape());
@@ -183,10 +186,5 @@ Tensor tensor(const Array<T>& x, DType dtype) {
 }
 template Tensor tensor(const Ids& x, DType dtype);
 template Tensor tensor(const Booleans& x, DType dtype);
-
-Tensor operator*(const Tensor& a, const Ids& b) { return a * tensor(b, a.dtype()); }
-Tensor operator*(const Tensor& a, const Booleans& b) { return a * tensor(b, a.dtype()); }
-Tensor operator*(const Ids& a, const Tensor& b) { return tensor(a, b.dtype()) * b; }
-Tensor operator*(const Booleans& a, const Tensor& b) { return tensor(a, b.dtype()) * b; }
 
 }  // namespace heed

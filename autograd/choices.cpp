@@ -51,4 +51,14 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
   return choice(minimum_operation, a, b, [](auto u, auto v) { return u < v; });
 }
 
+Tensor maximum(const Tensor& a, double b) {
+  check_defined("maximum", {&a});
+  return maximum(a, full({}, b, a.dtype()));
+}
+
+Tensor minimum(const Tensor& a, double b) {
+  check_defined("minimum", {&a});
+  return minimum(a, full({}, b, a.dtype()));
+}
+
 }  // namespace heed

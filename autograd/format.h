@@ -11,7 +11,8 @@
 
 /// @file
 /// Tensors, arrays, shapes and dtypes as text: fmt::print("{}\n", x) or std::cout << x. Format specifications are those
-/// of strings: {:>20}.
+/// of strings: {:>20}. With a precision or a type of numbers, {:.4} or {:8.2f}, they are those of the number in a tensor of one
+/// element; formatting a tensor of more throws Error.
 namespace heed {
 
 /// Returns the values as NumPy's str() prints them: 8 digits after the point, aligned columns, lines of up to 75
@@ -44,11 +45,30 @@ struct StringFormatter : fmt::formatter<std::string_view> {
   }
 };
 
+class TensorFormatter {
+ public:
+  constexpr auto parse(fmt::format_parse_context& context) {
+    for (auto at = context.begin(); at != context.end() && *at != '}'; ++at) {
+      is_number_ = is_number_ || *at == '.' || std::string_view("aAeEfFgG").find(*at) != std::string_view::npos;
+    }
+    return is_number_ ? number_.parse(context) : text_.parse(context);
+  }
+  template <class Context>
+  auto format(const Tensor& x, Context& context) const {
+    return is_number_ ? number_.format(x.item(), context) : text_.format(x, context);
+  }
+
+ private:
+  bool is_number_ = false;
+  fmt::formatter<double> number_{};
+  StringFormatter<Tensor> text_{};
+};
+
 }  // namespace detail
 }  // namespace heed
 
 template <std::derived_from<heed::Tensor> T>  // Parameter, too
-struct fmt::formatter<T> : heed::detail::StringFormatter<heed::Tensor> {};
+struct fmt::formatter<T> : heed::detail::TensorFormatter {};
 template <>
 struct fmt::formatter<heed::Ids> : heed::detail::StringFormatter<heed::Ids> {};
 template <>

@@ -188,4 +188,9 @@ Tensor pow(const Tensor& a, const Tensor& b) {
                 }));
 }
 
+Tensor pow(double base, const Tensor& exponent) {
+  check_defined("pow", {&exponent});
+  return pow(full({}, base, exponent.dtype()), exponent);
+}
+
 }  // namespace heed

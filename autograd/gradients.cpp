@@ -46,7 +46,7 @@ const Tensor& Gradients::operator[](const Tensor& variable) const& {
   const Tensor* gradient = find(variable);
   if (!gradient) {
     fail("gradients: none for {}: {}", described(variable),
-         variable.is_frozen() ? "it is frozen" : "the loss does not depend on it");
+         variable.is_frozen() ? "it is frozen, as buffers are" : "the loss does not depend on it");
   }
   return *gradient;
 }

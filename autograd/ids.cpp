@@ -82,5 +82,11 @@ Booleans operator!=(const Tensor& a, const Tensor& b) { return !equal(a, b); }
 Booleans operator!=(const Tensor& a, double b) { return !equal(a, b); }
 Booleans operator!=(const Ids& a, const Ids& b) { return !equal(a, b); }
 Booleans operator!=(const Ids& a, std::int32_t b) { return !equal(a, b); }
+Booleans operator==(const Booleans& a, const Booleans& b) { return equal(a, b); }
+Booleans operator!=(const Booleans& a, const Booleans& b) { return !equal(a, b); }
+Booleans operator==(const Booleans& a, const Ids& b) { return equal(to_ids(a), b); }
+Booleans operator!=(const Booleans& a, const Ids& b) { return !equal(to_ids(a), b); }
+Booleans operator==(const Ids& a, const Booleans& b) { return equal(a, to_ids(b)); }
+Booleans operator!=(const Ids& a, const Booleans& b) { return !equal(a, to_ids(b)); }
 
 }  // namespace heed

@@ -19,11 +19,15 @@ Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, in
 /// Returns x with y[i, indices[i, j, k], k] = values[i, j, k] (for axis 1). The last of several values
 /// for one element stays, and gets the gradient.
 Tensor scatter(const Tensor& x, const Ids& indices, const Tensor& values, int axis);
+/// Returns x with y[i, indices[i, j, k], k] = max(y[i, indices[i, j, k], k], values[i, j, k]) applied in order (for axis 1). NaN
+/// when one of them is NaN. Of equal elements x, or else the first value, gets the gradient.
+Tensor scatter_max(const Tensor& x, const Ids& indices, const Tensor& values, int axis);
 /// Returns x with y[indices[i], ...] += values[i, ...] applied in order (for axis 0). values has the shape of
 /// index_select(x, indices, axis).
 Tensor index_add(const Tensor& x, const Ids& indices, const Tensor& values, int axis = 0);
 /// Select rows (or other slices) by index: a mini-batch is index_select(examples, indices). indices (n); the axis gets size n.
 Tensor index_select(const Tensor& x, const Ids& indices, int axis = 0);
+Ids gather(const Ids& x, const Ids& indices, int axis);                      ///< copies
 Ids index_select(const Ids& x, const Ids& indices, int axis = 0);            ///< copies
 Booleans index_select(const Booleans& x, const Ids& indices, int axis = 0);  ///< copies
 void gather(const Tensor&, int, const Ids&) = delete;                        // the axis comes last: gather(x, ids, 1)

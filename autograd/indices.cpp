@@ -184,6 +184,43 @@ Tensor scatter(const Tensor& x, const Ids& indices, const Tensor& values, int ax
                 }));
 }
 
+Tensor scatter_max(const Tensor& x, const Ids& indices, const Tensor& values, int axis) {
+  check_defined("scatter_max", {&x, &values});
+  const int a = checked_axis("scatter_max", axis, x.rank());
+  check_indices("scatter_max", x.shape(), indices, a);
+  check_values("scatter_max", x, indices, values);
+  if (values.numel() == 0) return x;
+  if (values.numel() > std::numeric_limits<std::int32_t>::max()) {
+    fail("scatter_max: values {} have more elements than indices of 32 bits count", to_string(values.shape()));
+  }
+  Tensor greatest = x.detach().clone();
+  const Tensor dense = contiguous(values.detach());
+  std::vector<std::int32_t> source(static_cast<std::size_t>(x.numel()));  // the value that y is, counted row-major
+  std::vector<std::uint8_t> is_value(static_cast<std::size_t>(x.numel()));
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* const from = dense.data<T>();
+    T* const to = greatest.mutable_data<T>();
+    for_chosen(indices, greatest.strides(), a, [&](std::int64_t e, std::int64_t offset) {
+      if (from[e] <= to[offset] || std::isnan(to[offset])) return;
+      to[offset] = from[e];
+      source[static_cast<std::size_t>(offset)] = static_cast<std::int32_t>(e);
+      is_value[static_cast<std::size_t>(offset)] = 1;
+    });
+  });
+  const Ids sources({x.numel()}, std::move(source));
+  return where(Booleans(x.shape(), std::move(is_value)),
+               reshape(index_select(reshape(values, {-1}), sources), x.shape()), x);
+}
+
+Ids gather(const Ids& x, const Ids& indices, int axis) {
+  const int a = checked_axis("gather", axis, x.rank());
+  check_indices("gather", x.shape(), indices, a);
+  const auto values = cpu::unset_values<std::int32_t>("gather", indices.shape());
+  for_chosen(indices, row_major_strides(x.shape()), a,
+             [&](std::int64_t e, std::int64_t offset) { values[e] = x.data()[offset]; });
+  return Ids(indices.shape(), values);
+}
+
 void cpu::check_selection(const char* operation, const Shape& shape, const Ids& indices, int axis) {
   if (indices.rank() != 1) fail("{}: expected indices (n), got {}", operation, to_string(indices.shape()));
   check_range(operation, indices, shape[axis]);
@@ -215,8 +252,16 @@ Tensor index_select(const Tensor& x, const Ids& indices, int axis) {
     T* const to = y.mutable_data<T>();
     cpu::parallel_for(outer * n, cpu::row_grain(outer * n, inner),
                       [=, index = indices.data()](std::int64_t begin, std::int64_t end) {
+                        std::int64_t i = begin % n;
+                        const T* part = from + begin / n * size * inner;
                         for (std::int64_t row = begin; row < end; ++row) {
-                          std::copy_n(from + (row / n * size + index[row % n]) * inner, inner, to + row * inner);
+                          const T* const chosen = part + index[i] * inner;
+                          if (inner == 1) {  // copy_n calls a function
+                            to[row] = *chosen;
+                          } else {
+                            std::copy_n(chosen, inner, to + row * inner);
+                          }
+                          if (++i == n) i = 0, part += size * inner;
                         }
                       });
   });

@@ -263,13 +263,14 @@ Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reductio
                  reduction);
 }
 
-double accuracy(const Tensor& logits, const Ids& labels, std::int32_t ignored_label) {
+double accuracy(const Tensor& logits, const Ids& labels, std::int32_t ignored_label, int axis) {
   check_defined("accuracy", {&logits});
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  if (logits.rank() < 1 || logits.size(-1) < 1 || logits.size(-1) > most) {
+  const int classes = logits.rank() < 1 ? 0 : checked_axis("accuracy", axis, logits.rank());
+  if (logits.rank() < 1 || logits.size(classes) < 1 || logits.size(classes) > most) {
     fail("accuracy: expected logits (..., C), C from 1 to 2^31 - 1, got {}", to_string(logits.shape()));
   }
-  const Ids best = argmax(logits);
+  const Ids best = argmax(logits, classes);
   if (best.shape() != labels.shape()) {
     fail("accuracy: logits {} need labels {}, got {}", to_string(logits.shape()), to_string(best.shape()),
          to_string(labels.shape()));

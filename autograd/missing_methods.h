@@ -37,6 +37,8 @@ struct MissingMethods {
   void unsqueeze(auto&&...) const = delete;       // operations are functions: unsqueeze(x, 1)
   void var(auto&&...) const = delete;             // operations are functions: var(x), var(x, 1)
   void T() const = delete;                        // operations are functions: transpose(x)
+  void begin() const = delete;                    // rows: for (const Tensor& row : unbind(x)); numbers: x.to_vector()
+  void end() const = delete;                      // as begin()
   void add_(auto&&...) const = delete;            // x = x + y, or for new values of a variable x.copy_from(x + y)
   void copy_(auto&&...) const = delete;           // x.copy_from(y)
   void fill_(auto&&...) const = delete;           // x.copy_from(full(x.shape(), value))

@@ -3,6 +3,7 @@
 #include <heed/autograd/array_ops.h>
 #include <heed/autograd/indexing.h>
 #include <heed/autograd/mask.h>
+#include <heed/autograd/mixed_ops.h>
 #include <heed/autograd/random.h>
 #include <heed/autograd/tensor.h>
 
@@ -41,6 +42,7 @@ Tensor operator-(double a, const Tensor& b);
 Tensor operator*(double a, const Tensor& b);
 Tensor operator/(double a, const Tensor& b);
 Tensor operator-(const Tensor& x);
+Tensor operator%(const Tensor&, const auto&) = delete;  // the remainder: x - y * floor(x / y)
 ///@}
 namespace detail {
 [[noreturn, gnu::cold]] void fail_assignment(const Tensor& variable, char sign);
@@ -116,7 +118,10 @@ Tensor swiglu(const Tensor& gate, const Tensor& value);
 /// Functions of two elements. Shapes broadcast. (functions.cpp, choices.cpp)
 Tensor maximum(const Tensor& a, const Tensor& b);        ///< NaN when either is NaN; equal elements share the gradient
 Tensor minimum(const Tensor& a, const Tensor& b);        ///< as maximum()
+Tensor maximum(const Tensor& a, double b);               ///< as above
+Tensor minimum(const Tensor& a, double b);               ///< as above
 Tensor pow(const Tensor& base, const Tensor& exponent);  ///< the exponent's gradient is 0 where the base is 0
+Tensor pow(double base, const Tensor& exponent);         ///< pow(2, x)
 
 /// Choices. Shapes broadcast. (select.cpp)
 Tensor where(const Booleans& condition, const Tensor& a, const Tensor& b);                  ///< condition ? a : b
@@ -124,6 +129,9 @@ Tensor where(const Booleans& condition, const Tensor& a, double b);             
 Tensor where(const Booleans& condition, double a, const Tensor& b);                         ///< condition ? a : b
 Tensor where(const Booleans& condition, double a, double b, DType dtype = DType::float32);  ///< condition ? a : b
 Tensor masked_fill(const Tensor& x, const Booleans& mask, double value);                    ///< mask ? value : x
+Ids where(const Booleans& condition, const Ids& a, const Ids& b);                           ///< condition ? a : b
+Ids where(const Booleans& condition, const Ids& a, std::int32_t b);                         ///< condition ? a : b
+Ids where(const Booleans& condition, std::int32_t a, const Ids& b);                         ///< condition ? a : b
 
 /// Comparisons of each element. Shapes broadcast. NaN compares as false. (comparisons.cpp)
 ///@{
@@ -225,17 +233,6 @@ Booleans reshape(const Booleans& x, const Shape& shape);  ///< one size may be -
 /// As of a tensor.
 Booleans slice(const Booleans& x, int axis, std::int64_t begin, std::int64_t end = to_end, std::int64_t step = 1);
 Booleans concat(const std::vector<Booleans>& parts, int axis = 0);  ///< along an axis that exists
-/// Returns the numbers, or 1 where true, else 0.
-template <class T>
-Tensor tensor(const Array<T>& x, DType dtype = DType::float32);
-/// Multiply by tensor(array): x * (x > 0).
-///@{
-Tensor operator*(const Tensor& a, const Ids& b);
-Tensor operator*(const Tensor& a, const Booleans& b);
-Tensor operator*(const Ids& a, const Tensor& b);
-Tensor operator*(const Booleans& a, const Tensor& b);
-///@}
-
 /// New constants. (indices.cpp, random_tensors.cpp)
 Tensor arange(double begin, double end, double step = 1, DType dtype = DType::float32);  ///< begin + i step, before end
 Tensor arange(double end, DType dtype = DType::float32);                                 ///< 0, 1, ..., before end
@@ -302,8 +299,8 @@ Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Red
 /// Returns -t log s - (1 - t) log(1 - s), s = sigmoid(x), for targets t from 0 to 1.
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
 /// Returns the share of rows (..., C) whose largest logit is that of the label (...). Rows with the ignored label do not
-/// count, as in cross_entropy(). Throws `Error` without another row.
-double accuracy(const Tensor& logits, const Ids& labels, std::int32_t ignored_label = -1);
+/// count, as in cross_entropy(). `axis` is the axis of the classes. Throws `Error` without another row.
+double accuracy(const Tensor& logits, const Ids& labels, std::int32_t ignored_label = -1, int axis = -1);
 
 /// Rotary embedding (RoPE) rotates pairs of features by the angle of their position (Su et al. 2021, arXiv:2104.09864, equation
 /// 34): (u, v) becomes (u cos - v sin, u sin + v cos). x (..., T, d); cosine and sine are constants that broadcast to

@@ -60,6 +60,17 @@ Tensor where(const Booleans& condition, double a, double b, DType dtype) {
   return where(condition, full({}, a, dtype), full({}, b, dtype));
 }
 
+Ids where(const Booleans& condition, const Ids& a, const Ids& b) {
+  const Shape shape = broadcast_shapes("where", broadcast_shapes("where", a.shape(), b.shape()), condition.shape());
+  const auto values = cpu::unset_values<std::int32_t>("where", shape);
+  cpu::map(
+      shape, values.get(), [](std::uint8_t c, std::int32_t u, std::int32_t v) { return c ? u : v; },
+      cpu::operand(condition, shape), cpu::operand(a, shape), cpu::operand(b, shape));
+  return Ids(shape, values);
+}
+Ids where(const Booleans& condition, const Ids& a, std::int32_t b) { return where(condition, a, full_ids({}, b)); }
+Ids where(const Booleans& condition, std::int32_t a, const Ids& b) { return where(condition, full_ids({}, a), b); }
+
 static std::vector<GradientSample> masked_fill_samples() {
   std::vector<GradientSample> samples;
   for (const auto& [x, mask] : broadcast_pairs()) {

@@ -139,7 +139,8 @@ class [[nodiscard]] Tensor : public detail::MissingMethods {
   DType dtype() const { return dtype_; }                 ///< the type of the elements
   bool is_contiguous() const;                            ///< row-major without gaps
 
-  /// Returns the first element. Throws Error unless T matches dtype().
+  /// Returns the first element. Others lie at strides(); of a view that is not contiguous, to_vector() copies them in order. Throws
+  /// Error unless T matches dtype().
   template <class T>
   const T* data() const&;
   template <class T>

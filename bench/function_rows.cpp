@@ -113,8 +113,8 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   add("gelu_tanh", gelu_tanh);
   add("silu", silu);
   add("swiglu", swiglu);
-  add("maximum", maximum);
-  add("minimum", minimum);
+  add("maximum", [](T a, T b) { return maximum(a, b); });
+  add("minimum", [](T a, T b) { return minimum(a, b); });
   add("pow(a, b)", [](T a, T b) { return pow(a, b); });
   add("where", [=](T a, T b) { return where(third(x), a, b); });
   add("masked_fill", [=](T t) { return masked_fill(t, third(x), -1); });
@@ -182,6 +182,7 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   add("gather, last axis", [=](T t) { return gather(t, ids(x, c), 1); });
   add("scatter_add, last axis", [=](T a, T b) { return scatter_add(a, ids(x, c), b, 1); });
   add("scatter, last axis", [=](T a, T b) { return scatter(a, ids(x, c), b, 1); });
+  add("scatter_max, last axis", [=](T a, T b) { return scatter_max(a, ids(x, c), b, 1); });
   add("index_add", [=](T a, T b) { return index_add(a, ids({n}, n), b); });
   add("to_ids", [=] { return to_ids(third(x)); });
   add("nonzero", [=] { return nonzero(third(x)); });

@@ -29,6 +29,14 @@ std::vector<double> central_difference(const std::function<Tensor(double)>& f, d
   return result;
 }
 
+// Records the function, so that it may take gradients itself, by grad().
+Tensor value_of(const Function& function, const std::vector<Tensor>& inputs) {
+  const Recording recording;
+  std::vector<Tensor> variables;
+  for (const Tensor& input : inputs) variables.push_back(variable(input));
+  return function(variables).detach();
+}
+
 // Column `element` of the Jacobian for input `input`: d(output) / d(that element).
 std::vector<double> numerical_column(const Function& function, std::vector<Tensor> inputs, std::size_t input,
                                      std::int64_t element, double h) {
@@ -38,7 +46,7 @@ std::vector<double> numerical_column(const Function& function, std::vector<Tenso
   return central_difference(
       [&](double offset) {
         value = centre + offset;
-        return function(inputs);
+        return value_of(function, inputs);
       },
       h);
 }
@@ -108,7 +116,7 @@ Tensor random_cotangent(const Shape& shape, Random& random) {
 
 CheckReport compared(const Function& function, const std::vector<Tensor>& inputs, const CheckOptions& options,
                      Missing missing) {
-  const Tensor y = function(inputs);
+  const Tensor y = value_of(function, inputs);
   if (!y.defined()) fail("check_gradients: the function gave an undefined tensor");
   const std::size_t outputs = static_cast<std::size_t>(y.numel());
   std::vector<std::vector<std::vector<double>>> jacobian;  // [input][element][output]

@@ -138,6 +138,7 @@ def calls(n, c):
         "concat, last axis": lambda a, b: torch.cat((a, b), 1),
         "stack": lambda a, b: torch.stack((a, b)),
         "scatter_add, last axis": lambda a, b: a.scatter_add(1, chosen, b),
+        "scatter_max, last axis": lambda a, b: a.scatter_reduce(1, chosen, b, "amax"),
         "scatter, last axis": lambda a, b: a.scatter(1, chosen, b),
         "index_add": lambda a, b: a.index_add(0, rows, b),
         "mse_loss": F.mse_loss,

@@ -228,7 +228,7 @@ std::vector<Call> reducing_calls() {
           call("rms_norm", [](Given& g) { return rms_norm(g.tensor(), g.tensor(), g.number()); }),
           call("mse_loss", [](Given& g) { return mse_loss(g.tensor(), g.tensor(), g.reduction()); }),
           call("bce_with_logits", [](Given& g) { return bce_with_logits(g.tensor(), g.tensor(), g.reduction()); }),
-          call("accuracy", [](Given& g) { accuracy(g.tensor(), g.ids()); }),
+          call("accuracy", [](Given& g) { accuracy(g.tensor(), g.ids(), -1, g.axis()); }),
           call("cross_entropy", [](Given& g) {
             return cross_entropy(g.tensor(), g.ids(),
                                  {.label_smoothing = g.flag() ? 0 : g.number(),
@@ -264,6 +264,7 @@ std::vector<Call> arranging_calls() {
       call("[]", [](Given& g) { return g.tensor()[g.size()]; }),
       call("gather", [](Given& g) { return gather(g.tensor(), g.ids(), g.axis()); }),
       call("scatter_add", [](Given& g) { return scatter_add(g.tensor(), g.ids(), g.tensor(), g.axis()); }),
+      call("scatter_max", [](Given& g) { return scatter_max(g.tensor(), g.ids(), g.tensor(), g.axis()); }),
       call("index_select", [](Given& g) { return index_select(g.tensor(), g.ids(), g.axis()); }),
       call("index_select", [](Given& g) { index_select(g.ids(), g.ids(), g.axis()); }),
       call("reshape", [](Given& g) { reshape(g.ids(), g.shape()); }),

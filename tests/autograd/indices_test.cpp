@@ -22,6 +22,50 @@ TEST_CASE("gather and scatter_add equal their formulas for any layout") {
   CHECK(distance(scatter_add(x, indices, values, -2), added) == 0);
 }
 
+TEST_CASE("scatter_max takes the greatest of x and the values, and its gradient goes to what was taken") {
+  Random random(8);
+  const Tensor x = variable(scattered(uniform({3, 4, 2}, random, DType::float64), random)),
+               values = variable(scattered(uniform({2, 5, 2}, random, DType::float64), random));
+  const Ids indices = random_ids({2, 5, 2}, random, 4);
+  Naive greatest(x);
+  std::int64_t e = 0;
+  for_each_index({2, 5, 2}, [&](const Shape& i) {
+    double& y = greatest[{i[0], indices[e++], i[2]}];
+    y = std::max(y, values.at({i[0], i[1], i[2]}));
+  });
+  CHECK(distance(scatter_max(x, indices, values, 1), greatest) == 0);
+  const auto f = [&](const std::vector<Tensor>& t) { return scatter_max(t[0], indices, t[1], 1); };
+  CHECK(check_gradients(f, {x.detach(), values.detach()}).passed);
+  const Recording recording;
+
+  const Tensor ties = variable(tensor({1, 5})), more = variable(tensor({5, 2, 2, 5}));
+  const Tensor z = scatter_max(ties, Ids({1, 0, 0, 1}), more, 0);
+  CHECK(z.to_vector() == std::vector<double>{2, 5});
+  const Gradients gradients = backward(sum(z));
+  CHECK(gradients[ties].to_vector() == std::vector<double>{0, 1});
+  CHECK(gradients[more].to_vector() == std::vector<double>{0, 1, 0, 0});
+  const double nan = std::nan("");
+  CHECK(std::isnan(scatter_max(tensor({1}), Ids({0, 0, 0}), tensor({2.0, nan, 3.0}), 0).item()));
+  CHECK(std::isnan(scatter_max(tensor({nan}), Ids({0}), tensor({2}), 0).item()));
+  CHECK(scatter_max(full({2}, -INFINITY), Ids({1}), tensor({-3}), 0).to_vector() == std::vector<double>{-INFINITY, -3});
+  CHECK(scatter_max(x, Ids({3, 0, 2}, {}), zeros({3, 0, 2}, DType::float64), 1).to_vector() == x.to_vector());
+  CHECK(message([&] { scatter_max(x, indices, x, 1); }) ==
+        "scatter_max: expected values float64 (2, 5, 2), as x and the indices, got float64 (3, 4, 2)");
+  CHECK(message([&] { scatter_max(zeros({2}), Ids({2}), zeros({1}), 0); }) ==
+        "scatter_max: index 2 at position 0 lies outside [0, 2)");
+}
+
+TEST_CASE("gather and where take integers") {
+  const Ids x({{3, 1, 2}, {6, 5, 4}});
+  const Ids chosen = gather(x, Ids({{2}, {0}}), 1);
+  CHECK(chosen.shape() == Shape{2, 1});
+  CHECK((chosen[0] == 2 && chosen[1] == 6));
+  CHECK(gather(x, Ids({{1, 0, 1}}), 0)[0] == 6);
+  CHECK(message([&] { gather(x, Ids({{3}, {0}}), 1); }) == "gather: index 3 at position 0 lies outside [0, 3)");
+  CHECK(all(where(x > 3, x, 0) == Ids({{0, 0, 0}, {6, 5, 4}})));
+  CHECK(all(where(x > 3, 9, Ids({1, 2, 3})) == Ids({{1, 2, 3}, {9, 9, 9}})));
+}
+
 TEST_CASE("index_select, one_hot and arange have the documented values") {
   const Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
   CHECK(index_select(x, Ids({4}, {2, 0, 0, 1}), 1).to_vector() == std::vector<double>{3, 1, 1, 2, 6, 4, 4, 5});

@@ -151,6 +151,7 @@ TEST_CASE("accuracy is the share of rows whose largest logit is the label") {
   CHECK(accuracy(logits, Ids({2, 2}, {2, 1, 2, 0})) == 0.5);
   CHECK(accuracy(logits, Ids({2, 2}, {2, 1, 2, -1})) == Approx(1.0 / 3));  // three rows count
   CHECK(accuracy(logits, Ids({2, 2}, {2, 0, 2, 0}), 2) == 1);
+  CHECK(accuracy(transpose(logits, 1, 2), Ids({2, 2}, {2, 1, 2, 0}), -1, 1) == 0.5);
   CHECK(message([&] {
           accuracy(logits, Ids({4}, {2, 0, 1, 0}));
         }) == "accuracy: logits (2, 2, 3) need labels (2, 2), got (4)");

@@ -110,6 +110,65 @@ TEST_CASE("arange takes an end alone, concat joins along axis 0, and booleans ma
   CHECK((Ids({1, 2, 3}) * x).to_vector() == std::vector<double>{-1, 4, 9});
 }
 
+TEST_CASE("A tensor and an array compute with the numbers of the array") {
+  const Tensor x = variable(tensor({1, 2, 4}, DType::float64));
+  const Ids ids({2, 2, 3});
+  const Booleans mask({true, false, true});
+  const auto values = [](const Tensor& t) { return t.to_vector(); };
+  using List = std::vector<double>;
+  CHECK((x + ids).dtype() == DType::float64);
+  CHECK(values(x + ids) == List{3, 4, 7});
+  CHECK(values(x - mask) == List{0, 2, 3});
+  CHECK(values(x / ids) == List{0.5, 1, 4.0 / 3});
+  CHECK(values(ids + x) == List{3, 4, 7});
+  CHECK(values(mask - x) == List{0, -2, -3});
+  CHECK(values(ids / x) == List{2, 1, 0.75});
+  CHECK(values(x + unsqueeze(ids, 1)).size() == 9);
+  CHECK(all((x < ids) == Booleans({true, false, false})));
+  CHECK(all((x <= ids) == Booleans({true, true, false})));
+  CHECK(all((x > ids) == Booleans({false, false, true})));
+  CHECK(all((x >= ids) == Booleans({false, true, true})));
+  CHECK(all((ids < x) == (x > ids)));
+  CHECK(all((ids <= x) == (x >= ids)));
+  CHECK(all((ids > x) == (x < ids)));
+  CHECK(all((ids >= x) == (x <= ids)));
+  CHECK(all((x == ids) == Booleans({false, true, false})));
+  CHECK(all((ids != x) == !(ids == x)));
+  CHECK(all((x != mask) == Booleans({false, true, true})));
+  Tensor total = x.detach();
+  total += ids;
+  CHECK(values(total) == List{3, 4, 7});
+  const Recording recording;
+  CHECK(backward(sum(x * x / ids))[x].to_vector() == List{1, 2, 8.0 / 3});
+}
+
+template <class A, class B>
+concept has_minus = requires(A a, B b) {
+  a - b;
+};
+
+TEST_CASE("Booleans are compared, also with integers, and have no arithmetic") {
+  const Booleans a({2}, {1, 0}), b({2}, {7, 7});  // what is not 0 is true
+  CHECK(all((a == b) == Booleans({true, false})));
+  CHECK(all((a != b) == Booleans({false, true})));
+  CHECK(all((a == Ids({1, 1})) == Booleans({true, false})));
+  CHECK(all((Ids({1, 1}) != a) == Booleans({false, true})));
+  CHECK(all((b == Ids({1, 7})) == Booleans({true, false})));
+  static_assert(!has_minus<int, Booleans> && !has_minus<Booleans, int> && !has_minus<Booleans, Booleans>);
+  static_assert(has_minus<Tensor, Booleans> && has_minus<double, Tensor> && has_minus<int, Ids>);
+}
+
+TEST_CASE("Numbers stand beside tensors in maximum, minimum and pow") {
+  const Tensor x = variable(tensor({-1, 0, 3}, DType::float64));
+  const Recording recording;
+  CHECK(maximum(x, 0).to_vector() == std::vector<double>{0, 0, 3});
+  CHECK(minimum(x, 1.5).to_vector() == std::vector<double>{-1, 0, 1.5});
+  CHECK(backward(sum(maximum(x, 0)))[x].to_vector() == std::vector<double>{0, 0.5, 1});
+  CHECK(pow(2, x).to_vector() == std::vector<double>{0.5, 1, 8});
+  CHECK(backward(sum(pow(2, x)))[x].at({2}) == Approx(8 * std::log(2.0)));
+  CHECK(message([] { pow(2, Tensor()); }) == "pow: input 0 is an undefined tensor");
+}
+
 TEST_CASE("squeeze without an axis removes all of size 1, and passes the gradient") {
   const Tensor x = variable(tensor({{{1, 2}}}));
   CHECK(squeeze(x).shape() == Shape{2});

@@ -240,7 +240,7 @@ TEST_CASE("Frozen parameters are not recorded and cost no gradient computation")
   CHECK(gradients[head.weight].to_vector() == whole.to_vector());
   CHECK(recorded == 4);
   CHECK(message([&] { gradients[body.weight]; }) ==
-        "gradients: none for parameter 'body.weight' of shape (64, 64): it is frozen");
+        "gradients: none for parameter 'body.weight' of shape (64, 64): it is frozen, as buffers are");
 
   parameters.unfreeze("body");
   parameters.freeze("head");

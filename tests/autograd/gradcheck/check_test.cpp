@@ -56,6 +56,11 @@ TEST_CASE("check_gradients and derivative reject functions that they cannot chec
                    [] { derivative([](const Tensor&) { return zeros({0}); }, 0, 1e-3); }}});
 }
 
+TEST_CASE("check_gradients takes functions of gradients") {
+  const auto penalty = [](const std::vector<Tensor>& v) { return sum(square(grad(sum(v[0] * v[0] * v[0]), v[0]))); };
+  CHECK(check_gradients(penalty, {tensor({1, 2, -1}, DType::float64)}).passed);  // of 9 x^4
+}
+
 TEST_CASE("check() checks the gradient of an operation on its samples") {
   const auto named = [](const char* name) {
     const auto same = [&](const Operation* operation) { return std::string_view(operation->name()) == name; };
