@@ -66,6 +66,7 @@ Json circuit_json(const CircuitStudy& study) {
                      {"groups", edge.of_groups}});
   }
   return {{"verdict", name_of(study.verdict)},
+          {"says", circuit_verdict(study)},
           {"pairs", study.pairs},
           {"chosen_on", study.chosen_on},
           {"held_out", study.held_out},
@@ -94,7 +95,9 @@ Json circuit_json(const CircuitStudy& study) {
           {"cpr", figure(study.cpr)},
           {"cmd", figure(study.cmd)},
           {"random", comparison_json(study.random)},
-          {"null_tasks", comparison_json(study.null_tasks)}};
+          {"null_tasks", comparison_json(study.null_tasks)},
+          {"surviving_random", comparison_json(study.surviving_random)},
+          {"surviving_null_tasks", comparison_json(study.surviving_null_tasks)}};
 }
 
 Json circuit_example_json(const CircuitExample& example) {

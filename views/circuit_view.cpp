@@ -113,6 +113,40 @@ std::string choosers(const CircuitStudy& study) {
                                              : "");
 }
 
+// Returns what the edges that survive are not shown to surpass.
+std::string as_much_as_survivors(const CircuitStudy& study) {
+  if (!(study.surviving.faithfulness.low > 0)) return "nothing";
+  if (!(study.surviving_null_tasks.difference.low > 0))
+    return fmt::format("circuits of null tasks keep with as many edges, {}",
+                       share_text(study.surviving_null_tasks.faithfulness));
+  return fmt::format("random circuits of as many edges keep, {}", share_text(study.surviving_random.faithfulness));
+}
+
+// Returns what the circuit keeps beside random circuits and those of null tasks, and the same for the edges that survive.
+std::string controls_table(const CircuitStudy& study) {
+  constexpr int name_width = 27, share_width = 26;
+  const bool has_survivors = std::isfinite(study.surviving.faithfulness.share);
+  const auto row = [&](const std::string& name, const std::string& circuit, const std::string& surviving) {
+    return trimmed(fit_width(name, name_width) + (has_survivors ? fit_width(surviving, share_width) : "") + circuit) +
+           "\n";
+  };
+  const auto edges = [](const CircuitStudy::Point& point) {
+    return counted(static_cast<std::size_t>(point.joined), "edge");
+  };
+  std::string text = "\n" + row("faithfulness of", "the circuit that was chosen", "the edges that survive");
+  text += row("", edges(study.circuit), edges(study.surviving));
+  text += row("this circuit", share_text(study.circuit.faithfulness), share_text(study.surviving.faithfulness));
+  const auto compared = [&](const std::string& name, const CircuitStudy::Comparison& circuit,
+                            const CircuitStudy::Comparison& surviving) {
+    if (circuit.circuits == 0) return;
+    text += row(fmt::format("{} {}", circuit.circuits, name), share_text(circuit.faithfulness),
+                share_text(surviving.faithfulness));
+  };
+  compared("random circuits", study.random, study.surviving_random);
+  compared("circuits of null tasks", study.null_tasks, study.surviving_null_tasks);
+  return text;
+}
+
 // Returns the table of where heads look in all pairs.
 std::string over_pairs_table(const CircuitExample& example, const Terminal& terminal) {
   if (example.over_pairs.empty()) return "";
@@ -164,23 +198,14 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
   const auto survives = std::ranges::count_if(study.edges, &CircuitStudy::Edge::survives);
   const auto others =
       std::ranges::count_if(study.edges, [](const auto& edge) { return edge.in_circuit && !edge.survives; });
-  const bool keeps_path = study.surviving.edges > 0;
   switch (study.verdict) {
     case circuit:
-      if (keeps_path) {
-        line(
-            "{} edges survive, and keep {} of the difference between the clean and the corrupted texts, while all "
-            "other edges carry what they carry in the corrupted ones. The right answer is then the more probable one "
-            "in {} of {} held-out pairs, {}.",
-            of_all(static_cast<int>(survives), study.all_edges), share_text(study.surviving.faithfulness),
-            pairs_of(study, study.surviving.right), study.held_out, share_text(study.surviving.right));
-      } else {
-        line(
-            "A circuit of {} edges keeps {} of the difference between the clean and the corrupted texts, while all "
-            "other edges carry what they carry in the corrupted ones. {} of its edges survive, and no path of these "
-            "leads to the answer.",
-            of_all(study.circuit.edges, study.all_edges), share_text(study.circuit.faithfulness), survives);
-      }
+      line(
+          "{} edges survive, and keep {} of the difference between the clean and the corrupted texts, while all "
+          "other edges carry what they carry in the corrupted ones. The right answer is then the more probable one "
+          "in {} of {} held-out pairs, {}.",
+          of_all(static_cast<int>(survives), study.all_edges), share_text(study.surviving.faithfulness),
+          pairs_of(study, study.surviving.right), study.held_out, share_text(study.surviving.right));
       break;
     case no_behaviour:
       line(
@@ -195,13 +220,28 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
     case random_as_good:
       line("There is no circuit to report: random circuits of this size are not shown to keep less.");
       break;
+    case unstable:
+      if (study.surviving.edges == 0) {
+        line(
+            "There is no circuit to report: {} of {} edges of the circuit that was chosen survive, and no path of "
+            "these "
+            "leads to the answer.",
+            study.surviving.joined, study.circuit.edges);
+      } else {
+        line(
+            "There is no circuit to report: {} of {} edges of the circuit that was chosen survive, and keep {} of the "
+            "difference. That is not shown to be more than {}.",
+            study.surviving.joined, study.circuit.edges, share_text(study.surviving.faithfulness),
+            as_much_as_survivors(study));
+      }
+      break;
   }
   const bool is_found = study.verdict == circuit;
-  if (is_found && keeps_path && others > 0) {
+  if (is_found && others > 0) {
     line("{} of the circuit that was chosen did not survive. With them it keeps {}.",
          counted(static_cast<std::size_t>(others), "edge"), share_text(study.circuit.faithfulness));
   }
-  if (is_found) {
+  if (is_found || study.verdict == unstable) {
     line("An edge survives if {} choose it, and the half of the pairs that chooses shows its effect to differ from 0.",
          choosers(study));
   }
@@ -235,17 +275,14 @@ std::string circuit_view(const CircuitStudy& study, const View& view) {
     text += table(study, true, "The circuit: the edges that survive", terminal);
     text += table(study, false, "Edges that some choices have, but that do not survive", terminal);
     text += "\n" + legend(explanations(study), terminal) + path_text(study, terminal);
+  } else if (study.verdict == CircuitStudy::Verdict::unstable) {
+    text +=
+        table(study, false, "Edges that some choices have", terminal) + "\n" + legend(explanations(study), terminal);
   }
   text += curve(study);
   text += fmt::format("\n{:<34}{}\n{:<34}{}\n", "area under the curve (CPR)", share_text(study.cpr),
                       "area between it and 100 % (CMD)", share_text(study.cmd));
-  const auto compared = [&](const std::string& name, const CircuitStudy::Comparison& comparison) {
-    if (comparison.circuits == 0) return;
-    text +=
-        fmt::format("{:<34}{}\n", fmt::format("{} {}", comparison.circuits, name), share_text(comparison.faithfulness));
-  };
-  compared("random circuits of this size", study.random);
-  compared("circuits of null tasks", study.null_tasks);
+  text += controls_table(study);
   return text;
 }
 

@@ -1,3 +1,5 @@
+#include "explain/internal/circuit_controls.h"
+
 #include <heed/autograd/ops.h>
 #include <heed/explain/circuits/circuit_study.h>
 #include <heed/explain/circuits/curve_areas.h>
@@ -9,6 +11,7 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace heed {
@@ -40,7 +43,11 @@ std::vector<double> minus(std::vector<double> a, const std::vector<double>& b) {
 class Study {
  public:
   Study(const CircuitTask& task, const CircuitOptions& options)
-      : task_(task), options_(options), random_(Random(options.seed).stream("circuit")) {
+      : task_(task),
+        options_(options),
+        random_(Random(options.seed).stream("circuit")),
+        halves_(task.groups.empty() ? std::vector<std::string>(task.clean.size()) : task.groups,
+                random_.stream("halves"), task.observations) {
     result_.method = task.scores.at(0).first;
     result_.steps = options.steps;
     result_.choice = options.choice;
@@ -68,37 +75,20 @@ class Study {
 
  private:
   void split() {
-    const PairHalves halves(task_.groups.empty() ? std::vector<std::string>(task_.clean.size()) : task_.groups,
-                            random_.stream("halves"), task_.observations);
-    chosen_on_ = halves.first(), held_out_ = halves.second(), observations_ = halves.observations();
-    result_.observations = static_cast<int>(halves.count());
-    result_.groups = halves.groups();
-    result_.groups_are_observations = halves.groups_are_observations();
+    held_out_ = halves_.second();
+    result_.observations = static_cast<int>(halves_.count());
+    result_.groups = halves_.groups();
+    result_.groups_are_observations = halves_.groups_are_observations();
     result_.chosen_on = static_cast<int>(chosen_on_.size());
     result_.held_out = static_cast<int>(held_out_.size());
     held_out_groups_ = at(observations_, held_out_);
-    result_.own_groups = halves.groups_that_choose();
+    result_.own_groups = halves_.groups_that_choose();
   }
 
   std::vector<double> uniform_weights() const { return std::vector<double>(chosen_on_.size(), 1); }
   // Returns the mean effects of the pairs that choose, by weight.
   std::vector<double> means(std::size_t method, const std::vector<double>& weights) const {
-    const Tensor& scores = task_.scores[method].second;
-    std::vector<double> all(static_cast<std::size_t>(scores.size(0)));
-    double sum = 0;
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-      all[chosen_on_[i]] = weights[i];
-      sum += std::abs(weights[i]);
-    }
-    const Tensor row = tensor({1, scores.size(0)}, all, DType::float64);
-    return (matmul(row, scores) / std::max(sum, 1.0)).to_vector();
-  }
-
-  // Returns the circuit of the size that was found, for other effects.
-  Circuit of_same_size(const std::vector<double>& effects) const {
-    const auto joined = static_cast<std::size_t>(result_.circuit.joined);
-    const std::vector<int> order = edges_by_strength(task_.graph, effects, options_.choice, joined);
-    return first_edges(task_.graph, order, joined);
+    return weighted_means(task_.scores[method].second, chosen_on_, weights);
   }
 
   // Returns the circuit of the first edges that join.
@@ -168,7 +158,8 @@ class Study {
     const std::size_t E = task_.graph.edges().size();
     of_resamples_.assign(E, 0), of_methods_.assign(E, 0), of_groups_.assign(E, 0);
     const auto count = [&](std::vector<int>& counts, std::size_t method, const std::vector<double>& weights) {
-      const Circuit chosen = of_same_size(means(method, weights));
+      const Circuit chosen =
+          circuit_of_size(task_.graph, means(method, weights), options_.choice, result_.circuit.joined);
       for (std::size_t e = 0; e < E; ++e) counts[e] += chosen[e];
     };
     const std::vector<int> observations = at(observations_, chosen_on_);
@@ -204,31 +195,36 @@ class Study {
       surviving_[e] = of_resamples_[e] >= survival_share * options_.resamples && of_exact[e] > 0 &&
                       of_groups_[e] == std::ssize(result_.own_groups) && (effects[i].low > 0 || effects[i].high < 0);
     }
+    for (const std::size_t e : strongest_) {
+      if (surviving_[e]) result_.survivors.push_back(static_cast<int>(e));
+    }
     const Circuit alone = task_.graph.on_paths(surviving_);
     result_.surviving = point(static_cast<int>(std::ranges::count(surviving_, true)), alone);
-    add_figures(result_.surviving, task_.measure({alone}, held_out_)[0]);
-  }
-
-  // Returns the sign of each pair in a null task: -1 exchanges the right and the wrong answers.
-  std::vector<double> signs(int task) const {
-    return random_signs(observations_, random_.stream("null").stream(static_cast<std::uint64_t>(task)));
+    const CircuitControls controls(task_, options_, halves_, random_);
+    std::vector<Circuit> circuits = controls.circuits(result_.surviving.joined);
+    circuits.insert(circuits.begin(), alone);
+    const auto measured = task_.measure(circuits, held_out_);
+    add_figures(result_.surviving, measured[0]);
+    std::tie(result_.surviving_random, result_.surviving_null_tasks) =
+        controls.compare(measured[0], std::span(measured).subspan(1));
+    const auto keeps_more = [](const CircuitStudy::Comparison& comparison) {
+      return comparison.circuits == 0 || comparison.difference.low > 0;
+    };
+    if (result_.surviving.faithfulness.low > 0 && keeps_more(result_.surviving_random) &&
+        keeps_more(result_.surviving_null_tasks)) {
+      return;
+    }
+    result_.verdict = CircuitStudy::Verdict::unstable;
+    surviving_.assign(surviving_.size(), false);
   }
 
   void measure_held_out() {
     const std::size_t E = task_.graph.edges().size();
     std::vector<Circuit> circuits{circuit_};
     for (const CircuitStudy::Point& size : result_.curve) circuits.push_back(first(size.joined));
-    const std::size_t first_random = circuits.size();
-    for (int i = 0; i < options_.random_circuits; ++i) {
-      Random random = random_.stream("random").stream(static_cast<std::uint64_t>(i));
-      std::vector<double> effects(E);
-      for (double& effect : effects) effect = random.uniform();
-      circuits.push_back(of_same_size(effects));
-    }
-    const std::size_t first_null = circuits.size();
-    for (int i = 0; i < options_.null_tasks; ++i) {
-      circuits.push_back(of_same_size(means(0, at(signs(i), chosen_on_))));
-    }
+    const std::size_t first_control = circuits.size();
+    const CircuitControls controls(task_, options_, halves_, random_);
+    for (Circuit& control : controls.circuits(result_.circuit.joined)) circuits.push_back(std::move(control));
     for (std::size_t e = 0; e < E; ++e) {
       if (circuit_[e]) strongest_.push_back(e);
     }
@@ -259,18 +255,9 @@ class Study {
       areas.add(result_.curve[i].share, minus(measured[1 + i], corrupted_));
     }
     result_.cpr = areas.cpr(), result_.cmd = areas.cmd(random_.stream("cmd"));
-    const auto gains_of = [&](std::size_t begin, std::size_t end, bool is_null) {
-      std::vector<std::vector<double>> gains;
-      for (std::size_t i = begin; i < end; ++i) {
-        gains.push_back(minus(measured[i], corrupted_));
-        if (!is_null) continue;
-        const std::vector<double> sign = at(signs(static_cast<int>(i - begin)), held_out_);
-        for (std::size_t p = 0; p < sign.size(); ++p) gains.back()[p] *= sign[p];
-      }
-      return gains;
-    };
-    result_.random = comparison(measured[0], gains_of(first_random, first_null, false));
-    result_.null_tasks = comparison(measured[0], gains_of(first_null, first_exact, true));
+    const std::span<const std::vector<double>> all(measured);
+    std::tie(result_.random, result_.null_tasks) =
+        controls.compare(measured[0], all.subspan(first_control, first_exact - first_control));
     exact_.assign(E, no_interval);
     for (std::size_t i = 0; i < places.size(); ++i) {
       exact_[strongest_[places[i]]] = mean_interval(minus(clean_, measured[first_exact + i]), held_out_groups_);
@@ -281,20 +268,6 @@ class Study {
   void add_figures(CircuitStudy::Point& point, const std::vector<double>& measured) const {
     point.faithfulness = ratio_interval(minus(measured, corrupted_), lost_, held_out_groups_);
     point.right = share_above_0(measured, held_out_groups_);
-  }
-
-  CircuitStudy::Comparison comparison(const std::vector<double>& circuit,
-                                      const std::vector<std::vector<double>>& gains) const {
-    CircuitStudy::Comparison result{.circuits = static_cast<int>(gains.size()), .best = no_figure};
-    if (gains.empty()) return result;
-    std::vector<double> mean(circuit.size());
-    for (const std::vector<double>& gain : gains) {
-      for (std::size_t p = 0; p < mean.size(); ++p) mean[p] += gain[p] / static_cast<double>(gains.size());
-      result.best = std::fmax(result.best, mean_of(gain) / mean_of(lost_));
-    }
-    result.faithfulness = ratio_interval(mean, lost_, held_out_groups_);
-    result.difference = ratio_interval(minus(minus(circuit, corrupted_), mean), lost_, held_out_groups_);
-    return result;
   }
 
   // Returns the mean score of each of `edges` by a method, over some pairs.
@@ -359,10 +332,12 @@ class Study {
   const CircuitOptions& options_;
   Random random_;
   CircuitStudy result_{};
-  Rows chosen_on_{}, &held_out_ = result_.held_out_pairs;
-  std::vector<int> observations_{},
-      &held_out_groups_ = result_.held_out_observations;  // numbers; of all pairs, and these
-  std::vector<int> order_{};                              // of the edges, on the half that chooses
+  PairHalves halves_;
+  const Rows& chosen_on_ = halves_.first();
+  Rows& held_out_ = result_.held_out_pairs;
+  const std::vector<int>& observations_ = halves_.observations();
+  std::vector<int>& held_out_groups_ = result_.held_out_observations;  // of these pairs
+  std::vector<int> order_{};                                           // of the edges, on the half that chooses
   Circuit circuit_{}, surviving_{};
   std::vector<int> of_resamples_{}, of_methods_{}, of_groups_{};  // how many choose each edge
   std::vector<std::vector<int>> chosen_by_{};                     // each method: 1 for its edges

@@ -51,10 +51,11 @@ struct CircuitTask {
 struct CircuitStudy {
   /// Whether there is a circuit to report.
   enum class Verdict {
-    circuit,        ///< yes
-    no_behaviour,   ///< the measure of the clean texts is not shown to be above that of the corrupted ones
-    null_as_good,   ///< the circuit is not shown to recover more than circuits of tasks without an answer
-    random_as_good  ///< the circuit is not shown to recover more than random circuits of its size
+    circuit,         ///< yes
+    no_behaviour,    ///< the measure of the clean texts is not shown to be above that of the corrupted ones
+    null_as_good,    ///< the circuit is not shown to recover more than circuits of tasks without an answer
+    random_as_good,  ///< the circuit is not shown to recover more than random circuits of its size
+    unstable         ///< the same of the edges that survive, or these are not shown to recover anything
   } verdict = Verdict::no_behaviour;
   ScoreMethod method = ScoreMethod::deeplift;
   int steps = default_ig_steps;
@@ -84,7 +85,7 @@ struct CircuitStudy {
   std::vector<Point> curve;  ///< by size
   Interval cpr{}, cmd{};     ///< areas under faithfulness and under its distance from 1, over the share of edges
   Point circuit{};           ///< the smallest circuit whose faithfulness on the half that chose reaches the target
-  Point surviving{};         ///< the edges that survive alone; no figures without a circuit
+  Point surviving{};         ///< the edges that survive alone; figures if the verdict is `circuit` or `unstable`
 
   /// An edge that the circuit has, or that one of the other choices has.
   struct Edge {
@@ -105,6 +106,7 @@ struct CircuitStudy {
   };
   std::vector<Edge>
       edges;  ///< those of the circuit by absolute best_effect(), surviving ones first, then others by share of resamples
+  std::vector<int> survivors{};         ///< in the graph: the edges of `surviving`, also if the verdict is `unstable`
   std::vector<ScoreMethod> methods;     ///< that were compared
   std::vector<std::string> own_groups;  ///< groups that choose circuits of their own
   int resamples = 0;
@@ -118,6 +120,7 @@ struct CircuitStudy {
   };
   /// Circuits of random effects, and of null tasks, in which the answers of a random half of the pairs are exchanged.
   Comparison random{}, null_tasks{};
+  Comparison surviving_random{}, surviving_null_tasks{};  ///< the same beside the edges that survive
 };
 
 template <>
@@ -125,7 +128,8 @@ inline constexpr EnumName<CircuitStudy::Verdict> enum_names<CircuitStudy::Verdic
     {CircuitStudy::Verdict::circuit, "circuit"},
     {CircuitStudy::Verdict::no_behaviour, "no behaviour"},
     {CircuitStudy::Verdict::null_as_good, "null as good"},
-    {CircuitStudy::Verdict::random_as_good, "random as good"}};
+    {CircuitStudy::Verdict::random_as_good, "random as good"},
+    {CircuitStudy::Verdict::unstable, "unstable"}};
 
 /// Studies a task. Throws `Error` for fewer than `least_pairs` pairs, or groups that count as observations.
 CircuitStudy circuit_study(const CircuitTask& task, const CircuitOptions& options = {});

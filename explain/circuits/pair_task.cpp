@@ -24,10 +24,10 @@ std::int64_t most_tokens(const Model& model, std::span<const TextPair> pairs) {
 
 // Returns about how many circuits a study measures on one half of the pairs or the other.
 int usual_circuits(const CircuitOptions& options) {
-  constexpr int sizes_tried = 6, refined = 2 * 4;        // on the half that chooses
-  constexpr int of_curve = 11, found = 1, survives = 1;  // on the other
-  return sizes_tried + refined + of_curve + found + survives + options.random_circuits + options.null_tasks +
-         options.exact_edges;
+  constexpr int sizes_tried = 6, refined = 2 * 4;                           // on the half that chooses
+  constexpr int of_curve = 11, found = 1, survives = 1;                     // on the other
+  const int controls = 2 * (options.random_circuits + options.null_tasks);  // of the circuit and of what survives
+  return sizes_tried + refined + of_curve + found + survives + controls + options.exact_edges;
 }
 
 // Returns how many pairs a portion has: outputs of all nodes for both texts, their change and a copy. Scores need two more copies for

@@ -55,7 +55,6 @@ Json studied(const Model& model, const std::vector<TextPair>& pairs, const OnPro
   result["survival_share"] = survival_share;
   result["held_out_observations"] =
       std::set(study.held_out_observations.begin(), study.held_out_observations.end()).size();
-  result["says"] = circuit_verdict(study);
   result["example"] = circuit_example_json(circuit_example(model, pairs, task.task(), study));
   Json& parts = result["parts"] = Json::array();
   if (study.verdict != CircuitStudy::Verdict::circuit) return result;

@@ -51,7 +51,11 @@ TEST_CASE("circuit_view lists the edges that survive within 80 columns, circuit_
   CHECK(holds(text, "Main path, on which each edge survives"));
   CHECK(text.starts_with(fmt::format("{} of ", std::ranges::count_if(study.edges, &CircuitStudy::Edge::survives))));
   CHECK(holds(text, "<- the circuit"));
-  CHECK(holds(text, "5 random circuits of this size"));
+  CHECK(holds(text, fmt::format("\n{:27}{:26}{} edges\n", "", fmt::format("{} edges", study.surviving.joined),
+                                study.circuit.joined)));
+  CHECK(
+      holds(text, fmt::format("\n{:27}{:26}{}\n", "5 random circuits", share_text(study.surviving_random.faithfulness),
+                              share_text(study.random.faithfulness))));
   study.edges[0].name = "layer 12 head 12 -> layer 12 head 12 value";
   study.edges[0].exact = {-123.456, -150.111, -100.222};
   study.own_groups = {"a", "b"}, study.methods.push_back(ScoreMethod::eap),
@@ -91,14 +95,30 @@ TEST_CASE("circuit_example_view says what each head attends to where it matters,
   CHECK(json["heads"][0]["over_pairs"]["wrong"] == Json({{"mean", 0.25}, {"low", 0.2}, {"high", 0.31}}));
 }
 
-TEST_CASE("circuit_view says when the edges that survive make no path") {
+TEST_CASE("circuit_view says why the edges that survive are no circuit") {
   CircuitStudy study = simulated_study(1);
+  study.verdict = CircuitStudy::Verdict::unstable;
+  study.circuit.edges = 7, study.surviving.joined = study.surviving.edges = 3;
+  study.surviving.faithfulness = {0.3, 0.1, 0.5};
+  study.surviving_random.faithfulness = {0.25, 0.2, 0.3}, study.surviving_random.difference = {0.05, -0.1, 0.2};
+  study.surviving_null_tasks.faithfulness = {0, -0.1, 0.1};
+  const auto verdict = [&] { return circuit_verdict(study).front(); };
+  const std::string beginning =
+      "There is no circuit to report: 3 of 7 edges of the circuit that was chosen survive, and keep 30.0 % (10.0 to "
+      "50.0) of the difference. That is not shown to be more than ";
+  CHECK(verdict() == beginning + "random circuits of as many edges keep, 25.0 % (20.0 to 30.0).");
+  study.surviving_null_tasks.difference = {0.3, -0.1, 0.7};
+  CHECK(verdict() == beginning + "circuits of null tasks keep with as many edges, 0.0 % (-10.0 to 10.0).");
+  study.surviving.faithfulness.low = -0.1;
+  CHECK(verdict().ends_with("30.0 % (-10.0 to 50.0) of the difference. That is not shown to be more than nothing."));
   study.surviving.edges = 0;
-  for (CircuitStudy::Edge& edge : study.edges) edge.survives = edge.name == "layer 2 head 2 -> logits";
-  const std::string text = circuit_view(study, {});
-  CHECK(text.starts_with(fmt::format("A circuit of {} of ", study.circuit.edges)));
-  CHECK(holds(text, "1 of its edges survive, and no path"));
-  CHECK(holds(text, "No path of edges that survive"));
+  CHECK(verdict().ends_with(
+      "3 of 7 edges of the circuit that was chosen survive, and no path of these leads to the answer."));
+  for (CircuitStudy::Edge& edge : study.edges) edge.survives = false;
+  CHECK(holds(circuit_view(study, {}), "Edges that some choices have\n"));
+  CHECK(!holds(circuit_view(study, {}), "The circuit: the edges that survive"));
+  CHECK(circuit_json(study)["verdict"] == "unstable");
+  CHECK(circuit_json(study)["main_path"].empty());
 }
 
 TEST_CASE("circuit_view names no edge of a task without a behaviour") {
