@@ -8,7 +8,7 @@ const circuitView = {
     const figure = new Figure(t`circuit`, () => circuitRows(runNow().circuit), () => [...aboutNow({sentence: false, step: false, head: false}), t`step ${runNow().circuit.step}`]);
     const element = el('section'), left = el('div', {class: 'kept'}), list = el('div', {class: 'edges'});
     const looks = new TableBelow(t`Where the heads look in the pair above`), below = new TableBelow(t`How sure each edge is`);
-    const both = el('div', {class: 'beside'}, el('div', {class: 'drawn'}, figure.element, el('p', {class: 'muted'}, t`Read it from the words up. An edge is what a later part reads of an earlier one: a head as its query (q) or key (k), which set where it looks, or as its value (v), what it passes on. Wide: a large effect. Dashed: does not survive; it may matter, but other samples of the pairs do not choose it reliably.`), left), list);
+    const both = el('div', {class: 'beside'}, el('div', {class: 'drawn'}, figure.element, el('p', {class: 'muted'}, t`Read it from the words up. An edge is what a later part reads of an earlier one: a head as its query (q) or key (k), which set where it looks, or as its value (v), what it passes on. Wide: a large effect. Dashed: does not survive; it may matter, but not all samples of the pairs choose it.`), left), list);
     let pointed = -1, of = null;
     const toggle = (edges) => {
       const {edges: removed} = state;
@@ -41,9 +41,9 @@ const circuitView = {
         if (of !== circuit) {
           of = circuit;
           const [verdict, ...more] = circuit.says;
-          const heading = el('p', {class: 'verdict'}, said(verdict)), figures = el('ul', {class: 'figures'}, [...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))), ...howMeasured(circuit)].map((text) => el('li', {}, text)));
-          if (circuit.verdict !== 'circuit') return element.replaceChildren(heading, figures);
-          element.replaceChildren(...pairOf(circuit), heading, both, el('h3', {}, t`How sure the circuit is`), figures, looks.element, below.element);
+          const told = pathInWords(circuit), figures = el('ul', {class: 'figures'}, [...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))), ...howMeasured(circuit)].map((text) => el('li', {}, text)));
+          if (circuit.verdict !== 'circuit') return element.replaceChildren(el('p', {class: 'verdict'}, said(verdict)), figures);
+          element.replaceChildren(...pairOf(circuit), ...told, el('p', {class: told.length ? '' : 'verdict'}, said(verdict)), both, el('h3', {}, t`How sure the circuit is`), figures, looks.element, below.element);
           looks.draw(() => el('div', {}, ...headsOf(circuit)));
           below.draw(() => {
             const [head, ...rows] = circuitRows(circuit);
@@ -128,14 +128,22 @@ function removedParts(edges, removed) {
   return [...parts.values()];
 }
 
+// Says what other circuits with as many edges keep.
+const controlsOf = ({joined}, random, nullTasks) => [
+  random.circuits > 0 && t`${random.circuits} random circuits of ${joined} edges keep ${shareText(random.faithfulness)} on average.`,
+  nullTasks.circuits > 0 && t`${nullTasks.circuits} circuits of ${joined} edges keep ${shareText(nullTasks.faithfulness)} on average if the right and the wrong answer of random pairs are exchanged before the choice (null tasks).`,
+];
+
 // Lists how the circuit was found, and the faithfulness of other circuits of the same size.
 const howMeasured = (circuit) => [
   t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} pairs of held-out sentences. The circuit was chosen on the others: edges were added, those with the largest effects there as ${circuit.method} estimates them first, until it kept ${rounded(circuit.target)} there.`,
   t`The difference between both texts is that of the log odds: log (probability of the right answer / probability of the wrong one). What both texts share cannot be seen: parts that carry it may be needed, and have no edge.`,
   circuit.observations < circuit.pairs && t`Two sentences make two pairs: each of them is the clean text once. For the intervals both pairs count as one, so the ${circuit.held_out} pairs are ${circuit.held_out_observations} observations.`,
-  circuit.random.circuits > 0 && t`${circuit.random.circuits} random circuits of ${circuit.circuit.joined} edges keep ${shareText(circuit.random.faithfulness)} on average.`,
-  circuit.null_tasks.circuits > 0 && t`${circuit.null_tasks.circuits} circuits of ${circuit.circuit.joined} edges keep ${shareText(circuit.null_tasks.faithfulness)} on average if the right and the wrong answer of random pairs are exchanged before the choice (null tasks).`,
-  circuit.verdict === 'circuit' && t`The circuit is reported because it is shown to keep more than random circuits and those of null tasks.`,
+  ...controlsOf(circuit.circuit, circuit.random, circuit.null_tasks),
+  ...circuit.verdict === 'circuit' ? [
+    ...controlsOf(circuit.surviving, circuit.surviving_random, circuit.surviving_null_tasks),
+    t`The circuit is reported because both all edges that were chosen and those that survive are shown to keep more than random circuits and those of null tasks with as many edges.`,
+  ] : [],
   t`This is the circuit of one model. Those of other seeds may differ. A command compares the circuits of two runs: ${el('code', {}, 'inspect circuit RUN1 RUN2')}`,
 ].filter(Boolean);
 
@@ -149,6 +157,29 @@ function pairOf({step, held_out, example: {tokens, corrupted, right, wrong, quer
   ];
 }
 
+const headAt = ({example: {heads}}, node) => heads.find((head) => headKey(head) === nodeKey(node));
+
+// Tells the main path in words: what each of its heads attends to in the pair, and what reads it. Returns nothing where a part of the path
+// is no head, or where the pair says nothing of a head.
+function pathInWords(circuit) {
+  const {edges, main_path, example: {tokens, corrupted, right, wrong}} = circuit, path = main_path.map((i) => edges[i]), parts = path.slice(1).map(({from}) => from);
+  const looks = parts.map((node) => headAt(circuit, node));
+  if (!path.length || path.length > 5 || looks.some((look) => !look)) return [];
+  const told = looks.map(({token, attends_to: {token: attended}}, i) => {
+    const name = nodeName(parts[i]), at = placed(tokens, token), to = placed(tokens, attended), {kind} = path[i].to;
+    if (i === 0) return kind === 'value' ? t`At “${at}”, ${name} attends to “${to}” and passes it on.` : t`At “${at}”, ${name} attends to “${to}”.`;
+    return kind === 'query' ? t`As its query, this makes ${name} attend at “${at}” to “${to}”.` : kind === 'key' ? t`As a key, this makes ${name} attend at “${at}” to “${to}”.` : t`As a value, this reaches ${name}, which attends at “${at}” to “${to}” and passes it on.`;
+  });
+  const isSteered = !edges.some(({to, nodes}) => to.kind === 'value' && nodes.some((node) => nodeKey(node) === nodeKey(parts.at(-1))));
+  return [
+    el('p', {class: 'verdict'}, paragraphOf([...told, t`Its output favours ${visible(right)} over ${visible(wrong)}.`])),
+    el('p', {class: 'muted'}, paragraphOf([
+      t`In the corrupted text they attend to ${listed(looks.map(({corrupted_attends_to: {token}}) => `“${placed(corrupted, token)}”`))}.`,
+      ...(isSteered ? [t`No edge leads to a value of the last of them: only where it looks changes, not what it reads there.`] : [])
+    ])),
+  ];
+}
+
 // Says what an edge is for the part that reads it.
 function roleOf(edge, {tokens, heads, right, wrong}) {
   const {from, to: {kind}} = edge, head = heads.find((one) => headKey(one) === nodeKey(from)), at = head && placed(tokens, head.token);
@@ -158,7 +189,7 @@ function roleOf(edge, {tokens, heads, right, wrong}) {
   if (kind === 'value') return head ? t`As the value of “${at}” it is what is passed on from this word.` : ofWords ? t`As values the words are what the head passes on.` : t`It is what the head passes on.`;
   if (kind === 'mlp') return t`It is what the MLP computes with.`;
   const {mean} = effectOf(edge);
-  return mean > 0 ? t`With the corrupted output here, ${visible(right)} loses against ${visible(wrong)}.` : t`With the corrupted output here, ${visible(right)} gains against ${visible(wrong)}.`;
+  return mean > 0 ? t`Its output favours ${visible(right)} over ${visible(wrong)} more than the output in the corrupted text does.` : t`Its output favours ${visible(right)} over ${visible(wrong)} less than the output in the corrupted text does.`;
 }
 
 // Says which condition of survival an edge fails (explain/circuits/circuit_study.h).
@@ -199,29 +230,31 @@ function headsOf({edges, example: {tokens, corrupted, heads}}) {
 // it. Then a button for each node.
 function edgeList(circuit, {kept, removed, toggle, point}) {
   const {edges, main_path, example} = circuit, told = new Set();
-  const pathNodes = new Set(main_path.map((i) => nodeKey(edges[i].from)));
+  const isTold = pathInWords(circuit).length > 0, pathNodes = new Set(main_path.map((i) => nodeKey(edges[i].from)));
   const lookAt = ({nodes}, isOnPath) => example.heads.filter((head) => {
     const key = headKey(head);
     return !told.has(key) && nodes.some((node) => nodeKey(node) === key) && (!isOnPath || pathNodes.has(key)) && told.add(key);
   }).map((head) => lookOf(head, example, circuit.held_out));
   const show = (i) => {
-    const edge = edges[i];
-    return el('li', {}, button(`${i + 1}  ${edgeText(edge)}, ${rounded(edge.resamples)}`, () => toggle([i]), {
+    const edge = edges[i], isOnPath = main_path.includes(i), says = [...(isTold && isOnPath ? [] : [roleOf(edge, example)]), ...lookAt(edge, isOnPath)];
+    const figures = [`${edge.exact ? '' : '~'}${figureText(effectOf(edge))}`, rounded(edge.resamples)];
+    return el('li', {}, el('button', {
+      type: 'button', onclick: () => toggle([i]),
       'aria-pressed': String(removed.has(i)), 'aria-label': t`Remove ${edgeText(edge)}`, class: kept[i] ? '' : 'off',
       onfocus: () => point(i), onblur: () => point(-1), onpointerenter: () => point(i), onpointerleave: () => point(-1)
-    }), el('p', {class: 'look'}, paragraphOf([roleOf(edge, example), ...lookAt(edge, main_path.includes(i))])), edge.survives ? null : el('p', {class: 'look'}, whyNot(edge, circuit)));
+    }, el('span', {}, `${i + 1}  ${edgeName(edge)}`), ...figures.map((text) => el('span', {}, text))), ...[paragraphOf(says), edge.survives ? '' : whyNot(edge, circuit)].filter(Boolean).map((text) => el('p', {class: 'look'}, text)));
   };
-  const all = [...edges.keys()], others = all.filter((i) => !main_path.includes(i));
+  const all = [...edges.keys()], others = all.filter((i) => !main_path.includes(i)), weak = others.filter((i) => !edges[i].survives);
   const group = (title, which, ...about) => which.length || about.length ? [el('h3', {}, title), ...about, el('ul', {}, which.map(show))] : [];
   const path = main_path.map((i) => edges[i]), chain = [...path.map(({from}) => nodeName(from)), visible(example.right)].join(' → ');
   const nodes = [...new Map(edges.map(({from}) => [nodeKey(from), from])).values()].filter(({kind}) => kind !== 'embedding').sort((a, b) => b.layer - a.layer || a.head - b.head);
   const own = (node) => edgesFrom(edges, node);
   return [
-    el('p', {class: 'muted'}, t`Effect: the log odds lost when an edge alone carries the corrupted text; mean over ${circuit.held_out} pairs, 95 % interval; of ${figureText(circuit.behaviour)} in all. Then: in how many of ${circuit.resamples} resamples of the pairs it is chosen.`),
+    el('p', {class: 'columns muted'}, el('span', {}, t`which edge`), el('span', {}, t`effect, 95 % interval`), el('span', {}, t`chosen`)),
     el('div', {role: 'group', 'aria-label': t`Remove an edge`, class: 'list', tabindex: 0},
        ...group(t`Main path`, main_path, path.length ? el('p', {}, el('b', {}, chain)) : el('p', {}, t`No path of edges that survive, all with positive effects, leads to the answer.`)),
-       ...group(t`Other edges that survive`, others.filter((i) => edges[i].survives)), ...group(t`Edges that do not survive`, others.filter((i) => !edges[i].survives))),
-    el('p', {class: 'muted'}, t`Effects do not add up: a path is broken at any of its edges. The main path is the one whose weakest edge is the strongest.`),
+       ...group(t`Other edges that survive`, others.filter((i) => edges[i].survives)), ...(weak.length ? group(t`Chosen, but not reliably`, weak, el('p', {}, t`With these too, the circuit keeps ${shareText(circuit.circuit.faithfulness)}, and the right answer is the more probable one in ${shareText(circuit.circuit.right)} of the pairs.`)) : [])),
+    el('p', {class: 'muted'}, t`Effect: the log odds lost when the edge alone carries the corrupted text, of ${figureText(circuit.behaviour)} in all; the mean over ${circuit.held_out} pairs. Chosen: in how many of ${circuit.resamples} resamples of the pairs.`, ' ', t`Effects do not add up: a path is broken at any of its edges. The main path is the one whose weakest edge is the strongest.`),
     el('div', {role: 'group', 'aria-label': t`Remove a node`, class: 'controls'}, el('span', {class: 'muted'}, t`Remove a node:`),
        nodes.map((node) => button(nodeName(node), () => toggle(own(node)), {'aria-pressed': String(own(node).every((i) => removed.has(i))), 'aria-label': t`Remove ${nodeName(node)}`}))),
   ];

@@ -78,7 +78,12 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
             fmt::format("5 random circuits of {} edges keep ", place.circuit["circuit"]["joined"].get<int>()) +
             percent_of(place.circuit["random"]["faithfulness"]["mean"])) != std::string::npos);
 
-  CHECK(panel_text(*chromium).find("is reported because it is shown to keep more than random") != std::string::npos);
+  CHECK(panel_text(*chromium).find(
+            "is reported because both all edges that were chosen and those that survive are shown") !=
+        std::string::npos);
+  CHECK(panel_text(*chromium).find(
+            fmt::format("5 random circuits of {} edges keep ", place.circuit["surviving"]["joined"].get<int>()) +
+            percent_of(place.circuit["surviving_random"]["faithfulness"]["mean"])) != std::string::npos);
 
   // The table of heads has a row for each, as the program measured it.
   const Json& shown = place.circuit["example"];
