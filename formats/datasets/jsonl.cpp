@@ -1,5 +1,6 @@
 #include "tokenizers/internal/json.h"
 
+#include <heed/data/overlap.h>
 #include <heed/files/file.h>
 #include <heed/files/text_file.h>
 #include <heed/files/utf8.h>
@@ -7,6 +8,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <utility>
 
 namespace heed {
 namespace {
@@ -89,6 +92,9 @@ class LineReader {
     }
     if (const Json* value = optional("other")) example.distractor = number("other", *value, tokens);
     if (file_.mistakes() > before) return example;
+    if (example.distractor == example.antecedent && example.antecedent >= 0) {
+      file_.mistake(line_, "other: expected another token than the antecedent, got {} for both", example.antecedent);
+    }
     if (example.query == example.antecedent) {
       file_.mistake(line_, "antecedent: expected another token than the query, got {} for both", example.query);
     }
@@ -308,6 +314,15 @@ Task jsonl_task(const std::string& train, const std::string& test, const Random&
   }
   pair_counterparts(task.train);
   pair_counterparts(task.held_out);
+  std::set<std::pair<std::vector<std::string>, int>> known;
+  for (const Example& example : task.train) known.emplace(example.tokens, example.query);
+  task.known_left_out = leave_out_if(task.held_out, [&](const Example& example) {
+    return known.contains({example.tokens, example.query});
+  });
+  if (task.held_out.empty()) {
+    fail("{}: every held-out sentence is also in the training set; expected others to test on",
+         test.empty() ? train : test);
+  }
   complete(task);
   return task;
 }

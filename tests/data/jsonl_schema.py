@@ -37,6 +37,8 @@ def is_read(train, place, line):
     answer = "candidate_or_none" if "candidates" in line else "word"
     done = subprocess.run([train, "--dry-run", "--config", place / "empty.yaml", "--set", "data.task=jsonl",
                            "--set", f"data.train={file}", "--set", f"model.answer={answer}"], capture_output=True, text=True)
+    if "every held-out sentence is also in the training set" in done.stderr:
+        return True  # of ten equal lines
     if done.returncode and ".jsonl:1:" not in done.stderr:
         sys.exit(f"{line}: {done.stderr}")
     return done.returncode == 0

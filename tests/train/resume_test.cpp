@@ -80,23 +80,29 @@ TEST_CASE("train refuses to resume if sentences of the training or test file cha
       R"({"tokens": ["a", "cat", "and", "a", "dog", "as", "it", "sat"], "query": 6, "antecedent": 1})";
   const std::string dog =
       R"({"tokens": ["a", "cat", "and", "a", "dog", "as", "it", "ran"], "query": 6, "antecedent": 4})";
-  write_file(place / "a.jsonl", cat + "\n" + dog + "\n");
-  write_file(place / "b.jsonl", cat + "\n" + dog + "\n");
+  const std::string cow =
+      R"({"tokens": ["a", "cow", "and", "a", "dog", "as", "it", "sat"], "query": 6, "antecedent": 1})";
+  const std::string pig =
+      R"({"tokens": ["a", "pig", "and", "a", "dog", "as", "it", "ran"], "query": 6, "antecedent": 4})";
+  const auto lines = [](const std::string& first, const std::string& second) { return first + "\n" + second + "\n"; };
+  write_file(place / "a.jsonl", lines(cat, dog));
+  write_file(place / "b.jsonl", lines(cow, pig));
   REQUIRE(place.error("train --quiet --config small.yaml --out r --set data.task=jsonl --set data.tokens=words --set "
                       "data.train=a.jsonl --set data.test=b.jsonl") == "0: ");
   for (const std::string file : {"a.jsonl", "b.jsonl"}) {
-    write_file(place / file, dog + "\n" + cat + "\n");
+    const bool is_train = file == "a.jsonl";
+    write_file(place / file, is_train ? lines(dog, cat) : lines(pig, cow));
     CHECK(place.error("train --quiet --resume r")
-              .starts_with("1: train: r: data." + std::string(file == "a.jsonl" ? "train" : "test") + " '" + file +
+              .starts_with("1: train: r: data." + std::string(is_train ? "train" : "test") + " '" + file +
                            "' differs from the data of this run: "));
-    write_file(place / file, cat + "\n" + dog + "\n");
+    write_file(place / file, is_train ? lines(cat, dog) : lines(cow, pig));
   }
   CHECK(place.error("train --quiet --resume r") == "0: ");
 
   // The data may be moved, but not changed.
   REQUIRE(place.error("mkdir d && mv a.jsonl b.jsonl d && cp -r r s") == "0: ");
   const std::string before = read_file(place / "r/config.yaml"), there = " --set train.steps=30 --set data.train=";
-  CHECK(place.error("train --quiet --resume r" + there + "d/b.jsonl --set data.test=d/a.jsonl") == "0: ");
+  CHECK(place.error("train --quiet --resume r" + there + "d/a.jsonl --set data.test=d/b.jsonl") == "0: ");
   write_file(place / "d/c.jsonl", dog + "\n");
   CHECK(place.error("train --quiet --resume s" + there + "d/c.jsonl --set data.test=d/b.jsonl")
             .starts_with("1: train: s: data.train 'd/c.jsonl' differs from the data of this run: "));

@@ -114,6 +114,8 @@ TEST_CASE("read_jsonl requires counterparts, distractors and cue words to match 
         "FILE:1: other: expected a number from 0 to 1, got 2\n"
         "FILE:2: decider: expected one of the tokens, got \"c\"\n"
         "FILE:3: twin: expected a number from 0 to 2147483646, got -1");
+  CHECK(jsonl_refusal(a + "\"other\": 0}\n") ==
+        "FILE:1: other: expected another token than the antecedent, got 0 for both");
   CHECK(jsonl_refusal("{\"tokens\": [\"a\", \"b\"], \"query\": 1}\n") == "FILE:1: missing key 'antecedent'");
   CHECK(jsonl_refusal(a + "\"twin\": 4}\n" + a + "\"twin\": 0}\n\n" + a + "\"twin\": 3}\n" +
                       R"({"tokens": ["a", "b", "c"], "query": 1, "antecedent": 0, "twin": 2})") ==
@@ -214,6 +216,21 @@ TEST_CASE("jsonl_task holds out a tenth, keeping minimal pairs together, or uses
   CHECK(of_two.vocabulary.contains("road99"));
   CHECK(message([&] { jsonl_task(test.path(), "", Random(1)); }, test.path()) ==
         "FILE: has only one sentence or minimal pair; expected more, to hold some out, or a file in data.test");
+}
+
+TEST_CASE("jsonl_task leaves out held-out sentences that the training set has") {
+  const std::string pair =
+      line(0) + R"({"tokens": ["dog", "road0", "it", "wide"], "query": 2, "antecedent": 1})" + "\n";
+  const TemporaryFile train("train.jsonl", pair + line(1)), test("test.jsonl", line(0) + line(7) + line(1) + line(7)),
+      repeated("repeated.jsonl", line(3) + line(3) + line(3));
+  const Task task = jsonl_task(train.path(), test.path(), Random(1));
+  CHECK(task.train.size() == 3);
+  REQUIRE(task.held_out.size() == 2);
+  CHECK(text(task.held_out[0]) == "dog road7 it tired");
+  CHECK(task.known_left_out == 2);
+  const std::string reason = "FILE: every held-out sentence is also in the training set; expected others to test on";
+  CHECK(message([&] { jsonl_task(train.path(), train.path(), Random(1)); }, train.path()) == reason);
+  CHECK(message([&] { jsonl_task(repeated.path(), "", Random(1)); }, repeated.path()) == reason);
 }
 
 TEST_CASE("read_jsonl accepts a sentence of a single word that asks for the next word") {
