@@ -49,10 +49,9 @@ bool is_one_figure(std::string_view before, std::string_view after) {
 }  // namespace
 
 Terminal terminal_of(int descriptor) {
-  constexpr int narrowest = 40, widest = 400;
   const bool is_terminal = isatty(descriptor) == 1;
   Terminal terminal;
-  terminal.width = std::clamp(window_columns(descriptor), narrowest, widest);
+  terminal.width = std::clamp(window_columns(descriptor), min_columns, max_columns);
   winsize size{};
   if (is_terminal && ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_row > 0) terminal.height = size.ws_row;
   terminal.colour = is_terminal && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
@@ -125,11 +124,11 @@ std::string wrapped(std::string_view text, int width, int indent) {
 }
 
 std::string legend(const std::vector<std::pair<std::string, std::string>>& entries, const Terminal& terminal) {
-  int widest = 0;
-  for (const auto& [name, explained] : entries) widest = std::max(widest, display_width(name));
+  int max_columns = 0;
+  for (const auto& [name, explained] : entries) max_columns = std::max(max_columns, display_width(name));
   std::string text;
   for (const auto& [name, explained] : entries) {
-    text += wrapped(fit_width(name, widest) + "  " + explained, terminal.width, widest + 2) + "\n";
+    text += wrapped(fit_width(name, max_columns) + "  " + explained, terminal.width, max_columns + 2) + "\n";
   }
   return text;
 }

@@ -15,6 +15,8 @@ struct Terminal {
   int height = 24;  // rows
 };
 
+constexpr int min_columns = 40, max_columns = 400;  ///< of a terminal that text is written for
+
 /// Returns the properties of the terminal of a file descriptor. The width is `window_columns()`, clamped to [40, 400]; the
 /// height is the window's, or 24. Colour is enabled on a terminal unless NO_COLOR is set (no-color.org) or TERM is "dumb".
 Terminal terminal_of(int descriptor);

@@ -18,6 +18,10 @@ std::string kind_name(nb::handle value) { return nb::cast<std::string>(value.typ
 
 // Returns a contiguous array of NumPy; `kind` is what it must hold.
 nb::object as_array(const char* where, nb::handle data, const char* kind) {
+  if (nb::hasattr(data, "mask") && nb::hasattr(data, "filled")) {
+    fail("{}: expected {}, got a {}, whose mask would be lost; pass its filled() or compressed()", where, kind,
+         kind_name(data));
+  }
   try {
     return numpy().attr("asarray")(data, "order"_a = "C");
   } catch (nb::python_error& error) {
@@ -255,7 +259,8 @@ Tensor tensor_of(const char* where, nb::handle data, const TypeName& type) {
   if (kind != "f" && kind != "i" && kind != "u" && kind != "b") {
     fail("{}: expected numbers, got {} of {}", where, kind_name(data), name);
   }
-  const bool is_wide = name == "float64" && nb::hasattr(data, "dtype");
+  const bool is_wide = kind == "f" && nb::cast<int>(array.attr("dtype").attr("itemsize")) >= 8 &&
+                       (nb::hasattr(data, "dtype") || PyMemoryView_Check(data.ptr()));
   const DType dtype = dtype_of_name(where, type, is_wide ? DType::float64 : DType::float32);
   const bool as_double = dtype == DType::float64;
   const nb::object numbers = array.attr("astype")(as_double ? "float64" : "float32", "copy"_a = false);

@@ -13,6 +13,7 @@ struct Indexed {
   Tensor x;
   int axis = 0;
   bool has_array = false;
+  int array_axis = 0, array_axes = 0;  // of the result, that the array selected
 };
 
 [[noreturn]] void fail_range(const Indexed& at, std::int64_t index) {
@@ -66,6 +67,7 @@ void take_integers(Indexed& at, const IntegerArray& key) {
   for (int i = at.axis + 1; i < at.x.rank(); ++i) shape.append(at.x.shape()[i]);
   at.x = index_select(at.x, Ids({ids.numel()}, std::move(places)), at.axis);
   if (ids.rank() != 1) at.x = reshape(at.x, shape);
+  at.array_axis = at.axis, at.array_axes = ids.rank();
   at.axis += ids.rank();
 }
 
@@ -87,6 +89,7 @@ void take_booleans(Indexed& at, const BooleanArray& key) {
   if (chosen.rank() > 1) at.x = flatten(at.x, at.axis, last);
   const std::int64_t count = std::ssize(places);
   at.x = index_select(at.x, Ids({count}, std::move(places)), at.axis);
+  at.array_axis = at.axis, at.array_axes = 1;
   ++at.axis;
 }
 
@@ -106,6 +109,25 @@ int axes_taken(nb::handle part) {
 bool is_number(nb::handle part) {
   const bool is_array = nb::hasattr(part, "shape") && nb::len(nb::object(part.attr("shape"))) > 0;
   return PyIndex_Check(part.ptr()) && !is_array;
+}
+
+// Whether whole numbers and an array stand apart in a key: NumPy then moves the axes of the array to the front.
+bool stand_apart(const nb::tuple& parts) {
+  std::vector<std::size_t> places;  // of numbers and arrays
+  for (std::size_t i = 0; i < nb::len(parts); ++i) {
+    const nb::handle part = parts[i];
+    if (!part.is_none() && part.ptr() != Py_Ellipsis && !nb::isinstance<nb::slice>(part)) places.push_back(i);
+  }
+  return !places.empty() && places.back() - places.front() + 1 != places.size();
+}
+
+Tensor with_axes_in_front(const Tensor& x, int first, int count) {
+  std::vector<int> order;
+  for (int i = 0; i < count; ++i) order.push_back(first + i);
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i < first || i >= first + count) order.push_back(i);
+  }
+  return permute(x, order);
 }
 
 }  // namespace
@@ -139,7 +161,9 @@ Tensor element_of(const Tensor& x, nb::handle key) {
       take_integers(at, {nb::borrow(part)});
     }
   }
-  return at.x;
+  return at.has_array && at.array_axis > 0 && stand_apart(parts)
+             ? with_axes_in_front(at.x, at.array_axis, at.array_axes)
+             : at.x;
 }
 
 }  // namespace heed::python

@@ -217,6 +217,8 @@ void bind_selections(nb::module_& m, nb::class_<Tensor>& c) {
   scattering("scatter",
              "Returns x with y[i, indices[i, j]] = values[i, j] for axis 1; of equal indices the last counts.",
              &scatter, "axis"_a);
+  scattering("scatter_max", "Returns x with y[i, indices[i, j]] = max(y[i, indices[i, j]], values[i, j]) for axis 1.",
+             &scatter_max, "axis"_a);
   scattering("index_add", "Returns x with values added at the rows (or other slices) with these numbers (n).",
              &index_add, "axis"_a = 0);
   both_locked(
@@ -266,6 +268,11 @@ void bind_constants(nb::module_& m) {
       m, "Random",
       "A counter-based generator (Philox4x32-10): number n of a stream depends on (seed, stream, n) alone.")
       .def(nb::init<std::uint64_t, std::uint64_t>(), "seed"_a, "stream"_a = 0)
+      .def("__repr__", [](const Random& r) { return fmt::format("heedml.Random.restored('{}')", r.state()); })
+      .def("state", &Random::state, "Returns the state as a text, from which restored() continues.")
+      .def_static(
+          "restored", [](const std::string& state) { return Random::restored(state); }, "state"_a,
+          "Returns the generator whose state() this was.")
       .def(
           "stream",
           [](const Random& r, const std::variant<std::uint64_t, std::string>& name) {
@@ -369,10 +376,10 @@ void bind_products(nb::module_& m) {
   loss("bce_with_logits", "Returns the mean of -t log s - (1 - t) log(1 - s), s = sigmoid(x).", &bce_with_logits);
   m.def(
       "accuracy",
-      [](const Tensor& logits, const IntegerArray& labels, int ignored_label) {
-        return accuracy(logits, ids_of("accuracy", labels), ignored_label);
+      [](const Tensor& logits, const IntegerArray& labels, int ignored_label, int axis) {
+        return accuracy(logits, ids_of("accuracy", labels), ignored_label, axis);
       },
-      "logits"_a, "labels"_a, "ignored_label"_a = -1,
+      "logits"_a, "labels"_a, "ignored_label"_a = -1, "axis"_a = -1,
       "Returns the share of rows (..., C) whose largest logit is that of the label.");
   m.def(
       "rotary",

@@ -37,6 +37,9 @@ std::string inspected(const std::vector<std::string>& words, int width, const nb
   for (const std::string& word : words) arguments.push_back(word.c_str());
   if (words.size() > 0 && words[0] == "serve")
     fail("inspect serve runs until it is stopped; start it in a terminal: heed-inspect serve MODEL");
+  if (width < min_columns || width > max_columns) {
+    fail("inspect: expected a width from {} to {}, got {}", min_columns, max_columns, width);
+  }
   Terminal terminal;
   terminal.width = width;
   const OnProgress on_progress = [&](const std::string& what, double share, double seconds) {

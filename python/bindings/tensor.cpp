@@ -74,7 +74,16 @@ std::string shown(const Tensor& x) {
   return fmt::format("heedml.Tensor({}, shape={}{})", indented, x.shape(), name);
 }
 
+// Throws for a result of a Recording, of which a copy would be a constant.
+void check_copied(const Tensor& x) {
+  if (x.tape_node().recording == 0 || !Recorder::follows(x)) return;
+  fail(
+      "copy: the open Recording follows this tensor, and a copy would be a constant; write x.clone(), which it "
+      "follows, or x.detach()");
+}
+
 nb::object state_of(const Tensor& x) {
+  check_copied(x);
   return nb::make_tuple(numpy_of(x.defined() ? x.detach().clone() : x), std::string(to_string(x.dtype())),
                         x.is_variable());
 }
@@ -168,8 +177,8 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
   });
   c.def("__repr__", &shown);
   c.def("__format__", [](nb::handle self, nb::handle format) {
-    const bool is_number = nb::len(format) > 0 && nb::cast<const Tensor&>(self).rank() == 0;
-    return is_number ? nb::float_(nb::cast<const Tensor&>(self).item()).attr("__format__")(format) : nb::str(self);
+    return nb::len(format) > 0 ? nb::float_(nb::cast<const Tensor&>(self).item()).attr("__format__")(format)
+                               : nb::str(self);
   });
   c.def("__float__", [](const Tensor& x) {
     if (Recorder::follows(x)) {
@@ -177,12 +186,20 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
     }
     return x.item();
   });
-  c.def("__int__", [](const Tensor& x) { return static_cast<std::int64_t>(x.item()); });
+  c.def("__int__", [](const Tensor& x) {
+    if (Recorder::follows(x)) {
+      fail("int(): a Recording follows this tensor, and the number would lose its derivative; write int(x.item())");
+    }
+    return static_cast<std::int64_t>(x.item());
+  });
   c.def("__bool__", [](const Tensor& x) { return x.item() != 0; });
   c.def("__copy__", [](const Tensor& x) { return x; });
   c.def(
       "__deepcopy__",
-      [](const Tensor& x, nb::handle) { return x.is_variable() ? variable(x.clone()) : x.detach().clone(); },
+      [](const Tensor& x, nb::handle) {
+        check_copied(x);
+        return x.is_variable() ? variable(x.clone()) : x.detach().clone();
+      },
       nb::sig("def __deepcopy__(self, memo: typing.Any) -> Tensor"));
   c.def("__getstate__", &state_of);
   c.def(
@@ -192,6 +209,16 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
         new (&x) Tensor(nb::cast<bool>(state[2]) ? variable(made) : made);
       },
       nb::sig("def __setstate__(self, state: tuple[typing.Any, ...], /) -> None"));
+  const auto refuse = [&c](const char* name, const char* sign) {
+    c.def(name, [sign](nb::handle x, nb::handle) {
+      if (!nb::cast<const Tensor&>(x).is_variable()) return nb::borrow(Py_NotImplemented);  // Python computes x = x + y
+      fail(
+          "{0}=: a variable would stay as it is; write x = x {0} y for a new tensor, or x.copy_from(x {0} y) for new "
+          "values of the variable",
+          sign);
+    });
+  };
+  refuse("__iadd__", "+"), refuse("__isub__", "-"), refuse("__imul__", "*"), refuse("__itruediv__", "/");
   bind_operator(c, "__add__", "__radd__", [](const auto& a, const auto& b) { return a + b; });
   bind_operator(c, "__sub__", "__rsub__", [](const auto& a, const auto& b) { return a - b; });
   bind_operator(c, "__mul__", "__rmul__", [](const auto& a, const auto& b) { return a * b; });

@@ -36,6 +36,10 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.jsonl.splitlines())
 
+    def __repr__(self) -> str:
+        first = f", the first {self.jsonl.splitlines()[0][:60]}..." if self.jsonl else ""
+        return f"heedml.Pairs({len(self)} pairs{first})"
+
 
 PairsOf = str | os.PathLike[str] | Pairs | Sequence[Mapping[str, Any]]
 

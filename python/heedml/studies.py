@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,10 +18,12 @@ def _axes(axes: Any, width: float = 6, height: float = 4) -> Any:
     return axes if axes is not None else library("matplotlib.pyplot").subplots(figsize=(width, height))[1]
 
 
+def _cell(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else "" if value is None else str(value)
+
+
 def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    return "" if value is None else html.escape(str(value))
+    return html.escape(_cell(value))
 
 
 def _number(value: float | None) -> float:
@@ -91,8 +94,22 @@ class Result:
         lines = "".join(f"<p>{html.escape(line)}</p>" for line in self._conclusions())
         return f"{lines}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
+    def __str__(self) -> str:
+        """Returns the conclusions and the first rows as a table, in lines of up to 80 columns."""
+        rows = self.rows()
+        keys = [key for key in (rows[0] if rows else {}) if not isinstance(rows[0][key], (dict, list))]
+        cells = [keys] + [[_cell(row.get(key)) for key in keys] for row in rows[:20]]
+        widths = [max(len(line[i]) for line in cells) for i in range(len(keys))]
+        lines = [line for text in self._conclusions() for line in textwrap.wrap(text, 80)]
+        for line in cells if keys else []:
+            text = "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip()
+            lines.append(text if len(text) <= 80 else text[:79] + "…")
+        if len(rows) > 20:
+            lines.append(f"... and {len(rows) - 20} more rows: rows(), to_pandas()")
+        return "\n".join(lines) if lines else repr(self)
+
     def __repr__(self) -> str:
-        return f"heedml.{type(self).__name__}({self.json[:80].strip()}{'...' if len(self.json) > 80 else ''})"
+        return f"heedml.{type(self).__name__}({self.json[:60].strip()}{'...' if len(self.json) > 60 else ''})"
 
 
 class Attention(Result):
@@ -205,6 +222,9 @@ class Circuit(Result):
 
         return [{"from": name(edge["from"]), "to": name(edge["to"]), "effect": _number((edge["exact"] or edge["effect"] or {}).get("mean")),
                  "in_circuit": edge["in_circuit"], "survives": edge["survives"]} for edge in self.data["edges"]]
+
+    def _conclusions(self) -> list[str]:
+        return list(self.data["says"])
 
     def plot(self, axes: Any = None) -> Any:
         """Draws the effects of the ten strongest edges of the circuit."""

@@ -91,6 +91,7 @@ def test_functions_of_order_and_position():
     assert heedml.prod(x, 1).numpy().tolist() == [-11.25, -120]
     numpy.testing.assert_allclose(heedml.std(x, 1).numpy(), x.numpy().std(1), rtol=1e-6)
     assert heedml.index_add(heedml.zeros((2, 3)), [1, 1], x).numpy()[1].tolist() == [5.5, 2.5, -3]
+    assert heedml.scatter_max(heedml.zeros((1, 2)), [[1, 1]], heedml.tensor([[3.0, 2.0]]), 1).numpy().tolist() == [[0, 3]]
     assert heedml.scatter(heedml.zeros((2, 3)), [[2], [0]], heedml.ones((2, 1)), 1).numpy().tolist() == [[0, 0, 1], [1, 0, 0]]
 
 

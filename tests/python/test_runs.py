@@ -63,6 +63,7 @@ def test_results_are_those_of_inspect_byte_for_byte(run, model, command, words, 
     result = ask(model)
     assert result.json == printed(*([command] if command else []), run, *words, "--json")
     assert result.rows() and "<table>" in result._repr_html_() and repr(result).startswith("heedml.")
+    assert len(repr(result)) <= 100 and all(len(line) <= 80 for line in str(result).splitlines())
 
 
 def test_circuits_are_compared_over_training_and_between_runs(run, model, tmp_path):

@@ -285,3 +285,54 @@ def test_draws_by_weight():
         random.choice([-1, 2])
     logits = heedml.tensor([0.0, 3.0, 2.0])
     assert {heedml.sample(logits, random, top_k=2) for _ in range(100)} == {1, 2} and heedml.sample(logits, random, temperature=0) == 1
+
+
+def test_reading_an_index_gives_what_writing_it_takes():
+    x = numpy.arange(24, dtype=numpy.float32).reshape(2, 3, 4)
+    for key in [(0, slice(None), [1, 2]), ([1, 0], slice(None), 2), (0, None, [1, 2]), (..., [1, 2]), (0, [1, 2]), (slice(None), 1, [0, 3]),
+                (0, slice(None), numpy.array([True, False, True, True])), ([[0, 1], [1, 0]], slice(None), 3)]:
+        both = heedml.tensor(x)
+        numpy.testing.assert_array_equal(both[key].numpy(), x[key])
+        both[key] = both[key].detach().clone()
+        numpy.testing.assert_array_equal(both.numpy(), x)
+
+
+def test_numbers_keep_their_precision_and_masks_are_not_lost():
+    third = 1 / 3
+    for data in [numpy.array([third], ">f8"), numpy.array([third], numpy.longdouble), memoryview(numpy.array([third]))]:
+        assert heedml.tensor(data).dtype == "float64" and heedml.tensor(data).item() == third
+    assert heedml.tensor(numpy.array([third], ">f4")).dtype == "float32" and heedml.tensor([third]).dtype == "float32"
+    masked = numpy.ma.masked_array([1.0, 99.0], [0, 1])
+    for use in (heedml.tensor, heedml.variable, lambda m: heedml.zeros(2) + m):
+        with pytest.raises(heedml.Error, match="mask would be lost"):
+            use(masked)
+
+
+def test_what_a_recording_follows_is_not_copied_to_a_constant():
+    v = heedml.variable([3.0])
+    assert copy.deepcopy(v).numpy().tolist() == [3]
+    with heedml.Recording():
+        y = v * v
+        for use in (copy.deepcopy, pickle.dumps, lambda t: int(t[0])):
+            with pytest.raises(heedml.Error, match="Recording follows this tensor"):
+                use(y)
+    assert pickle.loads(pickle.dumps(y.detach())).item() == 9
+
+
+def test_in_place_arithmetic_of_a_variable_is_refused():
+    v, x = heedml.variable([1.0]), heedml.tensor([1.0])
+    x -= 0.1
+    assert x.item() == pytest.approx(0.9)
+    for change in (operator.iadd, operator.isub, operator.imul, operator.itruediv):
+        with pytest.raises(heedml.Error, match="a variable would stay as it is"):
+            change(v, 0.1)
+
+
+def test_formats_and_states():
+    assert f"{heedml.tensor([1.25]):.1f}" == "1.2" and f"{heedml.tensor(2.0):>6.2f}" == "  2.00"
+    with pytest.raises(heedml.Error, match="expected one element"):
+        f"{heedml.tensor([1.0, 2.0]):.2f}"
+    random = heedml.Random(7)
+    random.normal((3,))
+    again = heedml.Random.restored(random.state())
+    assert repr(again) == repr(random) and again.normal((2,)).numpy().tolist() == random.normal((2,)).numpy().tolist()
