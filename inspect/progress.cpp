@@ -35,7 +35,8 @@ void LiveLine::show(const std::string& what, double share, double seconds) {
   }
   if (seconds >= long_wait && announced_ != what) {
     announced_ = what;
-    const std::string announced = fmt::format("{}: about {:.0f} s; {}", visible(what), seconds, hint_);
+    const std::string announced =
+        fmt::format("{}: about {:.0f} s{}{}", visible(what), seconds, hint_.empty() ? "" : "; ", hint_);
     erase();
     write(wrapped(announced, silent_ ? 400 : window_columns(descriptor_)) + "\n");
   }

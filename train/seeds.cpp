@@ -146,15 +146,18 @@ std::string SeedTable::row(std::uint64_t number, const Evaluation& held_out) {
 
 std::string SeedTable::summary() const {
   if (columns_.empty()) return "";
-  const std::size_t runs = columns_[0].values.size();
   std::string means = "  mean", widths = "     ±";
+  bool has_equal = false;
   for (const Column& column : columns_) {
     const SeedFigure& figure = figure_called(column.name);
     means += fmt::format("{:>{}}", shown_figure(figure, mean_of(column.values)), column.width);
-    if (runs > 1) widths += fmt::format("{:>{}}", shown_figure(figure, half_width(column.values)), column.width);
+    const auto [low, high] = std::ranges::minmax(column.values);
+    has_equal = has_equal || low == high;
+    widths += fmt::format("{:>{}}", low == high ? "-" : shown_figure(figure, half_width(column.values)), column.width);
   }
-  const char* over = varied_ == Varied::seed ? "" : " if the folds were independent";
-  return means + "\n" + (runs > 1 ? fmt::format("{}  (95 % interval{})\n", widths, over) : "");
+  // Folds share training sentences: half_width() would be too small. FoldAnswers has an interval over sentences.
+  if (columns_[0].values.size() == 1 || varied_ == Varied::fold) return means + "\n";
+  return fmt::format("{}\n{}  (95 % interval over seeds{})\n", means, widths, has_equal ? "; -: all are equal" : "");
 }
 
 void FoldAnswers::add(const Model& model, const std::vector<Example>& held_out) {

@@ -15,21 +15,23 @@ std::string kind_name(const CausesBy::Group& group, const std::string& field) {
 
 }  // namespace
 
+std::string differing_kinds(const CausesBy& found) {
+  if (found.differences.empty()) return "";
+  const auto& [more, less, lost] =
+      *std::ranges::max_element(found.differences, {}, [](const CausesBy::Difference& one) { return one.lost.share; });
+  const std::string head = fmt::format("layer {} head {}", found.layer + 1, found.head + 1);
+  const std::string what = found.by == Cause::What::edge ? "without the edge to the antecedent in " + head
+                                                         : fmt::format("when {} is mean-ablated", head);
+  return fmt::format(
+      "The kinds of sentences differ: {}, '{}' loses {:.1f} points more of its right answers than '{}' ({:.1f} to "
+      "{:.1f}). The verdict over all sentences mixes them.",
+      what, kind_name(found.groups[more], found.field), 100 * lost.share, kind_name(found.groups[less], found.field),
+      100 * lost.low, 100 * lost.high);
+}
+
 std::string causes_by_view(const CausesBy& found, const View& view) {
-  std::string text;
-  if (!found.differences.empty()) {
-    const auto& [more, less, lost] = *std::ranges::max_element(
-        found.differences, {}, [](const CausesBy::Difference& one) { return one.lost.share; });
-    const std::string head = fmt::format("layer {} head {}", found.layer + 1, found.head + 1);
-    const std::string what = found.by == Cause::What::edge ? "without the edge to the antecedent in " + head
-                                                           : fmt::format("when {} is mean-ablated", head);
-    text += paragraph(
-        fmt::format("The kinds of sentences differ: {}, '{}' loses {:.1f} points more of its right answers than '{}' "
-                    "({:.1f} to {:.1f}). The verdict over all sentences mixes them.",
-                    what, kind_name(found.groups[more], found.field), 100 * lost.share,
-                    kind_name(found.groups[less], found.field), 100 * lost.low, 100 * lost.high),
-        view.terminal);
-  }
+  const std::string differing = differing_kinds(found);
+  std::string text = differing.empty() ? "" : paragraph(differing, view.terminal);
   text += paragraph(fmt::format("By {}:", found.field), view.terminal);
   for (const CausesBy::Group& group : found.groups) {
     const std::vector<std::string> verdict = causes_verdict(group.causes);

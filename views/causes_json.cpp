@@ -38,14 +38,20 @@ Json row_json(const Cause& row, bool loses) {
   json["accuracy_high"] = number_or_null(row.accuracy.high);
   json["before"] = number_or_null(row.before.share);
   json["lost_error"] = number_or_null(row.lost.error());
+  json["lost_low"] = number_or_null(row.lost.low);
+  json["lost_high"] = number_or_null(row.lost.high);
   json["p"] = number_or_null(row.p);
   json["loses"] = loses;
   json["verdict"] = verdict_json(row.verdict);
   if (!std::isnan(row.flipped.share)) {
     json["flipped"] = row.flipped.share;
     json["flipped_error"] = row.flipped.error();
+    json["flipped_low"] = row.flipped.low, json["flipped_high"] = row.flipped.high;
   }
-  if (!std::isnan(row.unmoved)) json["unmoved"] = row.unmoved;
+  if (!std::isnan(row.unmoved.share)) {
+    json["unmoved"] = row.unmoved.share;
+    json["unmoved_low"] = row.unmoved.low, json["unmoved_high"] = row.unmoved.high;
+  }
   return json;
 }
 
@@ -83,7 +89,9 @@ Json causes_json(const Causes& causes) {
           {"accuracy_low", number_or_null(causes.accuracy.low)},
           {"accuracy_high", number_or_null(causes.accuracy.high)},
           {"probability", number_or_null(causes.probability)},
-          {"twin_accuracy", number_or_null(causes.counterpart_accuracy)},
+          {"twin_accuracy", number_or_null(causes.counterpart_accuracy.share)},
+          {"twin_accuracy_low", number_or_null(causes.counterpart_accuracy.low)},
+          {"twin_accuracy_high", number_or_null(causes.counterpart_accuracy.high)},
           {"chance", number_or_null(causes.chance)},
           {"pointing", std::move(pointing)},
           {"verdict", causes_verdict(causes)},

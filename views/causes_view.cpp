@@ -166,7 +166,7 @@ std::string causes_view(const Causes& causes, const View& view) {
   std::string text =
       fmt::format("step {}: {} of {} held-out sentences\n", causes.step, causes.sentences, causes.held_out);
   std::string answered = fmt::format("{} of them are answered right", percent(causes.accuracy));
-  if (!std::isnan(causes.counterpart_accuracy)) {
+  if (!std::isnan(causes.counterpart_accuracy.share)) {
     answered += fmt::format("; of {} minimal pairs both are in {}", causes.pairs, percent(causes.counterpart_accuracy));
   }
   answered += fmt::format("; the answer's mean probability is {:.3f}", causes.probability);
@@ -175,6 +175,9 @@ std::string causes_view(const Causes& causes, const View& view) {
                     view.terminal);
   std::vector<std::string> lines = causes_verdict(causes);
   lines.insert(lines.end(), causes.left_out.begin(), causes.left_out.end());
+  if (std::ranges::any_of(causes.rows, [](const Cause& row) { return row.verdict.lost.share > 1; })) {
+    lines.emplace_back("More than 100 % of the advantage is lost where accuracy falls below chance.");
+  }
   if (!view.layer && !view.head) lines.push_back(correlation_text(causes));
   for (const std::string& line : lines) text += paragraph(line, view.terminal);
   text += "\n" + row_text("", "weight", "probability", "accuracy", "flip", view.terminal);

@@ -75,8 +75,9 @@ std::vector<std::string> history_verdict(const CauseHistory& history, int layer,
   }
   if (!has_effect || max_effect.share < min_effect) {
     return {fmt::format(
-        "At no kept step does cutting that edge cost the answer more than {} of its probability{}; the "
-        "largest weight is {}.",
+        "The largest cost of cutting that edge at a kept step is {} of the answer's probability{}; the largest weight "
+        "is "
+        "{}.",
         with_error(max_effect), has_effect ? "" : ", which is not shown to be above 0", with_error(max_weight))};
   }
   const auto first_half = [&](Interval Point::*value, double most) {

@@ -90,14 +90,15 @@ std::vector<std::string> pointing_verdict(const MatchedHeads& matched) {
   };
   count(Carried::alone, "alone",
         fmt::format("without that edge in that head, at least {:.0f} % of the {} is lost", 100 * all_lost, advantage));
-  count(Carried::shared, "shared", "the same holds without it in every head of the layer, but not in that head alone");
-  count(Carried::layer, "layer",
-        "the same holds without it in every head of the layer; the sentences do not show whether in that head alone");
+  const std::string in_layer = fmt::format(
+      "without that edge in every head of the layer, at least {:.0f} % of the {} is lost", 100 * all_lost, advantage);
+  count(Carried::shared, "shared", in_layer + ", but not without it in that head alone");
+  count(Carried::layer, "layer", in_layer + "; the sentences do not show whether without it in that head alone");
   count(Carried::in_part, "in part",
-        fmt::format("without it in every head of the layer, {:.0f} to {:.0f} % is lost", 100 * none_lost,
+        fmt::format("without that edge in every head of the layer, {:.0f} to {:.0f} % is lost", 100 * none_lost,
                     100 * all_lost));
   count(Carried::another_way, "another way",
-        fmt::format("without it in every head of the layer, at most {:.0f} % is lost", 100 * none_lost));
+        fmt::format("without that edge in every head of the layer, at most {:.0f} % is lost", 100 * none_lost));
   count(Carried::no_answers, "no answers", "accuracy is not shown to be above chance before any cut");
   if (carried[Carried::unknown] > 0) {
     lines.push_back(fmt::format("cannot tell ({} of {}): the 95 % intervals of these shares include a limit.{}",
@@ -148,7 +149,9 @@ std::string runs_table(const MatchedHeads& matched, const Terminal& terminal) {
               column(terminal, 80,
                      fmt::format("  {:>13}  {:>7}", percent_column(p->without_in_layer), percent(p->flipped.share))) +
               column(terminal, 60,
-                     fmt::format("  {}", p->carried == Carried::unknown ? "cannot tell" : to_string(p->carried)));
+                     fmt::format("  {}", p->weight < pointing_weight      ? "-"
+                                         : p->carried == Carried::unknown ? "cannot tell"
+                                                                          : to_string(p->carried)));
     }
     text += "\n";
   }

@@ -24,7 +24,9 @@ std::string lost_text(const Verdict& verdict) {
 
 std::string needed_text(const Verdict& verdict) {
   if (verdict.needed <= verdict.sentences) return "";
-  return fmt::format("To tell whether this is all, a part or none takes about {:.0f} sentences.", verdict.needed);
+  return fmt::format(
+      "To tell whether this is all, a part or none takes about {:.0f} sentences if the same share is lost.",
+      verdict.needed);
 }
 
 Json verdict_json(const Verdict& verdict) {

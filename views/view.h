@@ -147,7 +147,8 @@ Json interval_json(const Interval& interval);
 
 /// Returns "97.4 % of the advantage over chance is lost (95.1 to 99.4)". Where chance is unknown, it is a share of the accuracy.
 std::string lost_text(const Verdict& verdict);
-/// Returns "To tell whether this is all, a part or none takes about 2300 sentences.", or "" where no number is known to be enough.
+/// Returns "To tell whether this is all, a part or none takes about 2300 sentences if the same share is lost.", or "" where no number
+/// is known to be enough.
 std::string needed_text(const Verdict& verdict);
 /// Returns {"kind":"all","lost":0.974,"low":0.951,"high":0.994,"sentences":1000,"chance":0.5,"margins":[0.2,0.8],"needed":null}.
 Json verdict_json(const Verdict& verdict);

@@ -124,18 +124,20 @@ class Study {
 
   void summarise() {
     std::vector<double> right, probability, both;
-    std::vector<int> groups;
+    std::vector<int> groups, of_pairs;
     for (std::size_t i = 0; i < sentences_.size(); ++i) {
       right.push_back(is_right(i, before_.answers()));
       groups.push_back(held_out_.group(i));
       probability.push_back(before_.answers()[i].probability);
-      if (sentences_[i].counterpart >= 0) both.push_back(right.back() > 0 && is_right(i ^ 1, before_.answers()));
+      if (sentences_[i].counterpart < 0) continue;
+      both.push_back(right.back() > 0 && is_right(i ^ 1, before_.answers()));
+      of_pairs.push_back(groups.back());
     }
     causes_.sentences = static_cast<int>(sentences_.size());
     causes_.pairs = static_cast<int>(both.size() / 2);
     causes_.accuracy = interval_of(right, groups, share_scale);
     causes_.probability = mean(probability);
-    causes_.counterpart_accuracy = mean(both);
+    causes_.counterpart_accuracy = interval_of(both, of_pairs, share_scale);
     causes_.chance = chance_of(sentences_);
   }
 
@@ -200,7 +202,7 @@ class Study {
 
   // Changes the heads' whole output: in all sentences or, by a patch, in those that have a counterpart.
   void plan_outputs(Cause::What what, Heads heads, const InterventionOf& intervention) {
-    if (is_patch(what) && std::isnan(causes_.counterpart_accuracy)) return;
+    if (is_patch(what) && std::isnan(causes_.counterpart_accuracy.share)) return;
     const auto use = [=, this](const Answers& after) {
       Gathered row;
       for (std::size_t i = 0; i < sentences_.size(); ++i) {
@@ -272,7 +274,14 @@ class Study {
       Cause cause{.what = what, .from = "query", .to = std::string(key_names[n])};
       if (cause.to == "rest") {
         cause.sentences = static_cast<int>(std::ranges::count(found.has_rest, true));
-        cause.unmoved = 1 - static_cast<double>(std::ranges::count(found.moved, true)) / cause.sentences;
+        std::vector<double> unmoved;
+        std::vector<int> groups;
+        for (std::size_t i = 0; i < sentences_.size(); ++i) {
+          if (!found.has_rest[i]) continue;
+          unmoved.push_back(!found.moved[i]);
+          groups.push_back(held_out_.group(i));
+        }
+        cause.unmoved = interval_of(unmoved, groups, share_scale);
       }
       add(cause, heads, found.rows[n]);
     }

@@ -44,7 +44,7 @@ struct Cause {
   Verdict verdict{};            ///< the share of the advantage over chance that is lost
   double p = 1;                 ///< probability of as large a difference between before and after if there is none
   Interval flipped{};  ///< patches: flip rate, the share of answers that become the counterpart's; NaN otherwise
-  double unmoved = 0;  ///< `rest`: share of sentences whose answer changes with none of the cuts; NaN otherwise
+  Interval unmoved{};  ///< `rest`: share of sentences whose answer changes with none of the cuts; NaN otherwise
 };
 
 constexpr double pointing_weight = 0.5;  ///< least mean weight from the query to the antecedent in a head that points
@@ -66,7 +66,7 @@ struct Causes {
   bool is_text = false;             ///< whether the tokens hold the spaces of a text
   Interval accuracy{};              ///< with nothing changed
   double probability = 0;
-  double counterpart_accuracy = 0;  ///< both of a pair right; NaN without pairs
+  Interval counterpart_accuracy{};  ///< both of a pair right; NaN without pairs
   /// Whether the last layer has no residual, so that the query's state comes only from the tokens that it attends to there.
   bool attention_alone = false;
   double chance = 0;  ///< 1/2 when each sentence has two candidates, else NaN

@@ -49,15 +49,15 @@ class RestoredStudy {
   void measure(const OnProgress& progress) {
     const NoRecording unrecorded;
     const std::vector<PairBatch> batches = pair_batches(model_, pairs_, pairs_at_once);
-    Passes passes("causes", static_cast<double>(batches.size()) * model_.layers(), progress);
+    const double layers = model_.layers();
+    Passes passes("causes", static_cast<double>(batches.size()) * layers * (layers + 1) / 2, progress);
     for (const PairBatch& batch : batches) {
       const Trace clean = trace(model_, batch.clean), corrupted = trace(model_, batch.corrupted);
       keep(batch, clean.logits, clean_), keep(batch, corrupted.logits, corrupted_);
       std::vector<Tokens> rows;
       for (std::size_t row = 0; row < result_.tokens.size(); ++row) rows.push_back(tokens_of(batch, row));
       for (int layer = 0; layer < model_.layers(); ++layer) {
-        passes.next();
-        measure_layer(batch, rows, clean, corrupted, layer);
+        measure_layer(batch, rows, clean, corrupted, layer, passes);
       }
     }
   }
@@ -138,7 +138,7 @@ class RestoredStudy {
 
   // Patches one layer of the corrupted texts, and computes the layers from it on.
   void measure_layer(const PairBatch& batch, const std::vector<Tokens>& rows, const Trace& clean,
-                     const Trace& corrupted, int layer) {
+                     const Trace& corrupted, int layer, Passes& passes) {
     const auto l = static_cast<std::size_t>(layer);
     std::vector<Patch> patches;
     for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -165,6 +165,7 @@ class RestoredStudy {
     const std::size_t at_once = std::max<std::size_t>(1, copied_tokens / tokens);
     for (std::size_t first = 0; first < patches.size(); first += at_once) {
       const std::size_t count = std::min(at_once, patches.size() - first);
+      passes.next((model_.layers() - layer) * static_cast<double>(count) / static_cast<double>(patches.size()));
       measure_patches(batch, clean, {layer, residual}, std::span(patches).subspan(first, count));
     }
   }

@@ -183,11 +183,15 @@ const Command causes_command{
     .words = "RUN | MODEL FILE",
     .summary = "Measures what cutting and replacing attention does to the answers",
     .example = "inspect causes runs/toy --limit 40",
-    .shared = "sentence query limit step layer head json",
+    .shared = "sentence query step layer head json",
     .declare =
         [](cxxopts::OptionAdder& options) {
           options("pair", "With --sentence: a text of as many tokens with another answer, to patch heads into",
                   cxxopts::value<std::string>(), "TEXT")  //
+              ("limit",
+               "How many held-out sentences, the first ones (default: as many as a minute allows), or pairs of FILE "
+               "(default: all) to ask",
+               cxxopts::value<int>(), "N")  //
               ("by",
                "A verdict for each value of this field of the held-out sentences (default: relation, if they have "
                "several)",

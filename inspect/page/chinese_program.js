@@ -6,10 +6,13 @@ const programChinese = {
   // causes_verdict()
   'Not this head alone: without the edge from the query to the antecedent in {}, {}; without it in every head, {} over {} sentences.': '不只是这个头：在{0}里切断从查询词到先行词的边，{1}；在全部的头里切断，{2}，共 {3} 个句子。',
   '{}: without the edge from the query to the antecedent in {}, {}; {}.': '{0}：在{1}里切断从查询词到先行词的边，{2}；{3}。',
+  'The kinds of sentences differ: {}, \'{}\' loses {} points more of its right answers than \'{}\' ({} to {}). The verdict over all sentences mixes them.': '各类句子不同：{0}，“{1}”比“{3}”多失去 {2} 个百分点的正确答案（{4} 到 {5}）。对全部句子的结论把它们混在了一起。',
+  'without the edge to the antecedent in {}': '在{0}里没有通向先行词的边时',
+  'when {} is mean-ablated': '{0}被均值消融时',
   'No answers to explain: {} of {} sentences are answered right, by chance {}, which is not shown to be above chance.': '没有可解释的答案：{1} 个句子答对 {0}，随机水平 {2}，不能证明高于随机水平。',
   'No answers to explain: {} of {} sentences are answered right, which is not shown to be above chance.': '没有可解释的答案：{1} 个句子答对 {0}，不能证明高于随机水平。',
-  'To tell whether this is all, a part or none takes about {} sentences. Raise --limit: the run holds out {}.': '要判断这是全部、一部分还是没有，大约需要 {0} 个句子。请加大 --limit：这次运行留出 {1} 个。',
-  'To tell whether this is all, a part or none takes about {} sentences. Hold out more: name them in data.test, or raise data.held_out of a generated task.': '要判断这是全部、一部分还是没有，大约需要 {0} 个句子。请留出更多：写在 data.test 里，或者加大生成任务的 data.held_out。',
+  'To tell whether this is all, a part or none takes about {} sentences if the same share is lost. Raise --limit: the run holds out {}.': '要判断这是全部、一部分还是没有，如果失去的份额不变，大约需要 {0} 个句子。请加大 --limit：这次运行留出 {1} 个。',
+  'To tell whether this is all, a part or none takes about {} sentences if the same share is lost. Hold out more: name them in data.test, or raise data.held_out of a generated task.': '要判断这是全部、一部分还是没有，如果失去的份额不变，大约需要 {0} 个句子。请留出更多：写在 data.test 里，或者加大生成任务的 data.held_out。',
   'With the weight of that edge set to 0 instead, so that no other token receives it, {} over {} sentences.': '如果只把这条边的权重置为 0，其他词元都分不到这份权重，{0}，共 {1} 个句子。',
   'The two verdicts differ ({} with the cut, {} with a weight of 0): after the cut, the tokens that receive the weight make up for a part of the loss.': '两个结论不同（切断：{0}；权重置为 0：{1}）：切断之后，分到权重的词元补回了一部分损失。',
   'The two verdicts differ ({} with the cut, {} with a weight of 0): a part of what the cut loses is due to the tokens that receive the weight.': '两个结论不同（切断：{0}；权重置为 0：{1}）：切断造成的损失，有一部分来自分到权重的词元。',
@@ -54,7 +57,6 @@ const programChinese = {
 
   // circuit_verdict()
   '{} of {} edges survive, and keep {} of the difference between the clean and the corrupted texts, while all other edges carry what they carry in the corrupted ones. The right answer is then the more probable one in {} of {} held-out pairs, {}.': '{1} 条边中有 {0} 条稳定；其他边都传递扰动文本的值时，它们保住原文本与扰动文本之差的 {2}，{4} 个留出句对中正确答案更可能的有 {3} 个，即 {5}。',
-  'A circuit of {} of {} edges keeps {} of the difference between the clean and the corrupted texts, while all other edges carry what they carry in the corrupted ones. {} of its edges survive, and no path of these leads to the answer.': '{1} 条边中的 {0} 条组成的回路，在其他边都传递扰动文本的值时，保住原文本与扰动文本之差的 {2}。它的边中有 {3} 条稳定，但其中没有通向答案的路径。',
   '{} edge of the circuit that was chosen did not survive. With them it keeps {}.': '选出的回路还有 {0} 条不稳定的边；算上它们，保住 {1}。',
   '{} edges of the circuit that was chosen did not survive. With them it keeps {}.': '选出的回路还有 {0} 条不稳定的边；算上它们，保住 {1}。',
   'An edge survives if {} choose it, and the half of the pairs that chooses shows its effect to differ from 0.': '稳定的边：{0}都选中它，而且用来选边的那一半句对证明它的效应不是 0。',
@@ -65,6 +67,11 @@ const programChinese = {
   'There is no circuit to report: the clean texts are not shown to favour the right answers more than the corrupted ones.': '没有可报告的回路：不能证明原文本比扰动文本更倾向正确答案。',
   'There is no circuit to report: tasks with exchanged answers give circuits of this size that are not shown to keep less.': '没有可报告的回路：调换答案的任务也给出同样大小的回路，不能证明它们保住的更少。',
   'There is no circuit to report: random circuits of this size are not shown to keep less.': '没有可报告的回路：不能证明同样大小的随机回路保住的更少。',
+  'There is no circuit to report: {} of {} edges of the circuit that was chosen survive, and no path of these leads to the answer.': '没有可报告的回路：选出的回路有 {1} 条边，其中 {0} 条稳定，但它们没有连成通向答案的路径。',
+  'There is no circuit to report: {} of {} edges of the circuit that was chosen survive, and keep {} of the difference. That is not shown to be more than {}.': '没有可报告的回路：选出的回路有 {1} 条边，其中 {0} 条稳定，它们保住差值的 {2}；不能证明这多于{3}。',
+  'nothing': '零',
+  'circuits of null tasks keep with as many edges, {}': '同样多边的零任务回路保住的 {0}',
+  'random circuits of as many edges keep, {}': '同样多边的随机回路保住的 {0}',
   'The log odds of the right answer against the wrong one are {} in the clean texts and {} in the corrupted ones, a difference of {} ({} to {}).': '正确答案对错误答案的对数几率，在原文本里是 {0}，在扰动文本里是 {1}，相差 {2}（{3} 到 {4}）。',
   'The log odds of the right answer against the wrong one are {} in the clean texts and {} in the corrupted ones, a difference of {}.': '正确答案对错误答案的对数几率，在原文本里是 {0}，在扰动文本里是 {1}，相差 {2}。',
   'The right answer is the more probable one in {} of {} held-out pairs with the circuit that was chosen, {}; in {} with all edges, {}; and in {} with none, {}.': '{1} 个留出句对中正确答案更可能的：只留选出的回路时 {0} 个，即 {2}；全部边都留时 {3} 个，即 {4}；一条边也不留时 {5} 个，即 {6}。',
@@ -89,8 +96,8 @@ const programChinese = {
 
   // history_verdict()
   'At no kept step is an answer right: there is nothing whose cause could be found.': '在保存的训练步里没有一步答对：没有可以寻找原因的答案。',
-  'At no kept step does cutting that edge cost the answer more than {} of its probability, which is not shown to be above 0; the largest weight is {}.': '在保存的训练步里，切断这条边最多使答案的概率降低 {0}，不能证明大于 0；最大的权重是 {1}。',
-  'At no kept step does cutting that edge cost the answer more than {} of its probability; the largest weight is {}.': '在保存的训练步里，切断这条边最多使答案的概率降低 {0}；最大的权重是 {1}。',
+  'The largest cost of cutting that edge at a kept step is {} of the answer\'s probability, which is not shown to be above 0; the largest weight is {}.': '在保存的训练步里，切断这条边使答案概率降低最多的一次是 {0}，不能证明大于 0；最大的权重是 {1}。',
+  'The largest cost of cutting that edge at a kept step is {} of the answer\'s probability; the largest weight is {}.': '在保存的训练步里，切断这条边使答案概率降低最多的一次是 {0}；最大的权重是 {1}。',
   'The weight reaches half of its largest, {}, at step {}; the effect reaches half of its largest, {}, at step {}.': '权重的最大值是 {0}，在第 {1} 步达到一半；效应的最大值是 {2}，在第 {3} 步达到一半。',
   'The weight is as large from the first kept step on, so this does not show which of the two grew first.': '从保存的第一步起权重就这么大，所以看不出两者哪个先增长。',
   'The weight grew before the effect: at step {} the effect is still {}.': '权重先于效应增长：在第 {0} 步，效应还只有 {1}。',

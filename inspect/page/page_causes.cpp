@@ -3,6 +3,7 @@
 #include "inspect/run_studies.h"
 #include "run/internal/baselines.h"
 #include "run/internal/program.h"
+#include "views/causes_by_view.h"
 #include "views/view.h"
 
 #include <heed/autograd/machine.h>
@@ -87,6 +88,22 @@ void add_restored(Json& description, const Model& model, const fs::path& run, in
 
 }  // namespace
 
+namespace {
+
+// Returns the causes; their verdict has a second sentence if kinds of sentences are shown to differ.
+Json studied_causes(const Model& model, const fs::path& run, const StudyOptions& options) {
+  const Causes found = causes(model, run, options);
+  Json json = causes_json(found);
+  const std::vector<Example> held_out = read_held_out(run);
+  const std::string field = default_field(held_out);
+  if (field.empty()) return json;
+  const std::string differing = differing_kinds(causes_by(model, held_out, found, field, options));
+  if (!differing.empty() && !json["verdict"].empty()) json["verdict"].insert(json["verdict"].begin() + 1, differing);
+  return json;
+}
+
+}  // namespace
+
 void add_causes(Json& description, const Model& model, const fs::path& run, int limit, const OnProgress& progress) {
   if (limit == 0 && is_language_model(description, model)) {
     description["causes_missing"] =
@@ -95,7 +112,7 @@ void add_causes(Json& description, const Model& model, const fs::path& run, int 
   }
   const StudyOptions options{.most = limit, .progress = progress};
   blas_description();  // throws if OpenBLAS cannot be loaded: an error of the page, not of the causes
-  const std::string missing = refused([&] { description["causes"] = causes_json(causes(model, run, options)); });
+  const std::string missing = refused([&] { description["causes"] = studied_causes(model, run, options); });
   if (!missing.empty()) description["causes_missing"] = fmt::format("Causes were not looked for: {}", missing);
   if (!description.contains("causes")) return;
   add_restored(description, model, run, limit, progress);

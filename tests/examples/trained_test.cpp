@@ -52,7 +52,7 @@ TEST_CASE("In toy.yaml, knockout and patching of the pointing head change the an
     CAPTURE(to);
     CHECK(found.find(Cause::What::edge, layer, head, to)->accuracy.share > 0.95);
   }
-  CHECK(found.find(Cause::What::edge, layer, head, "rest")->unmoved > 0.95);
+  CHECK(found.find(Cause::What::edge, layer, head, "rest")->unmoved.share > 0.95);
   CHECK(found.find(Cause::What::only_edge, layer, head, "antecedent")->accuracy.share > 0.95);
   CHECK(found.find(Cause::What::edge_all_heads, layer, -1, "antecedent")->accuracy.share < 0.3);
   CHECK(found.find(Cause::What::patch_head, layer, head)->flipped.share > 0.85);

@@ -66,8 +66,12 @@ TEST_CASE("The table of seeds ends with means and 95 % intervals and omits unkno
     12   0.0000   100.0 %                  0.30  layer 2 head 2
      4   0.2500    75.0 %                  0.50  layer 2 head 1
   mean   0.2500    75.0 %                  0.56
-     ±   0.6210    62.1 %                  0.73  (95 % interval)
+     ±   0.6210    62.1 %                  0.73  (95 % interval over seeds)
 )");
+  SeedTable equal;
+  (void)equal.row(1, ended_with(1, 0.25)), (void)equal.row(2, ended_with(1, 0.5));
+  CHECK(equal.summary().find("     ±        -         -") != std::string::npos);
+  CHECK(equal.summary().ends_with("  (95 % interval over seeds; -: all are equal)\n"));
 }
 
 TEST_CASE("--seeds trains each seed as a separate run would and keeps finished runs") {
@@ -78,7 +82,7 @@ TEST_CASE("--seeds trains each seed as a separate run would and keeps finished r
   CHECK(first.out.find("run    runs/small-seeds/seed-N\n") != std::string::npos);
   CHECK(first.out.find("\n  seed     loss  accuracy  both of a pair  weight on antecedent\n     3  ") !=
         std::string::npos);
-  CHECK(first.out.find("(95 % interval)\n") != std::string::npos);
+  CHECK(first.out.find("(95 % interval over seeds") != std::string::npos);
   CHECK(
       first.out.ends_with("Look closer: inspect runs/small-seeds/seed-3\n"
                           "Heads that do the same: inspect match runs/small-seeds/seed-*\n"));
@@ -159,7 +163,7 @@ TEST_CASE("--folds holds each sentence out once, keeps pairs together and sums u
   CAPTURE(ended.out, ended.err);
   REQUIRE(ended.code == 0);
   CHECK(ended.out.find("\n  fold     loss  accuracy  both of a pair") != std::string::npos);
-  CHECK(ended.out.find("  (95 % interval if the folds were independent)\n") != std::string::npos);
+  CHECK(ended.out.find("±") == std::string::npos);  // the folds are not independent
   CHECK(ended.out.find("\nAll 40 sentences, each held out once: ") != std::string::npos);
   CHECK(ended.out.ends_with("Look closer: inspect runs/mine-folds/fold-1\n"));
   std::set<std::string> all;

@@ -94,7 +94,7 @@ Cause cut_row(Cause::What what, int layer, int head, const std::string& to, int 
   row.lost = interval_of(lost, groups, difference_scale);
   row.p = p_of(lost, groups);
   row.verdict = verdict_of(before, after, groups, chance);
-  row.unmoved = 1;
+  row.unmoved = {1, 0.8, 1};
   return row;
 }
 
@@ -103,7 +103,7 @@ Causes causes_of(int alone, int everywhere, int count, double chance = 0.5) {
   Causes found;
   found.sentences = count;
   found.accuracy = {1, 1, 1};
-  found.counterpart_accuracy = std::nan("");
+  found.counterpart_accuracy.share = std::nan("");
   found.chance = chance;
   found.pointing = {1, 0, 0.9, share_of({}), {}};
   found.rows = {cut_row(Cause::What::edge, 1, 0, "antecedent", alone, count, chance),
@@ -141,11 +141,13 @@ TEST_CASE("causes_verdict answers by the share lost and its interval") {
       "At most in part: without the edge from the query to the antecedent in layer 2 head 1, 0.0 % of "
       "the advantage over chance is lost (-156.2 to 68.9); "));
   CHECK(ten[1] ==
-        "To tell whether this is all, a part or none takes about 120 sentences. Hold out more: name them in data.test, "
+        "To tell whether this is all, a part or none takes about 120 sentences if the same share is lost. Hold out "
+        "more: name them in data.test, "
         "or raise data.held_out of a generated task.");
   Causes limited = causes_of(10, 10, 10);
   limited.held_out = 200;
-  CHECK(causes_verdict(limited)[1].ends_with(" takes about 120 sentences. Raise --limit: the run holds out 200."));
+  CHECK(causes_verdict(limited)[1].ends_with(
+      " takes about 120 sentences if the same share is lost. Raise --limit: the run holds out 200."));
   // Half of 132 answers become wrong; chance is unknown.
   CHECK(answer(causes_of(66, 66, 132, std::nan(""))) ==
         "In part: without the edge from the query to the antecedent in layer 2 head 1, 50.0 % of the accuracy is lost "

@@ -51,10 +51,10 @@ TEST_CASE("history_verdict says whether weight or effect grew first, if the inte
             "This does not show which of the two grew first.",
             "As shares of their largest the two are nowhere shown to be more than a quarter apart."});
   CHECK(said({{0.1, 0}, {0.9, 0.06}}, 0.08) ==
-        std::vector<std::string>{"At no kept step does cutting that edge cost the answer more than 0.06 ± 0.08 of its "
+        std::vector<std::string>{"The largest cost of cutting that edge at a kept step is 0.06 ± 0.08 of the answer's "
                                  "probability, which is not shown to be above 0; the largest weight is 0.90 ± 0.01."});
   CHECK(said({{0.1, -0.2}, {0.9, 0.04}}) ==
-        std::vector<std::string>{"At no kept step does cutting that edge cost the answer more than 0.04 ± 0.01 of its "
+        std::vector<std::string>{"The largest cost of cutting that edge at a kept step is 0.04 ± 0.01 of the answer's "
                                  "probability; the largest weight is 0.90 ± 0.01."});
   // If both grow at the same step, the verdict names no order.
   CHECK(said({{0, 0}, {0.5, 0.5}, {1, 1}})[1] ==

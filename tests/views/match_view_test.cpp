@@ -47,10 +47,10 @@ A head points, with a weight of 0.5 or more, in 3 of 4 runs: layer 2 in 2, layer
 1 in 1.
 alone (1 of 3): without that edge in that head, at least 80 % of the advantage
 over chance is lost.
-shared (1 of 3): the same holds without it in every head of the layer, but not
-in that head alone.
-another way (1 of 3): without it in every head of the layer, at most 20 % is
-lost.
+shared (1 of 3): without that edge in every head of the layer, at least 80 % of
+the advantage over chance is lost, but not without it in that head alone.
+another way (1 of 3): without that edge in every head of the layer, at most 20 %
+is lost.
 With that head patched from the minimal pair, 75.0 % to 75.0 % of 100 answers
 flip, median 75.0 %.
 
@@ -58,7 +58,7 @@ run       right  head  weight    without it       in layer   flipped
 seed-1  100.0 %   2.1    0.90   25.0 % ± 5.0   25.0 % ± 5.0   75.0 %  alone
 seed-2  100.0 %   2.2    0.80  65.5 to 100.0   25.0 % ± 5.0   75.0 %  shared
 seed-3  100.0 %   1.2    0.60   90.0 % ± 5.0   25.0 % ± 5.0   75.0 %  another way
-seed-4  100.0 %   2.2    0.30   90.0 % ± 5.0   25.0 % ± 5.0   75.0 %  cannot tell
+seed-4  100.0 %   2.2    0.30   90.0 % ± 5.0   25.0 % ± 5.0   75.0 %  -
 )") != std::string::npos);
   CHECK(text.find(R"(
 All heads together: 0.82 alike, 0.50 at random, p 0.0002.

@@ -46,7 +46,7 @@ Cause cause_of(Cause cause, Heads heads, const Gathered& row) {
   cause.head = heads.head;
   if (cause.to != "rest") {
     cause.sentences = static_cast<int>(row.changes.size());
-    cause.unmoved = no_figure;
+    cause.unmoved = {no_figure, no_figure, no_figure};
   }
   cause.weight = mean(row.weights);
   cause.probability = mean(row.changes);
