@@ -1,5 +1,6 @@
 #include "tests/autograd/helpers.h"
 
+#include <heed/autograd/gradcheck/check.h>
 #include <heed/autograd/ops.h>
 
 using namespace heed;

@@ -1,5 +1,6 @@
 #include "tests/autograd/helpers.h"
 
+#include <heed/autograd/derivatives.h>
 #include <heed/autograd/gradcheck/check.h>
 
 using namespace heed;
