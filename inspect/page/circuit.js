@@ -8,7 +8,7 @@ const circuitView = {
     const figure = new Figure(t`circuit`, () => circuitRows(runNow().circuit), () => [...aboutNow({sentence: false, step: false, head: false}), t`step ${runNow().circuit.step}`]);
     const element = el('section'), left = el('div', {class: 'kept'}), list = el('div', {class: 'edges'});
     const looks = new TableBelow(t`Where the heads look in the pair above`), below = new TableBelow(t`How sure each edge is`);
-    const both = el('div', {class: 'beside'}, el('div', {class: 'drawn'}, figure.element, el('p', {class: 'muted'}, t`Read it from the words up. An edge is what a later part reads of an earlier one: a head as its query (q) or key (k), which set where it looks, or as its value (v), what it passes on. Wide: a large effect. Dashed: does not survive; it may matter, but not all samples of the pairs choose it.`), left), list);
+    const both = el('div', {class: 'beside'}, el('div', {class: 'drawn'}, figure.element, el('p', {class: 'muted'}, t`Read it from the words up. An edge is what a later part reads of an earlier one: a head as its query (q) or key (k), which set where it looks, or as its value (v), what it passes on. Wide: a large effect. Dashed: chosen, but not reliably.`), left), list);
     let pointed = -1, of = null;
     const toggle = (edges) => {
       const {edges: removed} = state;
@@ -162,20 +162,22 @@ const headAt = ({example: {heads}}, node) => heads.find((head) => headKey(head) 
 // Tells the main path in words: what each of its heads attends to in the pair, and what reads it. Returns nothing where a part of the path
 // is no head, or where the pair says nothing of a head.
 function pathInWords(circuit) {
-  const {edges, main_path, example: {tokens, corrupted, right, wrong}} = circuit, path = main_path.map((i) => edges[i]), parts = path.slice(1).map(({from}) => from);
+  const {edges, main_path, parts: measured, example: {tokens, corrupted, right, wrong}} = circuit, path = main_path.map((i) => edges[i]), parts = path.slice(1).map(({from}) => from);
   const looks = parts.map((node) => headAt(circuit, node));
   if (!path.length || path.length > 5 || looks.some((look) => !look)) return [];
   const told = looks.map(({token, attends_to: {token: attended}}, i) => {
     const name = nodeName(parts[i]), at = placed(tokens, token), to = placed(tokens, attended), {kind} = path[i].to;
     if (i === 0) return kind === 'value' ? t`At “${at}”, ${name} attends to “${to}” and passes it on.` : t`At “${at}”, ${name} attends to “${to}”.`;
-    return kind === 'query' ? t`As its query, this makes ${name} attend at “${at}” to “${to}”.` : kind === 'key' ? t`As a key, this makes ${name} attend at “${at}” to “${to}”.` : t`As a value, this reaches ${name}, which attends at “${at}” to “${to}” and passes it on.`;
+    return kind === 'query' ? t`That is the query of ${name}, which attends at “${at}” to “${to}”.` : kind === 'key' ? t`That is a key of ${name}, which attends at “${at}” to “${to}”.` : t`That is a value of ${name}, which attends at “${at}” to “${to}” and passes it on.`;
   });
+  const alone = measured.find((part) => part.edges.join() === [...main_path].sort((a, b) => a - b).join());
   const isSteered = !edges.some(({to, nodes}) => to.kind === 'value' && nodes.some((node) => nodeKey(node) === nodeKey(parts.at(-1))));
   return [
     el('p', {class: 'verdict'}, paragraphOf([...told, t`Its output favours ${visible(right)} over ${visible(wrong)}.`])),
     el('p', {class: 'muted'}, paragraphOf([
+      ...(alone ? [t`These ${path.length} edges alone keep ${shareText(alone.faithfulness)} of the difference; the right answer is then the more probable one in ${shareText(alone.right)} of the pairs.`] : []),
       t`In the corrupted text they attend to ${listed(looks.map(({corrupted_attends_to: {token}}) => `“${placed(corrupted, token)}”`))}.`,
-      ...(isSteered ? [t`No edge leads to a value of the last of them: only where it looks changes, not what it reads there.`] : [])
+      ...(isSteered ? [t`With these edges alone, the last of them changes only where it looks: the values that it reads stay those of the corrupted text.`] : [])
     ])),
   ];
 }
@@ -242,18 +244,18 @@ function edgeList(circuit, {kept, removed, toggle, point}) {
       type: 'button', onclick: () => toggle([i]),
       'aria-pressed': String(removed.has(i)), 'aria-label': t`Remove ${edgeText(edge)}`, class: kept[i] ? '' : 'off',
       onfocus: () => point(i), onblur: () => point(-1), onpointerenter: () => point(i), onpointerleave: () => point(-1)
-    }, el('span', {}, `${i + 1}  ${edgeName(edge)}`), ...figures.map((text) => el('span', {}, text))), ...[paragraphOf(says), edge.survives ? '' : whyNot(edge, circuit)].filter(Boolean).map((text) => el('p', {class: 'look'}, text)));
+    }, el('span', {}, `${i + 1}  ${edgeName(edge)}`), ...figures.map((text) => el('span', {}, text))), ...[paragraphOf(says), edge.survives || isUnsteady ? '' : whyNot(edge, circuit)].filter(Boolean).map((text) => el('p', {class: 'look'}, text)));
   };
-  const all = [...edges.keys()], others = all.filter((i) => !main_path.includes(i)), weak = others.filter((i) => !edges[i].survives);
+  const all = [...edges.keys()], others = all.filter((i) => !main_path.includes(i)), weak = others.filter((i) => !edges[i].survives), isUnsteady = weak.every((i) => edges[i].resamples < circuit.survival_share);
   const group = (title, which, ...about) => which.length || about.length ? [el('h3', {}, title), ...about, el('ul', {}, which.map(show))] : [];
   const path = main_path.map((i) => edges[i]), chain = [...path.map(({from}) => nodeName(from)), visible(example.right)].join(' → ');
   const nodes = [...new Map(edges.map(({from}) => [nodeKey(from), from])).values()].filter(({kind}) => kind !== 'embedding').sort((a, b) => b.layer - a.layer || a.head - b.head);
   const own = (node) => edgesFrom(edges, node);
   return [
-    el('p', {class: 'columns muted'}, el('span', {}, t`which edge`), el('span', {}, t`effect, 95 % interval`), el('span', {}, t`chosen`)),
+    el('p', {class: 'columns muted'}, el('span', {}, t`which edge`), el('span', {}, t`log odds lost, 95 % interval`), el('span', {}, t`chosen`)),
     el('div', {role: 'group', 'aria-label': t`Remove an edge`, class: 'list', tabindex: 0},
        ...group(t`Main path`, main_path, path.length ? el('p', {}, el('b', {}, chain)) : el('p', {}, t`No path of edges that survive, all with positive effects, leads to the answer.`)),
-       ...group(t`Other edges that survive`, others.filter((i) => edges[i].survives)), ...(weak.length ? group(t`Chosen, but not reliably`, weak, el('p', {}, t`With these too, the circuit keeps ${shareText(circuit.circuit.faithfulness)}, and the right answer is the more probable one in ${shareText(circuit.circuit.right)} of the pairs.`)) : [])),
+       ...group(t`Other edges that survive`, others.filter((i) => edges[i].survives)), ...(weak.length ? group(t`Chosen, but not reliably`, weak, el('p', {}, ...(isUnsteady ? [t`Their effects may be clear, but too few resamples of the pairs choose them: an edge survives from ${rounded(circuit.survival_share)} on.`, ' '] : []), t`With these too, the circuit keeps ${shareText(circuit.circuit.faithfulness)}, and the right answer is the more probable one in ${shareText(circuit.circuit.right)} of the pairs.`)) : [])),
     el('p', {class: 'muted'}, t`Effect: the log odds lost when the edge alone carries the corrupted text, of ${figureText(circuit.behaviour)} in all; the mean over ${circuit.held_out} pairs. Chosen: in how many of ${circuit.resamples} resamples of the pairs.`, ' ', t`Effects do not add up: a path is broken at any of its edges. The main path is the one whose weakest edge is the strongest.`),
     el('div', {role: 'group', 'aria-label': t`Remove a node`, class: 'controls'}, el('span', {class: 'muted'}, t`Remove a node:`),
        nodes.map((node) => button(nodeName(node), () => toggle(own(node)), {'aria-pressed': String(own(node).every((i) => removed.has(i))), 'aria-label': t`Remove ${nodeName(node)}`}))),
