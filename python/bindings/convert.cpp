@@ -199,6 +199,12 @@ nb::object numpy_of(const Tensor& x, NumpyAccess access) {
 }
 
 nb::object dlpack_of(const Tensor& x) {
+  if (Recorder::follows(x)) {
+    fail(
+        "__dlpack__: the open Recording follows this tensor, and another library could write its memory; numpy() "
+        "shares it for "
+        "reading, and x.detach().clone() is a copy");
+  }
   return exported<nb::array_api>(x, is_recorded(x) || is_stored_only(x.dtype()));
 }
 

@@ -130,6 +130,16 @@ def test_a_recorded_tensor_is_read_only():
     assert w.numpy().flags.writeable
 
 
+def test_a_recorded_tensor_is_not_shared_for_writing():
+    w = heedml.variable([1.0, 2.0])
+    with heedml.Recording():
+        for x in (w, w * w):
+            with pytest.raises(heedml.Error, match="another library could write its memory"):
+                x.__dlpack__()
+        assert numpy.from_dlpack((w * 2).detach().clone()).tolist() == [2, 4]
+    assert numpy.from_dlpack(w).tolist() == [1, 2]
+
+
 def test_recorded_tensors_are_not_taken_for_numbers():
     w = heedml.variable([1.0, 2.0])
     with heedml.Recording():
