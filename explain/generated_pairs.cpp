@@ -346,6 +346,10 @@ std::vector<WrittenPair> drawn(const TextReader& reader, const Source& source, B
     if (std::optional<WrittenPair> pair = checked(reader, source.draw(random), seen, refused)) {
       seen.insert({pair->clean, pair->corrupted});
       pairs.push_back(std::move(*pair));
+      constexpr std::size_t told_after = 50;
+      if (options.progress && pairs.size() % told_after == 0) {
+        options.progress("pairs", static_cast<double>(pairs.size()) / options.count, 0);
+      }
       failed = 0, refused = {};
       continue;
     }

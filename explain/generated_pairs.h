@@ -1,6 +1,7 @@
 #pragma once
 #include <heed/autograd/enum_names.h>
 #include <heed/explain/pairs.h>
+#include <heed/explain/progress.h>
 
 #include <cstdint>
 #include <string>
@@ -41,6 +42,7 @@ struct PairOptions {
   PairLanguage language = PairLanguage::english;
   int count = 100;
   std::uint64_t seed = 1;
+  OnProgress progress = {};
 };
 
 /// Returns `count` different pairs for a model that predicts the next token or hidden ones. Both texts of a pair have as many

@@ -20,7 +20,11 @@ std::string written_pairs(const Request& request) {
   const auto behaviour = named_choice<Behaviour>("task", *task);
   PairOptions options;
   options.count = request.given<int>("count").value_or(options.count);
-  if (options.count < 1) misused("--count must be at least 1");
+  constexpr int most_pairs = 1'000'000;
+  if (options.count < 1 || options.count > most_pairs) {
+    misused("--count: expected a number from 1 to {}, got {}", most_pairs, options.count);
+  }
+  options.progress = request.progress;
   options.seed = request.given<std::uint64_t>("seed").value_or(options.seed);
   if (const auto language = request.given<std::string>("language")) {
     options.language = named_choice<PairLanguage>("language", *language);

@@ -94,7 +94,10 @@ TEST_CASE("Generated pairs of every behaviour are read as what they mean") {
 
 TEST_CASE("Generated pairs ask about the indirect object, in both orders of the names") {
   const Model model = language_model_of(Split::words);
-  const std::vector<WrittenPair> pairs = generate_pairs(model, Behaviour::ioi, {.count = 60});
+  std::vector<double> told;
+  const auto progress = [&](const std::string&, double share, double) { told.push_back(share); };
+  const std::vector<WrittenPair> pairs = generate_pairs(model, Behaviour::ioi, {.count = 60, .progress = progress});
+  CHECK(told == std::vector<double>{50.0 / 60});
   std::set<std::string> groups;
   for (const WrittenPair& pair : pairs) {
     groups.insert(pair.group);

@@ -18,7 +18,7 @@ TEST_CASE("inspect pairs prints pairs that read_pairs takes, or says what it exp
   CHECK(run.is_usage_error({"pairs", "RUN", "--task", "ioi", "--language", "fr"},
                            "expected one of en, zh as --language, got 'fr' (see inspect pairs --help)"));
   CHECK(run.is_usage_error({"pairs", "RUN", "--task", "ioi", "--count", "0"},
-                           "--count must be at least 1 (see inspect pairs --help)"));
+                           "--count: expected a number from 1 to 1000000, got 0 (see inspect pairs --help)"));
   CHECK(run.error({"pairs", "RUN", "--task", "ioi"})
             .starts_with("expected a model that predicts tokens, got one that answers questions about a sentence"));
 
