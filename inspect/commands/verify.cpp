@@ -4,6 +4,7 @@
 #include "run/metrics.h"
 #include "tokenizers/internal/json.h"
 
+#include <heed/data/task.h>
 #include <heed/explain/golden.h>
 #include <heed/files/text_file.h>
 #include <heed/formats/datasets/jsonl.h>
@@ -38,6 +39,28 @@ void check_config(const fs::path& file) {
   if (fs::is_empty(file)) fail("{}: is empty", file.string());
 }
 
+// Reads the held-out sentences, and compares them with the digest in the checkpoint. Those of a language model are excerpts of the text
+// that it held out.
+void check_held_out(const fs::path& run, const fs::path& checkpoint) {
+  Task task;
+  task.held_out = read_jsonl(held_out_path(run));
+  try {
+    if (!fs::exists(checkpoint) || load_model(model_path(run)).head().has_token_logits()) return;
+    const auto metadata = read_safetensors(checkpoint).metadata;
+    const auto expected = metadata.find("heed.held_out");
+    if (expected == metadata.end() || digest_of(task).held_out == expected->second) return;
+  } catch (const Error&) {
+    return;  // a damaged model or checkpoint has a line of its own
+  }
+  fail("{}: differs from the sentences that the run held out, by their digest in {}", held_out_path(run).string(),
+       checkpoint.filename().string());
+}
+
+// A run has numbers from its first step on.
+void check_metrics(const fs::path& run, bool is_of_train) {
+  if (read_metrics(run).empty() && is_of_train) fail("{}: has no numbers", metrics_path(run).string());
+}
+
 // Lists the files that every run has, and its dumps. A run written by RunWriter lacks the configuration and the checkpoint. The directory
 // of a Log has numbers and files of the program's choice, such as that of a TrainingState.
 std::vector<RunFile> files_of(const fs::path& run) {
@@ -46,8 +69,8 @@ std::vector<RunFile> files_of(const fs::path& run) {
   std::vector<RunFile> files;
   if (is_of_train) files.push_back({config, [=] { check_config(config); }});
   if (is_of_train || fs::exists(held_out_path(run)))
-    files.push_back({held_out_path(run), [=] { read_jsonl(held_out_path(run)); }});
-  files.push_back({metrics_path(run), [=] { read_metrics(run); }});
+    files.push_back({held_out_path(run), [=] { check_held_out(run, checkpoint); }});
+  files.push_back({metrics_path(run), [=] { check_metrics(run, is_of_train); }});
   if (has_numbers_alone(run)) {
     std::vector<fs::path> found;
     for (const fs::directory_entry& entry : fs::directory_iterator(run)) {

@@ -1,5 +1,6 @@
 #include "inspect/command.h"
 #include "run/internal/program.h"
+#include "run/internal/run_directory.h"
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
 #include "tests/message.h"
@@ -75,6 +76,26 @@ TEST_CASE("inspect verify names all damaged and missing files, not only the firs
   CHECK(message([&] { verify(run.path); }).find("config.yaml: is empty") != std::string::npos);
   save_model(dumped_model_path(run.path, 500), small_model());
   CHECK(message([&] { verify(run.path); }).find("models/step-000500.safetensors: is of step 400") != std::string::npos);
+}
+
+TEST_CASE("inspect verify finds held-out sentences that are not those of the checkpoint, and lost numbers") {
+  const WholeRun run;
+  Task task;
+  task.held_out = read_jsonl(held_out_path(run.path));
+  SafeTensors checkpoint;
+  checkpoint.metadata["heed.held_out"] = digest_of(task).held_out;
+  write_safetensors(run / "checkpoint.safetensors", checkpoint);
+  CHECK(verify(run.path).find("held_out.jsonl                     can be read") != std::string::npos);
+  task.held_out[0].answer = "it";
+  write_jsonl(held_out_path(run.path), task.held_out);
+  write_file(run / "metrics.jsonl", "");
+  const std::string told = message([&] { verify(run.path); });
+  CHECK(told.starts_with(run.path.string() + ": 2 of 7 files are not whole\n"));
+  CHECK(told.find("held_out.jsonl: differs from the sentences that the run held out, by their digest in "
+                  "checkpoint.safetensors\n") != std::string::npos);
+  CHECK(told.find("metrics.jsonl: has no numbers\n") != std::string::npos);
+  run.flip("model.safetensors");
+  CHECK(message([&] { verify(run.path); }).find("differs from the sentences") == std::string::npos);
 }
 
 TEST_CASE("inspect verify needs a run directory") {
