@@ -19,8 +19,9 @@ std::string compared_circuits_view(const ComparedCircuits& compared, const View&
   });
   std::string text =
       paragraph(compared.found == 0 ? fmt::format("None of {} has a circuit to report.", counted(all, "model"))
-                                    : fmt::format("{} of {} have a circuit to report; {} of edges survive{}.",
-                                                  compared.found, counted(all, "model"), counted(in_all, "kind"),
+                                    : fmt::format("{} of {} {} a circuit to report; {} of edges {}{}.", compared.found,
+                                                  counted(all, "model"), compared.found == 1 ? "has" : "have",
+                                                  counted(in_all, "kind"), in_all == 1 ? "survives" : "survive",
                                                   compared.found > 1 ? fmt::format(" in all {}", compared.found) : ""),
                 terminal);
   int widest = 5;

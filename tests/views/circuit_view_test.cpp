@@ -157,8 +157,9 @@ TEST_CASE("compared_circuits_view counts kinds of edges, whichever their heads")
   CHECK(holds(text, "none: no behaviour"));
   CHECK(holds(text, "layer 2 head -> logits                        2 of 2"));
   CHECK(holds(text, "layer 1 head -> layer 2 head key "));
-  CHECK(holds(compared_circuits_view(compare_circuits({{"step 10", 10, found}}, by_number), {}),
-              "layer 2 head 2 -> logits"));
+  const std::string one = compared_circuits_view(compare_circuits({{"step 10", 10, found}}, by_number), {});
+  CHECK(one.starts_with("1 of 1 model has a circuit to report; "));
+  CHECK(holds(one, "layer 2 head 2 -> logits"));
   CHECK(compared_circuits_json(all)["models"][2]["study"]["verdict"] == "no behaviour");
   CHECK(compared_circuits_view(compare_circuits({{"a", 1, none}}, of_layer), {}).starts_with("None of 1 model has"));
 }
