@@ -164,7 +164,7 @@ const headAt = ({example: {heads}}, node) => heads.find((head) => headKey(head) 
 function pathInWords(circuit) {
   const {edges, main_path, parts: measured, example: {tokens, corrupted, right, wrong}} = circuit, path = main_path.map((i) => edges[i]), parts = path.slice(1).map(({from}) => from);
   const looks = parts.map((node) => headAt(circuit, node));
-  if (!path.length || path.length > 5 || looks.some((look) => !look)) return [];
+  if (!parts.length || path.length > 5 || looks.some((look) => !look)) return [];
   const told = looks.map(({token, attends_to: {token: attended}}, i) => {
     const name = nodeName(parts[i]), at = placed(tokens, token), to = placed(tokens, attended), {kind} = path[i].to;
     if (i === 0) return kind === 'value' ? t`At “${at}”, ${name} attends to “${to}” and passes it on.` : t`At “${at}”, ${name} attends to “${to}”.`;
