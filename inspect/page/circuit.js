@@ -159,23 +159,24 @@ function pairOf({step, held_out, example: {tokens, corrupted, right, wrong, quer
 
 const headAt = ({example: {heads}}, node) => heads.find((head) => headKey(head) === nodeKey(node));
 
-// Tells the main path in words: what each of its heads attends to in the pair, and what reads it. Returns nothing where a part of the path
-// is no head, or where the pair says nothing of a head.
+// Tells the main path in words: the tokens that each of its heads attends to in the pair, and the part that reads it. Returns nothing where
+// the path has a part that is not a head or of which the pair says nothing, and where the path alone keeps less than half as much as
+// all edges that survive.
 function pathInWords(circuit) {
   const {edges, main_path, parts: measured, example: {tokens, corrupted, right, wrong}} = circuit, path = main_path.map((i) => edges[i]), parts = path.slice(1).map(({from}) => from);
-  const looks = parts.map((node) => headAt(circuit, node));
-  if (!parts.length || path.length > 5 || looks.some((look) => !look)) return [];
+  const alone = measured.find((part) => part.edges.join() === [...main_path].sort((a, b) => a - b).join());
+  const looks = parts.map((node) => headAt(circuit, node)), isMost = alone && alone.faithfulness.low > 0 && alone.faithfulness.mean >= circuit.surviving.faithfulness.mean / 2;
+  if (!parts.length || !isMost || looks.some((look) => !look)) return [];
   const told = looks.map(({token, attends_to: {token: attended}}, i) => {
     const name = nodeName(parts[i]), at = placed(tokens, token), to = placed(tokens, attended), {kind} = path[i].to;
     if (i === 0) return kind === 'value' ? t`At “${at}”, ${name} attends to “${to}” and passes it on.` : t`At “${at}”, ${name} attends to “${to}”.`;
     return kind === 'query' ? t`That is the query of ${name}, which attends at “${at}” to “${to}”.` : kind === 'key' ? t`That is a key of ${name}, which attends at “${at}” to “${to}”.` : t`That is a value of ${name}, which attends at “${at}” to “${to}” and passes it on.`;
   });
-  const alone = measured.find((part) => part.edges.join() === [...main_path].sort((a, b) => a - b).join());
   const isSteered = !edges.some(({to, nodes}) => to.kind === 'value' && nodes.some((node) => nodeKey(node) === nodeKey(parts.at(-1))));
   return [
     el('p', {class: 'verdict'}, paragraphOf([...told, t`Its output favours ${visible(right)} over ${visible(wrong)}.`])),
     el('p', {class: 'muted'}, paragraphOf([
-      ...(alone ? [t`These ${path.length} edges alone keep ${shareText(alone.faithfulness)} of the difference; the right answer is then the more probable one in ${shareText(alone.right)} of the pairs.`] : []),
+      t`These ${path.length} edges alone keep ${shareText(alone.faithfulness)} of the difference; the right answer is then the more probable one in ${shareText(alone.right)} of the pairs.`,
       t`In the corrupted text they attend to ${listed(looks.map(({corrupted_attends_to: {token}}) => `“${placed(corrupted, token)}”`))}.`,
       ...(isSteered ? [t`With these edges alone, the last of them changes only where it looks: the values that it reads stay those of the corrupted text.`] : [])
     ])),

@@ -116,6 +116,19 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
   CHECK(told.find(head) != std::string::npos);
   CHECK(told.find(weight, told.find(head)) != std::string::npos);
 
+  // The main path is told in words if it alone was measured and keeps at least half as much as the edges that survive.
+  const auto told_with = [&](const char* parts) {
+    return chromium->run(
+        fmt::format("(({{main_path, surviving: {{faithfulness, right}}, ...rest}}) => {{ const edges = "
+                    "[...main_path].sort((a, b) => a - b); return pathInWords({{...rest, main_path, "
+                    "surviving: {{faithfulness}}, parts: {}}}).length; }})(runNow().circuit)",
+                    parts));
+  };
+  CHECK(told_with("[]") == 0);
+  CHECK(told_with("[{edges, faithfulness, right}]") == 2);
+  CHECK(told_with("[{edges, faithfulness: {...faithfulness, mean: 0.1}, right}]") == 0);
+  CHECK(told_with("[{edges, faithfulness: {...faithfulness, low: -0.1}, right}]") == 0);
+
   // Each edge is removed from the list by a key, and measured.
   for (int i = 0; i < 5; ++i) {
     chromium->run(fmt::format("document.querySelectorAll('.edges button')[{}].focus()", i));
