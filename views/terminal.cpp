@@ -124,11 +124,11 @@ std::string wrapped(std::string_view text, int width, int indent) {
 }
 
 std::string legend(const std::vector<std::pair<std::string, std::string>>& entries, const Terminal& terminal) {
-  int max_columns = 0;
-  for (const auto& [name, explained] : entries) max_columns = std::max(max_columns, display_width(name));
+  int widest = 0;
+  for (const auto& [name, explained] : entries) widest = std::max(widest, display_width(name));
   std::string text;
   for (const auto& [name, explained] : entries) {
-    text += wrapped(fit_width(name, max_columns) + "  " + explained, terminal.width, max_columns + 2) + "\n";
+    text += wrapped(fit_width(name, widest) + "  " + explained, terminal.width, widest + 2) + "\n";
   }
   return text;
 }
