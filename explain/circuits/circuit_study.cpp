@@ -24,9 +24,6 @@ constexpr double least_share = 0.1;  // of the resamples, for an edge outside of
 
 using Circuit = std::vector<bool>;
 using Rows = std::vector<std::size_t>;  // indices of pairs
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 template <class T>
 std::vector<T> at(const std::vector<T>& values, const Rows& rows) {
@@ -207,11 +204,8 @@ class Study {
     add_figures(result_.surviving, measured[0]);
     std::tie(result_.surviving_random, result_.surviving_null_tasks) =
         controls.compare(measured[0], std::span(measured).subspan(1));
-    const auto keeps_more = [](const CircuitStudy::Comparison& comparison) {
-      return comparison.circuits == 0 || comparison.difference.low > 0;
-    };
-    if (result_.surviving.faithfulness.low > 0 && keeps_more(result_.surviving_random) &&
-        keeps_more(result_.surviving_null_tasks)) {
+    if (result_.surviving.faithfulness.low > 0 && surpasses(result_.surviving_random) &&
+        surpasses(result_.surviving_null_tasks)) {
       return;
     }
     result_.verdict = CircuitStudy::Verdict::unstable;
@@ -323,8 +317,8 @@ class Study {
   CircuitStudy::Verdict verdict() const {
     using enum CircuitStudy::Verdict;
     if (!(result_.behaviour.low > 0)) return no_behaviour;
-    if (result_.null_tasks.circuits > 0 && !(result_.null_tasks.difference.low > 0)) return null_as_good;
-    if (result_.random.circuits > 0 && !(result_.random.difference.low > 0)) return random_as_good;
+    if (!surpasses(result_.null_tasks)) return null_as_good;
+    if (!surpasses(result_.random)) return random_as_good;
     return circuit;
   }
 

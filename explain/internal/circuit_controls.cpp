@@ -8,18 +8,18 @@
 #include <numeric>
 
 namespace heed {
-namespace {
-
-double mean_over(const std::vector<double>& values) {
+double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
-
-}  // namespace
 
 std::vector<bool> circuit_of_size(const CircuitGraph& graph, const std::vector<double>& effects, EdgeChoice choice,
                                   int joined) {
   const auto count = static_cast<std::size_t>(joined);
   return first_edges(graph, edges_by_strength(graph, effects, choice, count), count);
+}
+
+bool surpasses(const CircuitStudy::Comparison& comparison) {
+  return comparison.circuits == 0 || comparison.difference.low > 0;
 }
 
 std::vector<double> weighted_means(const Tensor& scores, const std::vector<std::size_t>& rows,
@@ -82,7 +82,7 @@ std::pair<CircuitStudy::Comparison, CircuitStudy::Comparison> CircuitControls::c
         gain.push_back((controls[i][p] - task_.corrupted[pairs[p]]) * sign[p]);
         mean[p] += gain[p] / static_cast<double>(end - begin);
       }
-      result.best = std::fmax(result.best, mean_over(gain) / mean_over(lost));
+      result.best = std::fmax(result.best, mean_of(gain) / mean_of(lost));
     }
     for (std::size_t p = 0; p < pairs.size(); ++p) difference[p] = circuit[p] - task_.corrupted[pairs[p]] - mean[p];
     result.faithfulness = ratio_interval(mean, lost, observations);

@@ -7,6 +7,8 @@
 
 namespace heed {
 
+double mean_of(const std::vector<double>& values);
+
 // Returns the circuit of the first `joined` edges that these effects choose.
 std::vector<bool> circuit_of_size(const CircuitGraph& graph, const std::vector<double>& effects, EdgeChoice choice,
                                   int joined);
@@ -14,6 +16,9 @@ std::vector<bool> circuit_of_size(const CircuitGraph& graph, const std::vector<d
 // Returns the mean scores (pairs, edges) of `rows`, by weight: one number for each edge.
 std::vector<double> weighted_means(const Tensor& scores, const std::vector<std::size_t>& rows,
                                    const std::vector<double>& weights);
+
+// Returns whether a circuit is shown to keep more than the mean of these; true without circuits.
+bool surpasses(const CircuitStudy::Comparison& comparison);
 
 // The circuits that a circuit must surpass: those of random effects, and those that null tasks choose.
 //
