@@ -9,7 +9,7 @@ const circuitView = {
     const element = el('section'), left = el('div', {class: 'kept'}), list = el('div', {class: 'edges'});
     const looks = new TableBelow(t`Where the heads look in the pair above`), below = new TableBelow(t`How sure each edge is`);
     const both = el('div', {class: 'beside'}, el('div', {class: 'drawn'}, figure.element, el('p', {class: 'muted'}, t`Read it from the words up. An edge is what a later part reads of an earlier one: a head as its query (q) or key (k), which set where it looks, or as its value (v), what it passes on. Wide: a large effect. Dashed: chosen, but not reliably.`), left), list);
-    let pointed = -1, of = null;
+    let pointed = -1, of = null, isTold = false;
     const toggle = (edges) => {
       const {edges: removed} = state;
       const isGone = edges.every((i) => removed.has(i));
@@ -29,7 +29,7 @@ const circuitView = {
         toggle([...removed]);
         list.querySelector('button')?.focus({preventScroll: true});
       }));
-      const shown = {kept: onPaths(circuit, removed), removed, pointed, toggle, point};
+      const shown = {kept: onPaths(circuit, removed), removed, pointed, toggle, point, isTold};
       drawCircuit(figure, circuit, shown);
       renew(list, ...edgeList(circuit, shown));
     };
@@ -41,9 +41,11 @@ const circuitView = {
         if (of !== circuit) {
           of = circuit;
           const [verdict, ...more] = circuit.says;
-          const told = pathInWords(circuit), figures = el('ul', {class: 'figures'}, [...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))), ...howMeasured(circuit)].map((text) => el('li', {}, text)));
+          const told = pathInWords(circuit);
+          isTold = told.length > 0;
+          const figures = el('ul', {class: 'figures'}, [...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))), ...howMeasured(circuit)].map((text) => el('li', {}, text)));
           if (circuit.verdict !== 'circuit') return element.replaceChildren(el('p', {class: 'verdict'}, said(verdict)), figures);
-          element.replaceChildren(...pairOf(circuit), ...told, el('p', {class: told.length ? '' : 'verdict'}, said(verdict)), both, el('h3', {}, t`How sure the circuit is`), figures, looks.element, below.element);
+          element.replaceChildren(...pairOf(circuit), ...told, el('p', {class: isTold ? '' : 'verdict'}, said(verdict)), both, el('h3', {}, t`How sure the circuit is`), figures, looks.element, below.element);
           looks.draw(() => el('div', {}, ...headsOf(circuit)));
           below.draw(() => {
             const [head, ...rows] = circuitRows(circuit);
@@ -157,15 +159,15 @@ function pairOf({step, held_out, example: {tokens, corrupted, right, wrong, quer
   ];
 }
 
-const headAt = ({example: {heads}}, node) => heads.find((head) => headKey(head) === nodeKey(node));
+const headAt = (heads, node) => heads.find((head) => headKey(head) === nodeKey(node));
 
 // Tells the main path in words: the tokens that each of its heads attends to in the pair, and the part that reads it. Returns nothing where
 // the path has a part that is not a head or of which the pair says nothing, and where the path alone keeps less than half as much as
 // all edges that survive.
 function pathInWords(circuit) {
-  const {edges, main_path, parts: measured, example: {tokens, corrupted, right, wrong}} = circuit, path = main_path.map((i) => edges[i]), parts = path.slice(1).map(({from}) => from);
+  const {edges, main_path, parts: measured, example: {tokens, corrupted, right, wrong, heads}} = circuit, path = main_path.map((i) => edges[i]), parts = path.slice(1).map(({from}) => from);
   const alone = measured.find((part) => part.edges.join() === [...main_path].sort((a, b) => a - b).join());
-  const looks = parts.map((node) => headAt(circuit, node)), isMost = alone && alone.faithfulness.low > 0 && alone.faithfulness.mean >= circuit.surviving.faithfulness.mean / 2;
+  const looks = parts.map((node) => headAt(heads, node)), isMost = alone && alone.faithfulness.low > 0 && alone.faithfulness.mean >= circuit.surviving.faithfulness.mean / 2;
   if (!parts.length || !isMost || looks.some((look) => !look)) return [];
   const told = looks.map(({token, attends_to: {token: attended}}, i) => {
     const name = nodeName(parts[i]), at = placed(tokens, token), to = placed(tokens, attended), {kind} = path[i].to;
@@ -185,7 +187,7 @@ function pathInWords(circuit) {
 
 // Says what an edge is for the part that reads it.
 function roleOf(edge, {tokens, heads, right, wrong}) {
-  const {from, to: {kind}} = edge, head = heads.find((one) => headKey(one) === nodeKey(from)), at = head && placed(tokens, head.token);
+  const {from, to: {kind}} = edge, head = headAt(heads, from), at = head && placed(tokens, head.token);
   const ofWords = from.kind === 'embedding';
   if (kind === 'query') return head ? t`As the query of “${at}” it sets where this word looks.` : ofWords ? t`As queries the words set where they look.` : t`It sets where the head looks.`;
   if (kind === 'key') return head ? t`As the key of “${at}” it sets how much this word is looked at.` : ofWords ? t`As keys the words set how much they are looked at.` : t`It sets which words the head looks at.`;
@@ -231,9 +233,9 @@ function headsOf({edges, example: {tokens, corrupted, heads}}) {
 
 // Returns the edges in groups, the main path first: a button for each edge that removes it, its role, and where the head looks that reads
 // it. Then a button for each node.
-function edgeList(circuit, {kept, removed, toggle, point}) {
+function edgeList(circuit, {kept, removed, toggle, point, isTold}) {
   const {edges, main_path, example} = circuit, told = new Set();
-  const isTold = pathInWords(circuit).length > 0, pathNodes = new Set(main_path.map((i) => nodeKey(edges[i].from)));
+  const pathNodes = new Set(main_path.map((i) => nodeKey(edges[i].from)));
   const lookAt = ({nodes}, isOnPath) => example.heads.filter((head) => {
     const key = headKey(head);
     return !told.has(key) && nodes.some((node) => nodeKey(node) === key) && (!isOnPath || pathNodes.has(key)) && told.add(key);
