@@ -147,6 +147,7 @@ nb::class_<Object> bind_context(nb::module_& m, const char* name, const char* do
 
 void bind_errors();
 nb::class_<Tensor> bind_tensor(nb::module_& m);
+void bind_random(nb::module_& m);
 void bind_operations(nb::module_& m, nb::class_<Tensor>& tensor);
 void bind_record(nb::module_& m, nb::class_<Tensor>& tensor);
 void bind_derivatives(nb::module_& m);

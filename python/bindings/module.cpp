@@ -39,6 +39,7 @@ NB_MODULE(_core, m) {
   using namespace heed::python;
   bind_errors();
   nanobind::class_<heed::Tensor> tensor = bind_tensor(m);
+  bind_random(m);
   bind_operations(m, tensor);
   bind_record(m, tensor);
   bind_layers(m);

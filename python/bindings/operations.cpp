@@ -1,10 +1,6 @@
 #include "bindings/bindings.h"
 
 #include <heed/autograd/ops.h>
-#include <heed/autograd/random.h>
-#include <heed/nn/sampling.h>
-
-#include <nanobind/stl/variant.h>
 
 namespace heed::python {
 namespace {
@@ -264,61 +260,6 @@ void bind_constants(nb::module_& m) {
       },
       "begin"_a, "end"_a = nb::none(), "step"_a = 1.0, "dtype"_a = nb::none(),
       "Returns begin + i step before end; of one argument, 0, 1, ... before it.");
-  nb::class_<Random>(
-      m, "Random",
-      "A counter-based generator (Philox4x32-10): number n of a stream depends on (seed, stream, n) alone.")
-      .def(nb::init<std::uint64_t, std::uint64_t>(), "seed"_a, "stream"_a = 0)
-      .def("__repr__", [](const Random& r) { return fmt::format("heedml.Random.restored('{}')", r.state()); })
-      .def("state", &Random::state, "Returns the state as a text, from which restored() continues.")
-      .def_static(
-          "restored", [](const std::string& state) { return Random::restored(state); }, "state"_a,
-          "Returns the generator whose state() this was.")
-      .def(
-          "stream",
-          [](const Random& r, const std::variant<std::uint64_t, std::string>& name) {
-            return std::visit([&](const auto& one) { return r.stream(one); }, name);
-          },
-          "name"_a, "Returns an independent generator of this name or number.")
-      .def(
-          "normal",
-          [](Random& r, const Sizes& shape, double mean, double deviation, const TypeName& dtype) {
-            return random_normal(shape_of("normal", shape), r, mean, deviation, dtype_of_name("normal", dtype));
-          },
-          "shape"_a = nb::make_tuple(), "mean"_a = 0.0, "deviation"_a = 1.0, "dtype"_a = nb::none(),
-          "Returns normal numbers.")
-      .def(
-          "uniform",
-          [](Random& r, const Sizes& shape, double low, double high, const TypeName& dtype) {
-            return random_uniform(shape_of("uniform", shape), r, low, high, dtype_of_name("uniform", dtype));
-          },
-          "shape"_a = nb::make_tuple(), "low"_a = 0.0, "high"_a = 1.0, "dtype"_a = nb::none(),
-          "Returns uniform numbers in [low, high).")
-      .def(
-          "integers",
-          [](Random& r, std::int32_t end, const Sizes& shape) {
-            return Int32Array{array_of(random_ids(shape_of("integers", shape), r, end))};
-          },
-          "end"_a, "shape"_a = nb::make_tuple(), "Returns whole numbers in [0, end), an array of int32.")
-      .def(
-          "permutation", [](Random& r, std::int32_t n) { return Int32Array{array_of(random_permutation(n, r))}; },
-          "n"_a, "Returns 0, ..., n - 1 in random order.")
-      .def(
-          "choice",
-          [](Random& r, const Operand& weights, const Sizes& shape) {
-            const Tensor given = given_tensor("choice", weights.given);
-            return Int32Array{array_of(random_ids(shape_of("choice", shape), r, given))};
-          },
-          "weights"_a, "shape"_a = nb::make_tuple(),
-          "Returns whole numbers i with probability weights[i] / sum(weights), an array of int32: weights (n).");
-  m.def(
-      "sample",
-      [](const Tensor& logits, Random& random, double temperature, int top_k, double top_p) {
-        return sample(logits, {temperature, top_k, top_p}, random);
-      },
-      "logits"_a, "random"_a, nb::kw_only(), "temperature"_a = 1.0, "top_k"_a = 0, "top_p"_a = 1.0,
-      "Draws a token from softmax(logits / temperature): logits (C). Temperature 0 gives the most probable one.");
-  m.def("dropout", static_cast<Tensor (*)(const Tensor&, double, Random&)>(&dropout), "x"_a, "p"_a, "random"_a,
-        "Sets elements to 0 with probability p and divides the others by 1 - p.");
 }
 
 void bind_products(nb::module_& m) {

@@ -22,6 +22,11 @@ def _cell(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else "" if value is None else str(value)
 
 
+def _columns(rows: list[Row]) -> list[str]:
+    """Returns the keys whose values fit a cell."""
+    return [key for key, value in (rows[0] if rows else {}).items() if not isinstance(value, (dict, list))]
+
+
 def _text(value: Any) -> str:
     return html.escape(_cell(value))
 
@@ -87,7 +92,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         rows = self.rows()
-        keys = [key for key in (rows[0] if rows else {}) if not isinstance(rows[0][key], (dict, list))]
+        keys = _columns(rows)
         head = "".join(f"<th>{html.escape(key)}</th>" for key in keys)
         body = "".join("<tr>" + "".join(f"<td>{_text(row.get(key))}</td>" for key in keys) + "</tr>" for row in rows[:40])
         more = f"<p>... and {len(rows) - 40} more rows</p>" if len(rows) > 40 else ""
@@ -97,7 +102,7 @@ class Result:
     def __str__(self) -> str:
         """Returns the conclusions and the first rows as a table, in lines of up to 80 columns."""
         rows = self.rows()
-        keys = [key for key in (rows[0] if rows else {}) if not isinstance(rows[0][key], (dict, list))]
+        keys = _columns(rows)
         cells = [keys] + [[_cell(row.get(key)) for key in keys] for row in rows[:20]]
         widths = [max(len(line[i]) for line in cells) for i in range(len(keys))]
         lines = [line for text in self._conclusions() for line in textwrap.wrap(text, 80)]
