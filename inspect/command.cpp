@@ -203,4 +203,11 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal,
   }
 }
 
+const char* faster(int argc, const char* const* argv) {
+  const auto asks = [](std::string_view word) { return word.starts_with("--sentence"); };
+  if (std::any_of(argv, argv + argc, asks)) return "--layer L --head H measures one head";
+  const Command* const named = argc > 1 ? command_named(argv[1]) : nullptr;
+  return named ? named->faster : "";
+}
+
 }  // namespace heed

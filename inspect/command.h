@@ -46,6 +46,7 @@ struct Command {
   bool of_runs = false;           // whether it reads the sentences of a run, which a pretrained model does not have
   const char* instead = nullptr;  // what to do with a pretrained model, where that is not --sentence
   bool is_shared = false;         // whether several processes share its work
+  const char* faster = "";        // option that makes it faster
   std::string (*answer)(const Request& request);
 };
 
@@ -60,6 +61,9 @@ extern const Command causes_command, circuit_command, compare_command, curves_co
 /// returns only the remark that a token ended it. Several `processes` share the work of a study, and each of them returns its result.
 std::string inspect(int argc, const char* const* argv, const Terminal& terminal, const OnProgress& progress = {},
                     const OnText& write = {}, const Communicator& processes = {});
+
+/// Returns which option makes the command line faster; "" without one.
+const char* faster(int argc, const char* const* argv);
 
 /// Throws UsageError. `inspect()` adds where to find help.
 template <class... Args>

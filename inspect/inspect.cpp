@@ -3,7 +3,6 @@
 #include "views/terminal_text.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -28,15 +27,6 @@ int write_out(std::string_view text) {
   return is_written ? 0 : errno ? errno : EIO;
 }
 
-// Returns which option makes a command of these words faster; "" without one.
-const char* faster(int argc, char** argv) {
-  const auto asks = [](std::string_view word) { return word.starts_with("--sentence"); };
-  if (std::any_of(argv, argv + argc, asks)) return "--layer L --head H measures one head";
-  constexpr std::array<std::string_view, 6> limited{"causes", "circuit", "history", "match", "page", "serve"};
-  const bool has_limit = argc > 1 && std::find(limited.begin(), limited.end(), argv[1]) != limited.end();
-  return has_limit ? "--limit N asks fewer" : "";
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -48,7 +38,7 @@ int main(int argc, char** argv) {
     const bool on_terminal = isatty(STDOUT_FILENO);
     heed::TerminalText shown;
     {
-      heed::LiveLine line(STDERR_FILENO, faster(argc, argv));
+      heed::LiveLine line(STDERR_FILENO, heed::faster(argc, argv));
       const heed::OnProgress progress = [&](const std::string& what, double share, double seconds) {
         if (is_first) line.show(what, share, seconds);
       };

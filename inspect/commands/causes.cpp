@@ -203,6 +203,7 @@ const Command causes_command{
     .of_runs = true,
     .instead = "Give it pairs, inspect causes MODEL FILE.jsonl, or one sentence, inspect causes MODEL --sentence TEXT",
     .is_shared = true,
+    .faster = "--limit N asks fewer",
     .answer =
         [](const Request& request) {
           if (!request.files.empty()) return of_pairs(request);

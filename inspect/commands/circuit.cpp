@@ -207,6 +207,7 @@ const Command circuit_command{
               ("without", "Measure what is left without these edges and nodes of the circuit, separated by commas",
                text(), "NAMES");
         },
+    .faster = "--limit N asks fewer",
     .answer = answer};
 
 }  // namespace heed

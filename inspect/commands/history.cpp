@@ -12,6 +12,7 @@ const Command history_command{.name = "history",
                                   "It has the weights of one step, and inspect causes MODEL FILE.jsonl measures "
                                   "what its answers to pairs of texts depend on",
                               .is_shared = true,
+                              .faster = "--limit N asks fewer",
                               .answer = [](const Request& request) {
                                 check_json_of_all_heads(request);
                                 const std::filesystem::path& run = request.runs[0];

@@ -25,6 +25,7 @@ const Command match_command{
         "Heads are matched between runs of train that differ in the seed; inspect circuit MODEL FILE.jsonl shows "
         "which heads of one model matter for pairs of texts",
     .is_shared = true,
+    .faster = "--limit N asks fewer",
     .answer =
         [](const Request& request) {
           check_different(request.runs);

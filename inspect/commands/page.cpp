@@ -20,6 +20,7 @@ const Command page_command{
           options("out", "The file to write", cxxopts::value<std::string>(), "FILE");
         },
     .of_runs = true,
+    .faster = "--limit N asks fewer",
     .answer =
         [](const Request& request) {
           const auto file = request.given<std::string>("out");

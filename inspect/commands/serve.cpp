@@ -58,6 +58,7 @@ const Command serve_command{
         [](cxxopts::OptionAdder& options) {
           options("port", "The port on 127.0.0.1 (default: any free one)", cxxopts::value<int>(), "N");
         },
+    .faster = "--limit N asks fewer",
     .answer = [](const Request& request) -> std::string {
       const int port = request.given<int>("port").value_or(0);
       if (port < 0 || port > 65'535) misused("--port must be from 0 to 65535");

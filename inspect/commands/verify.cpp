@@ -46,7 +46,7 @@ void check_held_out(const fs::path& run, const fs::path& checkpoint) {
   task.held_out = read_jsonl(held_out_path(run));
   try {
     if (!fs::exists(checkpoint) || load_model(model_path(run)).head().has_token_logits()) return;
-    const auto metadata = read_safetensors(checkpoint).metadata;
+    const auto metadata = SafeTensorsFile(checkpoint).metadata();
     const auto expected = metadata.find("heed.held_out");
     if (expected == metadata.end() || digest_of(task).held_out == expected->second) return;
   } catch (const Error&) {
