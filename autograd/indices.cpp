@@ -195,8 +195,7 @@ Tensor scatter_max(const Tensor& x, const Ids& indices, const Tensor& values, in
   }
   Tensor greatest = x.detach().clone();
   const Tensor dense = contiguous(values.detach());
-  std::vector<std::int32_t> source(static_cast<std::size_t>(x.numel()));  // the value that y is, counted row-major
-  std::vector<std::uint8_t> is_value(static_cast<std::size_t>(x.numel()));
+  std::vector<std::int32_t> source(static_cast<std::size_t>(x.numel()), -1);  // the value that y is, row-major; -1: x
   dispatch(x.dtype(), [&]<class T>() {
     const T* const from = dense.data<T>();
     T* const to = greatest.mutable_data<T>();
@@ -204,12 +203,11 @@ Tensor scatter_max(const Tensor& x, const Ids& indices, const Tensor& values, in
       if (from[e] <= to[offset] || std::isnan(to[offset])) return;
       to[offset] = from[e];
       source[static_cast<std::size_t>(offset)] = static_cast<std::int32_t>(e);
-      is_value[static_cast<std::size_t>(offset)] = 1;
     });
   });
   const Ids sources({x.numel()}, std::move(source));
-  return where(Booleans(x.shape(), std::move(is_value)),
-               reshape(index_select(reshape(values, {-1}), sources), x.shape()), x);
+  const Tensor taken = index_select(reshape(values, {-1}), where(sources < 0, 0, sources));
+  return where(reshape(sources >= 0, x.shape()), reshape(taken, x.shape()), x);
 }
 
 Ids gather(const Ids& x, const Ids& indices, int axis) {

@@ -29,12 +29,16 @@ std::vector<double> central_difference(const std::function<Tensor(double)>& f, d
   return result;
 }
 
+std::vector<Tensor> variables_of(const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> variables;
+  for (const Tensor& input : inputs) variables.push_back(variable(input));
+  return variables;
+}
+
 // Records the function, so that it may take gradients itself, by grad().
 Tensor value_of(const Function& function, const std::vector<Tensor>& inputs) {
   const Recording recording;
-  std::vector<Tensor> variables;
-  for (const Tensor& input : inputs) variables.push_back(variable(input));
-  return function(variables).detach();
+  return function(variables_of(inputs)).detach();
 }
 
 // Column `element` of the Jacobian for input `input`: d(output) / d(that element).
@@ -57,8 +61,7 @@ enum class Missing { error, zero };
 std::vector<std::vector<double>> gradients_of(const Function& function, const std::vector<Tensor>& inputs,
                                               const Tensor& cotangent, double scale, Missing missing) {
   const Recording recording;
-  std::vector<Tensor> variables;
-  for (const Tensor& input : inputs) variables.push_back(variable(input));
+  const std::vector<Tensor> variables = variables_of(inputs);
   const Gradients gradients = backward(function(variables), cotangent);
   std::vector<std::vector<double>> result;
   for (std::size_t i = 0; i < variables.size(); ++i) {
