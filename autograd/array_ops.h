@@ -76,7 +76,7 @@ Booleans operator>(const Ids&, std::floating_point auto) = delete;   // tensor(i
 Booleans operator>=(const Ids&, std::floating_point auto) = delete;  // tensor(ids) has numbers
 Booleans operator==(const Ids&, std::floating_point auto) = delete;  // tensor(ids) has numbers
 Booleans operator!=(const Ids&, std::floating_point auto) = delete;  // tensor(ids) has numbers
-// Of booleans it is not clear what is meant.
+// These have several meanings for booleans.
 namespace detail {
 template <class T>
 concept Number = std::is_arithmetic_v<T>;

@@ -20,7 +20,7 @@ Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, in
 /// for one element stays, and gets the gradient.
 Tensor scatter(const Tensor& x, const Ids& indices, const Tensor& values, int axis);
 /// Returns x with y[i, indices[i, j, k], k] = max(y[i, indices[i, j, k], k], values[i, j, k]) applied in order (for axis 1). NaN
-/// when one of them is NaN. Of equal elements x, or else the first value, gets the gradient.
+/// when one of them is NaN. Where elements are equal, x gets the gradient, or else the first value.
 Tensor scatter_max(const Tensor& x, const Ids& indices, const Tensor& values, int axis);
 /// Returns x with y[indices[i], ...] += values[i, ...] applied in order (for axis 0). values has the shape of
 /// index_select(x, indices, axis).

@@ -224,8 +224,7 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
       if (study.surviving.edges == 0) {
         line(
             "There is no circuit to report: {} of {} edges of the circuit that was chosen survive, and no path of "
-            "these "
-            "leads to the answer.",
+            "these leads to the answer.",
             study.surviving.joined, study.circuit.edges);
       } else {
         line(

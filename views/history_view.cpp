@@ -75,9 +75,8 @@ std::vector<std::string> history_verdict(const CauseHistory& history, int layer,
   }
   if (!has_effect || max_effect.share < min_effect) {
     return {fmt::format(
-        "The largest cost of cutting that edge at a kept step is {} of the answer's probability{}; the largest weight "
-        "is "
-        "{}.",
+        "The largest cost of cutting that edge at a kept step is {} of the answer's probability{}; the largest "
+        "weight is {}.",
         with_error(max_effect), has_effect ? "" : ", which is not shown to be above 0", with_error(max_weight))};
   }
   const auto first_half = [&](Interval Point::*value, double most) {

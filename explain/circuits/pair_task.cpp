@@ -26,7 +26,7 @@ std::int64_t most_tokens(const Model& model, std::span<const TextPair> pairs) {
 int usual_circuits(const CircuitOptions& options) {
   constexpr int sizes_tried = 6, refined = 2 * 4;                           // on the half that chooses
   constexpr int of_curve = 11, found = 1, survives = 1;                     // on the other
-  const int controls = 2 * (options.random_circuits + options.null_tasks);  // of the circuit and of what survives
+  const int controls = 2 * (options.random_circuits + options.null_tasks);  // of both circuits
   return sizes_tried + refined + of_curve + found + survives + controls + options.exact_edges;
 }
 
