@@ -40,8 +40,8 @@ Matrix<float> rounded(std::int64_t rows, std::int64_t columns, const Matrix<S>& 
 #if defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 
 constexpr std::int64_t KC = 32 * depth, MC = 16 * panel_lines;  // of a block of A, which stays in the second cache
-constexpr std::int64_t max_packed = 1 << 16, max_products = 1 << 24;  // of a task: numbers, multiplications
-constexpr std::int64_t step_pairs = 2 * tile_pairs;                   // of two tiles: 32 lines of 32 numbers
+constexpr std::int64_t max_packed = 1 << 16;                    // numbers of a task
+constexpr std::int64_t step_pairs = 2 * tile_pairs;             // of two tiles: 32 lines of 32 numbers
 
 constexpr __mmask32 first_words(std::int64_t count) {
   return static_cast<__mmask32>((std::uint64_t{1} << std::clamp<std::int64_t>(count, 0, 32)) - 1);
@@ -204,6 +204,12 @@ struct alignas(64) Workspace {
   float C[panel_lines * panel_lines];
 };
 
+// Returns how many columns of C a task computes at most. Tiles compute them ten times as fast, and take a while to start.
+constexpr std::int64_t task_columns(BFloat16Unit unit, std::int64_t products_of_column) {
+  const bool tiles = unit == BFloat16Unit::tiles;
+  return std::max((tiles ? 8 : 1) * panel_lines, (std::int64_t{1} << (tiles ? 24 : 21)) / products_of_column);
+}
+
 constexpr std::int64_t count_of(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
 
 // Calls f(begin, end) on ranges of whole panels that cover `lines`.
@@ -285,7 +291,7 @@ bool on_unit(BFloat16Unit unit, std::int64_t m, std::int64_t n, std::int64_t k, 
                            .packed = reinterpret_cast<std::uint32_t*>(packed.data())};
       for_panels(block.m, max_packed / block.kc,
                  [&block](std::int64_t begin, std::int64_t end) { block.pack_rows(begin, end); });
-      for_panels(n, std::max(8 * panel_lines, max_products / (block.kc * block.m)),
+      for_panels(n, task_columns(unit, block.kc * block.m),
                  [&block](std::int64_t begin, std::int64_t end) { block.multiply_columns(begin, end); });
     }
   }
