@@ -51,10 +51,15 @@ class PairReader {
     if (query.empty() && model_.queries.empty() && !model_.head().has_token_logits()) {
       file_.mistake(line_, "missing key 'query': this model names no word that texts are asked at");
     }
-    if (file_.mistakes() > before) return {};
+    const bool has_texts = file_.mistakes() == before;
+    for (const char* key : {"answer", "wrong"}) {
+      if (!object_.contains(key)) file_.mistake(line_, "missing key '{}'", key);
+    }
+    if (!has_texts) return {};
+    const int before_reading = file_.mistakes();
     const Ids clean_ids = read_question("clean", clean, query, pair.clean);
     const Ids corrupted_ids = read_question("corrupted", corrupted, query, pair.corrupted);
-    if (file_.mistakes() > before) return {};
+    if (file_.mistakes() > before_reading) return {};
     if (pair.clean.tokens.size() != pair.corrupted.tokens.size()) {
       file_.mistake(line_, "expected two texts of as many tokens, got {} and {}", pair.clean.tokens.size(),
                     pair.corrupted.tokens.size());
@@ -112,7 +117,7 @@ class PairReader {
   }
 
   void read_answers(const char* key, const std::string& text, const Example& clean, std::vector<int>& answers) {
-    if (!object_.contains(key)) return file_.mistake(line_, "missing key '{}'", key);
+    if (!object_.contains(key)) return;
     const Json& given = object_[key];
     const Json list = given.is_array() ? given : Json::array({given});
     if (list.empty()) file_.mistake(line_, "{}: expected a word, or a list of words, got []", key);

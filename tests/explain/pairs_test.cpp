@@ -57,13 +57,16 @@ TEST_CASE("read_pairs reads texts and answers, and reports all mistakes by line"
                  "{" + clean + ", \"answer\": \"dgo\", \"wrong\": []}\n" +
                      "{\"clean\": \"The dog saw it\", \"corrupted\": \"dog saw it\", \"answer\": \"dog\", \"wrong\": "
                      "\"dog\", \"grup\": \"a\"}\n[1]\n{" +
-                     clean + ", \"answer\": 5}\n") ==
+                     clean + ", \"answer\": 5}\n{\"clean\": \"The dog saw it\"}\n") ==
         "FILE:1: answer: 'dgo' is not among the model's words (did you mean 'dog'?)\n"
         "FILE:1: wrong: expected a word, or a list of words, got []\n"
         "FILE:2: unknown key 'grup' (did you mean 'group'?)\n"
         "FILE:3: expected an object {\"clean\": ...}, got [1]\n"
+        "FILE:4: missing key 'wrong'\n"
         "FILE:4: answer: expected a word, or a list of words, got 5\n"
-        "FILE:4: missing key 'wrong'");
+        "FILE:5: missing key 'corrupted'\n"
+        "FILE:5: missing key 'answer'\n"
+        "FILE:5: missing key 'wrong'");
   CHECK(
       mistakes(
           model,
