@@ -358,6 +358,12 @@ const Cause* Causes::find(Cause::What what, int layer, int head, const std::stri
   return found == rows.end() ? nullptr : &*found;
 }
 
+bool answers_by_attention_alone(const Model& model) {
+  const TransformerConfig& config = model.transformer().config;
+  const bool mlp_reads_input = config.block.parallel && config.block.mlp.width > 0;
+  return !config.last_residual && !mlp_reads_input;
+}
+
 Causes causes(const Model& model, const std::vector<Example>& held_out, const std::vector<Example>& watched,
               const StudyOptions& options, Heads among) {
   Causes result;
@@ -365,8 +371,7 @@ Causes causes(const Model& model, const std::vector<Example>& held_out, const st
   result.held_out = static_cast<int>(held_out.size());
   result.is_text = holds_spaces(model);
   const TransformerConfig& config = model.transformer().config;
-  const bool mlp_reads_input = config.block.parallel && config.block.mlp.width > 0;
-  result.attention_alone = !config.last_residual && !mlp_reads_input;
+  result.attention_alone = answers_by_attention_alone(model);
   const double times = passes(config, among, longest(held_out));
   const HeldOut used(model, held_out, sentences_to_use(options.most, config, held_out, times), options.processes);
   const double own = passes(config, among, longest(used.sentences())) / options.processes.size();

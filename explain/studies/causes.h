@@ -94,6 +94,9 @@ struct Causes {
   const Cause* find(Cause::What what, int layer, int head, const std::string& to = "") const;
 };
 
+/// Returns whether the last layer has no residual, so that only what its heads read reaches the answer.
+bool answers_by_attention_alone(const Model& model);
+
 /// Measures the causes of the answers to held-out sentences. It measures the heads `among`, all by default, and the one that
 /// points. Decomposes the answers to the `watched` sentences with attribute(). Throws NotFinite when the model computes
 /// infinity or NaN.

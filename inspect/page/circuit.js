@@ -6,9 +6,9 @@ const circuitView = {
   lead: () => '',
   make() {
     const figure = new Figure(t`circuit`, () => circuitRows(runNow().circuit), () => [...aboutNow({sentence: false, step: false, head: false}), t`step ${runNow().circuit.step}`]);
-    const element = el('section'), left = el('div', {class: 'kept'}), list = el('div', {class: 'edges'});
+    const element = el('section'), left = el('div', {class: 'kept'}), told = el('div'), list = el('div');
     const looks = new TableBelow(t`Where the heads look in the pair above`), below = new TableBelow(t`How sure each edge is`);
-    const both = el('div', {class: 'beside'}, el('div', {class: 'drawn'}, figure.element, el('p', {class: 'muted'}, t`Read it from the words up. An edge is what a later part reads of an earlier one: a head as its query (q) or key (k), which set where it looks, or as its value (v), what it passes on. Wide: a large effect. Dashed: chosen, but not reliably.`), left), list);
+    const both = el('div', {class: 'beside'}, el('div', {class: 'drawn'}, figure.element, el('p', {class: 'muted'}, t`Read it from the words up. An edge is what a later part reads of an earlier one: a head as its query (q) or key (k), which set where it looks, or as its value (v), what it passes on. Wide: a large effect. Dashed: does not survive.`), left), el('div', {class: 'edges'}, told, list));
     let pointed = -1, of = null, isTold = false;
     const toggle = (edges) => {
       const {edges: removed} = state;
@@ -40,12 +40,13 @@ const circuitView = {
         if (!circuit) return element.replaceChildren(el('p', {class: 'notice'}, said(circuit_missing)));
         if (of !== circuit) {
           of = circuit;
-          const [verdict, ...more] = circuit.says;
-          const told = pathInWords(circuit);
-          isTold = told.length > 0;
-          const figures = el('ul', {class: 'figures'}, [...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))), ...howMeasured(circuit)].map((text) => el('li', {}, text)));
-          if (circuit.verdict !== 'circuit') return element.replaceChildren(el('p', {class: 'verdict'}, said(verdict)), figures);
-          element.replaceChildren(...pairOf(circuit), ...told, el('p', {class: isTold ? '' : 'verdict'}, said(verdict)), both, el('h3', {}, t`How sure the circuit is`), figures, looks.element, below.element);
+          const [verdict, ...more] = circuit.says, isReported = circuit.verdict === 'circuit', path = isReported ? pathInWords(circuit) : [];
+          isTold = path.length > 0;
+          const figures = el('ul', {class: 'figures'}, [...isTold ? [said(verdict)] : [], ...more.map((text) => said(text.replace(/ -(?=\d)/g, ' −'))), ...howMeasured(circuit)].map((text) => el('li', {}, text)));
+          const says = isTold ? [] : [el('p', {class: 'verdict'}, said(verdict))];
+          if (!isReported) return element.replaceChildren(...says, figures);
+          told.replaceChildren(...path, ...keptTable(circuit));
+          element.replaceChildren(...pairOf(circuit), ...says, both, el('h3', {}, t`How sure the circuit is`), figures, looks.element, below.element);
           looks.draw(() => el('div', {}, ...headsOf(circuit)));
           below.draw(() => {
             const [head, ...rows] = circuitRows(circuit);
@@ -108,12 +109,12 @@ function onPaths({edges}, removed) {
 // Says what the circuit keeps without the removed edges, or how to measure that.
 function whatIsLeft(circuit, removed, restore) {
   const {edges, parts} = circuit, kept = onPaths(circuit, removed), left = [...edges.keys()].filter((i) => kept[i]), whole = shareText(circuit.circuit.faithfulness);
-  if (!removed.size) return [el('p', {}, t`Press an edge or a head to remove it, and again to put it back. What is left of the ${edges.length} edges carries the clean text, all else the corrupted one. All ${edges.length}, dashed ones too, keep ${whole} of the difference.`)];
+  if (!removed.size) return [el('p', {}, t`Press an edge or a head to remove it, and again to put it back. What is left of the ${edges.length} edges carries the clean text, all else the corrupted one. All ${edges.length}, dashed ones too, go ${whole} of the way.`)];
   const found = parts.find((part) => part.edges.join() === left.join()), gone = removedParts(edges, removed);
   const names = removed.size === edges.length ? t`any edge` : listed(gone.map(({shown}) => shown)), cut = [...edges.keys()].filter((i) => !kept[i] && !removed.has(i)), command = `inspect circuit RUN --without "${gone.map(({name}) => name).join()}"`;
   return [
     el('p', {}, !left.length ? t`Without ${names}, no path leads to the answer, and nothing is kept.` :
-                found        ? t`Without ${names}, ${left.length} of ${edges.length} edges are on a path to the answer. They keep ${el('b', {}, shareText(found.faithfulness))} of the difference, where all keep ${whole}. The right answer is the more probable one in ${shareText(found.right)} of the held-out pairs.` :
+                found        ? t`Without ${names}, ${left.length} of ${edges.length} edges are on a path to the answer. They go ${el('b', {}, shareText(found.faithfulness))} of the way to the right answer, all ${whole}. The right answer is the more probable one in ${shareText(found.right)} of the held-out pairs.` :
                         t`Without ${names}: not measured for this page. This command measures it: ${el('code', {}, command)}`, ' ', ...(cut.length ? [t`Not removed, but on no path to the answer any more: ${cut.length > 6 ? t`${cut.length} edges` : listed(cut.map((i) => t`edge ${i + 1}`))}.`, ' '] : []), button(t`Put all back`, restore)),
   ];
 }
@@ -143,44 +144,78 @@ const howMeasured = (circuit) => [
   circuit.observations < circuit.pairs && t`Two sentences make two pairs: each of them is the clean text once. For the intervals both pairs count as one, so the ${circuit.held_out} pairs are ${circuit.held_out_observations} observations.`,
   ...controlsOf(circuit.circuit, circuit.random, circuit.null_tasks),
   ...circuit.verdict === 'circuit' ? [
-    ...controlsOf(circuit.surviving, circuit.surviving_random, circuit.surviving_null_tasks),
     t`The circuit is reported because both all edges that were chosen and those that survive are shown to keep more than random circuits and those of null tasks with as many edges.`,
   ] : [],
+  circuit.attention_alone && t`The last layer of this model has no residual around its attention: only what its heads read reaches the answer.`,
   t`This is the circuit of one model. Those of other seeds may differ. A command compares the circuits of two runs: ${el('code', {}, 'inspect circuit RUN1 RUN2')}`,
 ].filter(Boolean);
 
+const differencesOf = (tokens, corrupted) => [...tokens.keys()].filter((i) => tokens[i] !== corrupted[i]);
+const quoted = (text, places) => listed(places.map((i) => `“${visible(text[i])}”`));
+
 // Shows the pair: the clean sentence, with what the other one has in its place.
 function pairOf({step, held_out, example: {tokens, corrupted, right, wrong, query}}) {
-  const gap = gapOf(tokens), differs = [...tokens.keys()].filter((i) => tokens[i] !== corrupted[i]), of = (text) => listed(differs.map((i) => `“${visible(text[i])}”`));
+  const gap = gapOf(tokens), differs = differencesOf(tokens, corrupted), of = (text) => quoted(text, differs);
   const words = tokens.map((token, i) => [differs.includes(i) ? el('b', {class: 'differs'}, `[${visible(token)} → ${visible(corrupted[i])}]`) : i === query ? el('span', {class: 'asked'}, inText(token)) : inText(token), gap]);
   return [
     el('p', {class: 'sentence', dir: direction(tokens)}, ...words.flat()),
-    el('p', {}, t`The model is asked at “${placed(tokens, query)}”. With ${of(tokens)}, in the clean text, the right answer is ${word(right)}; with ${of(corrupted)}, in the corrupted text, it is ${word(wrong)}.`, ' ', el('span', {class: 'muted'}, t`One of ${held_out} held-out pairs, at step ${step}.`)),
+    el('p', {}, t`The model is asked at “${placed(tokens, query)}”. With ${of(tokens)} (clean) the right answer is ${word(right)}, with ${of(corrupted)} (corrupted) it is ${word(wrong)}.`, ' ', el('span', {class: 'muted'}, t`One of ${held_out} held-out pairs, at step ${step}.`)),
   ];
 }
 
 const headAt = (heads, node) => heads.find((head) => headKey(head) === nodeKey(node));
 
-// Tells the main path in words: the tokens that each of its heads attends to in the pair, and the part that reads it. Returns nothing where
-// the path has a part that is not a head or of which the pair says nothing, and where the path alone keeps less than half as much as
-// all edges that survive.
+// Returns what was measured of the main path alone.
+const pathAlone = ({parts, main_path}) => parts.find(({edges}) => edges.join() === [...main_path].sort((a, b) => a - b).join());
+
+// Tells the main path in words, a step for each edge: the tokens that each of its heads attends to in the pair, and the part that reads it.
+// Returns nothing where the path has a part that is not a head or of which the pair says nothing, and where the path alone keeps less than
+// half as much as all edges that survive.
 function pathInWords(circuit) {
-  const {edges, main_path, parts: measured, example: {tokens, corrupted, right, wrong, heads}} = circuit, path = main_path.map((i) => edges[i]), parts = path.slice(1).map(({from}) => from);
-  const alone = measured.find((part) => part.edges.join() === [...main_path].sort((a, b) => a - b).join());
-  const looks = parts.map((node) => headAt(heads, node)), isMost = alone && alone.faithfulness.low > 0 && alone.faithfulness.mean >= circuit.surviving.faithfulness.mean / 2;
+  const {edges, main_path, surviving, example: {tokens, corrupted, right, wrong, heads}} = circuit, path = main_path.map((i) => edges[i]), parts = path.slice(1).map(({from}) => from);
+  const alone = pathAlone(circuit), looks = parts.map((node) => headAt(heads, node));
+  const isMost = alone && alone.faithfulness.low > 0 && alone.faithfulness.mean >= surviving.faithfulness.mean / 2;
   if (!parts.length || !isMost || looks.some((look) => !look)) return [];
-  const told = looks.map(({token, attends_to: {token: attended}}, i) => {
-    const name = nodeName(parts[i]), at = placed(tokens, token), to = placed(tokens, attended), {kind} = path[i].to;
+  const steps = looks.map(({token, attends_to: {token: attended}, corrupted_attends_to: {token: otherwise}}, i) => {
+    const name = nodeName(parts[i]), at = placed(tokens, token), to = placed(tokens, attended), other = placed(corrupted, otherwise), {kind} = path[i].to;
     if (i === 0) return kind === 'value' ? t`At “${at}”, ${name} attends to “${to}” and passes it on.` : t`At “${at}”, ${name} attends to “${to}”.`;
-    return kind === 'query' ? t`That is the query of ${name}, which attends at “${at}” to “${to}”.` : kind === 'key' ? t`That is a key of ${name}, which attends at “${at}” to “${to}”.` : t`That is a value of ${name}, which attends at “${at}” to “${to}” and passes it on.`;
+    if (kind === 'value') return t`That becomes a value of ${name}, which attends at “${at}” to “${to}” and passes it on.`;
+    const read = kind === 'query' ? t`That changes the query of ${name}.` : t`That changes a key of ${name}.`;
+    return paragraphOf([read, to === other ? t`At “${at}” this head attends to “${to}”.` : t`At “${at}” this head then attends to “${to}”, not to “${other}”.`]);
   });
+  steps.push(t`Its output favours ${visible(right)} over ${visible(wrong)}.`);
   const isSteered = !edges.some(({to, nodes}) => to.kind === 'value' && nodes.some((node) => nodeKey(node) === nodeKey(parts.at(-1))));
   return [
-    el('p', {class: 'verdict'}, paragraphOf([...told, t`Its output favours ${visible(right)} over ${visible(wrong)}.`])),
+    el('ul', {class: 'verdict steps'}, steps.map((text, i) => el('li', {}, el('span', {class: 'number'}, String(main_path[i] + 1)), text))),
+    ...(isSteered ? [el('p', {class: 'muted'}, t`With these edges alone, ${nodeName(parts.at(-1))} attends as with ${quoted(tokens, differencesOf(tokens, corrupted))}, but the values that it reads are those of the corrupted text.`)] : [])
+  ];
+}
+
+// Shows how far the model goes from the wrong answer to the right one when some edges alone carry the clean text.
+function keptTable(circuit) {
+  const {main_path, circuit: chosen, surviving, all_edges, behaviour, corrupted, right_in_clean, right_in_corrupted, held_out, survival_share, resamples} = circuit;
+  const {surviving_random: random, surviving_null_tasks: nullTasks} = circuit, alone = pathAlone(circuit), tie = -corrupted.mean / behaviour.mean;
+  const row = (name, {faithfulness, right}, text = shareText(faithfulness)) => {
+    const {mean} = faithfulness, way = bar(mean, text, mean < 0 ? 'negative' : '');
+    way.firstChild.style.setProperty('--tie', `${100 * Math.min(1, Math.max(0, tie))}%`);
+    return [name, way, right ? shareText(right) : ''];
+  };
+  const exact = (name, share, right) => row(name, {faithfulness: {mean: share}, right}, percent(share));
+  const rows = [
+    exact(t`no edge`, 0, right_in_corrupted),
+    alone && row(t`main path: ${main_path.length}`, alone),
+    row(t`all that survive: ${surviving.joined}`, surviving),
+    chosen.joined > surviving.joined && row(t`all that were chosen: ${chosen.joined}`, chosen),
+    exact(t`all: ${all_edges}`, 1, right_in_clean),
+    random.circuits > 0 && row(t`${surviving.joined} at random, mean of ${random.circuits}`, random),
+    nullTasks.circuits > 0 && row(t`${surviving.joined} of a null task, mean of ${nullTasks.circuits}`, nullTasks),
+  ].filter(Boolean);
+  return [
+    el('div', {class: 'way'}, table([t`edges with the clean text`, t`way to the right answer`, t`right answers`], rows, {'aria-label': t`What some edges keep`})),
     el('p', {class: 'muted'}, paragraphOf([
-      t`These ${path.length} edges alone keep ${shareText(alone.faithfulness)} of the difference; the right answer is then the more probable one in ${shareText(alone.right)} of the pairs.`,
-      t`In the corrupted text they attend to ${listed(looks.map(({corrupted_attends_to: {token}}) => `“${placed(corrupted, token)}”`))}.`,
-      ...(isSteered ? [t`With these edges alone, the last of them changes only where it looks: the values that it reads stay those of the corrupted text.`] : [])
+      t`0 %: the answer to the corrupted text; 100 %: that to the clean one; at the mark (${percent(tie)}) both answers are equally probable. Means over ${held_out} pairs.`,
+      t`An edge survives if at least ${rounded(survival_share)} of ${resamples} resamples of the pairs choose it, the effects measured by patching do, and the pairs that choose show its effect to differ from 0.`,
+      ...(nullTasks.circuits > 0 ? [t`Null task: the right and the wrong answer of random pairs are exchanged before the choice. The best of ${nullTasks.circuits} goes ${percent(nullTasks.best)} of the way.`] : []),
     ])),
   ];
 }
@@ -189,10 +224,10 @@ function pathInWords(circuit) {
 function roleOf(edge, {tokens, heads, right, wrong}) {
   const {from, to: {kind}} = edge, head = headAt(heads, from), at = head && placed(tokens, head.token);
   const ofWords = from.kind === 'embedding';
-  if (kind === 'query') return head ? t`As the query of “${at}” it sets where this word looks.` : ofWords ? t`As queries the words set where they look.` : t`It sets where the head looks.`;
-  if (kind === 'key') return head ? t`As the key of “${at}” it sets how much this word is looked at.` : ofWords ? t`As keys the words set how much they are looked at.` : t`It sets which words the head looks at.`;
-  if (kind === 'value') return head ? t`As the value of “${at}” it is what is passed on from this word.` : ofWords ? t`As values the words are what the head passes on.` : t`It is what the head passes on.`;
-  if (kind === 'mlp') return t`It is what the MLP computes with.`;
+  if (kind === 'query') return head ? t`It changes the query of “${at}”: where this word looks.` : ofWords ? t`It changes the queries of the words: where they look.` : t`It changes where the head looks.`;
+  if (kind === 'key') return head ? t`It changes the key of “${at}”: how much this word is looked at.` : ofWords ? t`It changes the keys of the words: how much they are looked at.` : t`It changes which words the head looks at.`;
+  if (kind === 'value') return head ? t`It changes the value of “${at}”: what is passed on from this word.` : ofWords ? t`It changes the values of the words: what the head passes on.` : t`It changes what the head passes on.`;
+  if (kind === 'mlp') return t`It changes what the MLP computes with.`;
   const {mean} = effectOf(edge);
   return mean > 0 ? t`Its output favours ${visible(right)} over ${visible(wrong)} more than the output in the corrupted text does.` : t`Its output favours ${visible(right)} over ${visible(wrong)} less than the output in the corrupted text does.`;
 }
@@ -206,11 +241,11 @@ function whyNot({resamples}, circuit) {
 // Says where a head looks: in the pair, and in all pairs. Each of these pairs is also there in the other direction, so that the wrong answer of
 // the corrupted text is counted with the right one.
 function lookOf({token, attends_to: one, corrupted_attends_to: other, over_pairs: {difference, right}}, {tokens, corrupted, query}, held_out) {
-  const here = t`Here “${placed(tokens, token)}” attends to “${placed(tokens, one.token)}” (${fixed(one.weight, 2)}), in the corrupted text to “${placed(corrupted, other.token)}” (${fixed(other.weight, 2)}).`;
+  const here = t`Here “${placed(tokens, token)}” attends to “${placed(tokens, one.token)}” (${fixed(one.weight, 2)}), with ${quoted(corrupted, differencesOf(tokens, corrupted))} to “${placed(corrupted, other.token)}” (${fixed(other.weight, 2)}).`;
   if (token !== query || Math.max(difference.mean, right.mean) === 0) return here;
   return paragraphOf([here, difference.mean > right.mean ?
-    t`Of all ${held_out} pairs: most to the word that differs in ${shareText(difference)}.` :
-    t`Of all ${held_out} pairs: most to the right answer in ${shareText(right)}.`]);
+    t`It attends most to the word that differs in ${shareText(difference)} of all ${held_out} pairs.` :
+    t`It attends most to the right answer in ${shareText(right)} of all ${held_out} pairs.`]);
 }
 
 // Shows what the heads of the circuit do in the pair.
@@ -255,11 +290,11 @@ function edgeList(circuit, {kept, removed, toggle, point, isTold}) {
   const nodes = [...new Map(edges.map(({from}) => [nodeKey(from), from])).values()].filter(({kind}) => kind !== 'embedding').sort((a, b) => b.layer - a.layer || a.head - b.head);
   const own = (node) => edgesFrom(edges, node);
   return [
-    el('p', {class: 'columns muted'}, el('span', {}, t`which edge`), el('span', {}, t`log odds lost, 95 % interval`), el('span', {}, t`chosen`)),
+    el('p', {class: 'columns muted'}, el('span', {}, t`which edge`), el('span', {}, t`loss without it, of ${fixed(circuit.behaviour.mean, 1)}`), el('span', {}, t`chosen`)),
     el('div', {role: 'group', 'aria-label': t`Remove an edge`, class: 'list', tabindex: 0},
        ...group(t`Main path`, main_path, path.length ? el('p', {}, el('b', {}, chain)) : el('p', {}, t`No path of edges that survive, all with positive effects, leads to the answer.`)),
-       ...group(t`Other edges that survive`, others.filter((i) => edges[i].survives)), ...(weak.length ? group(t`Chosen, but not reliably`, weak, el('p', {}, ...(isUnsteady ? [t`Their effects may be clear, but too few resamples of the pairs choose them: an edge survives from ${rounded(circuit.survival_share)} on.`, ' '] : []), t`With these too, the circuit keeps ${shareText(circuit.circuit.faithfulness)}, and the right answer is the more probable one in ${shareText(circuit.circuit.right)} of the pairs.`)) : [])),
-    el('p', {class: 'muted'}, t`Effect: the log odds lost when the edge alone carries the corrupted text, of ${figureText(circuit.behaviour)} in all; the mean over ${circuit.held_out} pairs. Chosen: in how many of ${circuit.resamples} resamples of the pairs.`, ' ', t`Effects do not add up: a path is broken at any of its edges. The main path is the one whose weakest edge is the strongest.`),
+       ...group(t`Other edges that survive`, others.filter((i) => edges[i].survives)), ...group(t`Chosen, but do not survive`, weak, ...(weak.length && isUnsteady ? [el('p', {}, t`Fewer than ${rounded(circuit.survival_share)} of the resamples choose them. Their effects may be clear.`)] : []))),
+    el('p', {class: 'muted'}, t`Loss: of the log odds, when the edge alone carries the corrupted text, with its 95 % interval; ${figureText(circuit.behaviour)} is the difference between both texts; means over ${circuit.held_out} pairs. Chosen: in how many of ${circuit.resamples} resamples of the pairs.`, ' ', t`Losses do not add up: a path is broken at any of its edges. The main path is the one whose weakest edge is the strongest.`),
     el('div', {role: 'group', 'aria-label': t`Remove a node`, class: 'controls'}, el('span', {class: 'muted'}, t`Remove a node:`),
        nodes.map((node) => button(nodeName(node), () => toggle(own(node)), {'aria-pressed': String(own(node).every((i) => removed.has(i))), 'aria-label': t`Remove ${nodeName(node)}`}))),
   ];
@@ -307,12 +342,13 @@ function drawCircuit(figure, {edges, example, circuit: {faithfulness}}, {kept, r
     onpointerenter: () => point(i), onpointermove: (event) => tipAt(figure, event, edgeText(edge)),
     onpointerleave: () => { figure.hideTip(); point(-1); }
   })));
+  const differs = differencesOf(example.tokens, example.corrupted);
   for (const {node, x, y} of places.values()) {
     const own = edgesFrom(edges, node), isFixed = ['embedding', 'logits'].includes(node.kind);
     const isOff = !isFixed && !own.some((i) => kept[i]);
     const listeners = isFixed ? {} : {class: 'head', onclick: () => toggle(own), onpointermove: (event) => tipAt(figure, event, t`Remove ${nodeName(node)}`), onpointerleave: () => figure.hideTip()};
     figure.add('rect', {x: x - width / 2, y, width, height, rx: 6, fill: ink.panel, stroke: isOff ? ink.line : ink.muted, ...listeners});
-    const name = {embedding: t`words`, logits: visible(example.right), mlp: 'MLP', head: width > 60 ? t`head ${node.head + 1}` : String(node.head + 1)}[node.kind];
+    const name = {embedding: differs.length === 1 ? t`words: ${visible(example.tokens[differs[0]])}` : t`words`, logits: visible(example.right), mlp: 'MLP', head: width > 60 ? t`head ${node.head + 1}` : String(node.head + 1)}[node.kind];
     figure.text(x, y + 14, fitted(name, 13, width - 6), {'text-anchor': 'middle', 'font-size': 13, fill: isOff ? ink.muted : ink.text, 'pointer-events': 'none'});
     if (node.kind === 'head') for (const [kind, letter] of [['query', 'q'], ['key', 'k'], ['value', 'v']]) {
       if (edges.some((edge) => edge.to.kind === kind && edge.nodes.some((one) => nodeKey(one) === nodeKey(node)))) {

@@ -8,6 +8,7 @@
 #include <heed/explain/circuits/circuit_parts.h>
 #include <heed/explain/circuits/main_path.h>
 #include <heed/explain/circuits/pair_task.h>
+#include <heed/explain/studies/causes.h>
 #include <heed/files/file.h>
 
 #include <fmt/format.h>
@@ -53,6 +54,7 @@ Json studied(const Model& model, const std::vector<TextPair>& pairs, const OnPro
   }
   result["step"] = model.step;
   result["survival_share"] = survival_share;
+  result["attention_alone"] = answers_by_attention_alone(model);
   result["held_out_observations"] =
       std::set(study.held_out_observations.begin(), study.held_out_observations.end()).size();
   result["example"] = circuit_example_json(circuit_example(model, pairs, task.task(), study));

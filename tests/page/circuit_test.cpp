@@ -81,9 +81,26 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
   CHECK(panel_text(*chromium).find(
             "is reported because both all edges that were chosen and those that survive are shown") !=
         std::string::npos);
-  CHECK(panel_text(*chromium).find(
-            fmt::format("5 random circuits of {} edges keep ", place.circuit["surviving"]["joined"].get<int>()) +
-            percent_of(place.circuit["surviving_random"]["faithfulness"]["mean"])) != std::string::npos);
+
+  // How far some edges go, a row for each set of them.
+  const auto way = [&](const std::string& name) {
+    return chromium->text(
+        fmt::format("[...document.querySelectorAll('.way tbody tr')].map((row) => [...row.children].map("
+                    "(cell) => cell.textContent).join('\\t')).find((row) => row.startsWith('{}\\t'))",
+                    name));
+  };
+  const Json& survives = place.circuit["surviving"];
+  const int count = survives["joined"];
+  CHECK(way("no edge").starts_with("no edge\t0.0 %\t"));
+  CHECK(way(fmt::format("all that survive: {}", count))
+            .find("\t" + percent_of(survives["faithfulness"]["mean"]) + " % (" +
+                  percent_of(survives["faithfulness"]["low"])) != std::string::npos);
+  CHECK(way(fmt::format("{} at random, mean of 5", count))
+            .find("\t" + percent_of(place.circuit["surviving_random"]["faithfulness"]["mean"]) + " %") !=
+        std::string::npos);
+  const double clean = place.circuit["clean"]["mean"], corrupted = place.circuit["corrupted"]["mean"];
+  CHECK(panel_text(*chromium).find(fmt::format("at the mark ({} %) both answers are equally probable",
+                                               percent_of(-corrupted / (clean - corrupted)))) != std::string::npos);
 
   // The table of heads has a row for each, as the program measured it.
   const Json& shown = place.circuit["example"];
@@ -95,7 +112,7 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
   chromium->run("document.querySelectorAll('#panel details').forEach((one) => { one.open = true; })");
   chromium->settle();
   CHECK(chromium->run("document.querySelector('#panel details tbody').children.length") == 3);
-  const std::string row = chromium->text("document.querySelector('#panel tbody tr').innerText");
+  const std::string row = chromium->text("document.querySelector('#panel details tbody tr').innerText");
   std::string numbers;  // of the edges from this head
   for (std::size_t i = 0; i < place.circuit["edges"].size(); ++i) {
     const Json& from = place.circuit["edges"][i]["from"];
@@ -111,8 +128,7 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
   CHECK(row.ends_with(fmt::format("{:+.2f}", one["effect_at_token"].get<double>())));
   const std::string told = chromium->text("document.querySelector('#panel .edges').innerText");
   const std::string head = fmt::format("Here “{}", word("tokens", one["token"]));
-  const std::string weight =
-      fmt::format("” ({:.2f}), in the corrupted text to “", one["attends_to"]["weight"].get<double>());
+  const std::string weight = fmt::format("” ({:.2f}), with “", one["attends_to"]["weight"].get<double>());
   CHECK(told.find(head) != std::string::npos);
   CHECK(told.find(weight, told.find(head)) != std::string::npos);
 
@@ -138,7 +154,7 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
     CAPTURE(i, text);
     CHECK(text.find("Without ") != std::string::npos);
     const bool is_broken = text.find("no path leads to the answer, and nothing is kept") != std::string::npos;
-    CHECK(is_broken != (text.find("They keep ") != std::string::npos));
+    CHECK(is_broken != (text.find("They go ") != std::string::npos));
     chromium->click("[...document.querySelectorAll('button')].find((one) => one.textContent === 'Put all back')");
     CHECK(panel_text(*chromium).find("Press an edge or a head to remove it") != std::string::npos);
     CHECK(chromium->run("document.activeElement === document.querySelector('.edges button')").get<bool>());
@@ -159,7 +175,7 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
       "[...document.querySelectorAll('.picture rect.head')].find((one) => one.nextElementSibling.textContent === "
       "'head 1')");
   CHECK(panel_text(*chromium).find(
-            fmt::format("Without edge {} (layer 2 head 1), 3 of 5 edges are on a path to the answer. They keep ",
+            fmt::format("Without edge {} (layer 2 head 1), 3 of 5 edges are on a path to the answer. They go ",
                         strong + 1) +
             fmt::format("{:.1f} %", 100 * share)) != std::string::npos);
   CHECK(chromium->complaints() == std::vector<std::string>{});
