@@ -8,7 +8,7 @@ const circuitView = {
     const figure = new Figure(t`circuit`, () => circuitRows(runNow().circuit), () => [...aboutNow({sentence: false, step: false, head: false}), t`step ${runNow().circuit.step}`]);
     const element = el('section'), left = el('div', {class: 'kept'}), told = el('div'), list = el('div');
     const looks = new TableBelow(t`Where the heads look in the pair above`), below = new TableBelow(t`How sure each edge is`);
-    const both = el('div', {class: 'beside'}, el('div', {class: 'drawn'}, figure.element, el('p', {class: 'muted'}, t`Read it from the words up. An edge is what a later part reads of an earlier one: a head as its query (q) or key (k), which set where it looks, or as its value (v), what it passes on. Wide: a large effect. Dashed: does not survive.`), left), el('div', {class: 'edges'}, told, list));
+    const both = el('div', {class: 'beside'}, el('div', {class: 'drawn'}, figure.element, el('p', {class: 'muted'}, t`Read it from the words up. An edge is what a later part reads of an earlier one: a head as its query (q) or key (k), which set where it looks, or as its value (v), what it passes on. Wide: a large effect. Dashed: does not survive, but may have a large effect.`), left), el('div', {class: 'edges'}, told, list));
     let pointed = -1, of = null, isTold = false;
     const toggle = (edges) => {
       const {edges: removed} = state;
@@ -114,7 +114,7 @@ function whatIsLeft(circuit, removed, restore) {
   const names = removed.size === edges.length ? t`any edge` : listed(gone.map(({shown}) => shown)), cut = [...edges.keys()].filter((i) => !kept[i] && !removed.has(i)), command = `inspect circuit RUN --without "${gone.map(({name}) => name).join()}"`;
   return [
     el('p', {}, !left.length ? t`Without ${names}, no path leads to the answer, and nothing is kept.` :
-                found        ? t`Without ${names}, ${left.length} of ${edges.length} edges are on a path to the answer. They go ${el('b', {}, shareText(found.faithfulness))} of the way to the right answer, all ${whole}. The right answer is the more probable one in ${shareText(found.right)} of the held-out pairs.` :
+                found        ? t`Without ${names}, ${left.length} of ${edges.length} edges are on a path to the answer. They go ${el('b', {}, shareText(found.faithfulness))} of the way to the right answer; all ${edges.length} go ${whole}. The right answer is the more probable one in ${shareText(found.right)} of the held-out pairs.` :
                         t`Without ${names}: not measured for this page. This command measures it: ${el('code', {}, command)}`, ' ', ...(cut.length ? [t`Not removed, but on no path to the answer any more: ${cut.length > 6 ? t`${cut.length} edges` : listed(cut.map((i) => t`edge ${i + 1}`))}.`, ' '] : []), button(t`Put all back`, restore)),
   ];
 }
@@ -172,7 +172,7 @@ const pathAlone = ({parts, main_path}) => parts.find(({edges}) => edges.join() =
 // Returns nothing where the path has a part that is not a head or of which the pair says nothing, and where the path alone keeps less than
 // half as much as all edges that survive.
 function pathInWords(circuit) {
-  const {edges, main_path, surviving, example: {tokens, corrupted, right, wrong, heads}} = circuit, path = main_path.map((i) => edges[i]), parts = path.slice(1).map(({from}) => from);
+  const {edges, main_path, surviving, circuit: chosen, held_out, example: {tokens, corrupted, right, wrong, heads}} = circuit, path = main_path.map((i) => edges[i]), parts = path.slice(1).map(({from}) => from);
   const alone = pathAlone(circuit), looks = parts.map((node) => headAt(heads, node));
   const isMost = alone && alone.faithfulness.low > 0 && alone.faithfulness.mean >= surviving.faithfulness.mean / 2;
   if (!parts.length || !isMost || looks.some((look) => !look)) return [];
@@ -185,15 +185,20 @@ function pathInWords(circuit) {
   });
   steps.push(t`Its output favours ${visible(right)} over ${visible(wrong)}.`);
   const isSteered = !edges.some(({to, nodes}) => to.kind === 'value' && nodes.some((node) => nodeKey(node) === nodeKey(parts.at(-1))));
+  const pairs = ({mean}) => Math.round(mean * held_out);
   return [
     el('ul', {class: 'verdict steps'}, steps.map((text, i) => el('li', {}, el('span', {class: 'number'}, String(main_path[i] + 1)), text))),
-    ...(isSteered ? [el('p', {class: 'muted'}, t`With these edges alone, ${nodeName(parts.at(-1))} attends as with ${quoted(tokens, differencesOf(tokens, corrupted))}, but the values that it reads are those of the corrupted text.`)] : [])
+    el('p', {}, paragraphOf([
+      t`These ${main_path.length} edges alone go ${shareText(alone.faithfulness)} of the way from the wrong to the right answer, and give the right one in ${pairs(alone.right)} of ${held_out} pairs; all ${edges.length} give it in ${pairs(chosen.right)}.`,
+      ...(alone.faithfulness.high < 1 ? [t`So the path is a part of the computation, not all of it.`] : []),
+      ...(isSteered ? [t`It changes where ${nodeName(parts.at(-1))} looks, and not the values that it reads there: those are of the corrupted text.`] : []),
+    ])),
   ];
 }
 
 // Shows how far the model goes from the wrong answer to the right one when some edges alone carry the clean text.
 function keptTable(circuit) {
-  const {main_path, circuit: chosen, surviving, all_edges, behaviour, corrupted, right_in_clean, right_in_corrupted, held_out, survival_share, resamples} = circuit;
+  const {main_path, circuit: chosen, surviving, all_edges, behaviour, corrupted, right_in_clean, right_in_corrupted, held_out, held_out_observations, survival_share, resamples} = circuit;
   const {surviving_random: random, surviving_null_tasks: nullTasks} = circuit, alone = pathAlone(circuit), tie = -corrupted.mean / behaviour.mean;
   const row = (name, {faithfulness, right}, text = shareText(faithfulness)) => {
     const {mean} = faithfulness, way = bar(mean, text, mean < 0 ? 'negative' : '');
@@ -207,15 +212,16 @@ function keptTable(circuit) {
     row(t`all that survive: ${surviving.joined}`, surviving),
     chosen.joined > surviving.joined && row(t`all that were chosen: ${chosen.joined}`, chosen),
     exact(t`all: ${all_edges}`, 1, right_in_clean),
-    random.circuits > 0 && row(t`${surviving.joined} at random, mean of ${random.circuits}`, random),
-    nullTasks.circuits > 0 && row(t`${surviving.joined} of a null task, mean of ${nullTasks.circuits}`, nullTasks),
+    random.circuits > 0 && row(t`${surviving.joined} random edges (mean of ${random.circuits} draws)`, random),
+    nullTasks.circuits > 0 && row(t`${surviving.joined} of a null task (mean of ${nullTasks.circuits})`, nullTasks),
   ].filter(Boolean);
   return [
     el('div', {class: 'way'}, table([t`edges with the clean text`, t`way to the right answer`, t`right answers`], rows, {'aria-label': t`What some edges keep`})),
     el('p', {class: 'muted'}, paragraphOf([
-      t`0 %: the answer to the corrupted text; 100 %: that to the clean one; at the mark (${percent(tie)}) both answers are equally probable. Means over ${held_out} pairs.`,
-      t`An edge survives if at least ${rounded(survival_share)} of ${resamples} resamples of the pairs choose it, the effects measured by patching do, and the pairs that choose show its effect to differ from 0.`,
-      ...(nullTasks.circuits > 0 ? [t`Null task: the right and the wrong answer of random pairs are exchanged before the choice. The best of ${nullTasks.circuits} goes ${percent(nullTasks.best)} of the way.`] : []),
+      t`0 %: the answer to the corrupted text; 100 %: that to the clean one; at the mark (${percent(tie)}) both answers are equally probable.`,
+      t`In brackets: 95 % intervals, from ${held_out} pairs, which are ${held_out_observations} observations.`,
+      t`The pairs are drawn anew ${resamples} times. An edge survives if at least ${rounded(survival_share)} of the draws choose it, patching it alone does, and its interval in the pairs that choose has no 0.`,
+      ...(nullTasks.circuits > 0 ? [t`Null task: edges chosen after the right and the wrong answer of random pairs were exchanged. The best of ${nullTasks.circuits} goes ${percent(nullTasks.best)} of the way.`] : []),
     ])),
   ];
 }
@@ -244,8 +250,8 @@ function lookOf({token, attends_to: one, corrupted_attends_to: other, over_pairs
   const here = t`Here “${placed(tokens, token)}” attends to “${placed(tokens, one.token)}” (${fixed(one.weight, 2)}), with ${quoted(corrupted, differencesOf(tokens, corrupted))} to “${placed(corrupted, other.token)}” (${fixed(other.weight, 2)}).`;
   if (token !== query || Math.max(difference.mean, right.mean) === 0) return here;
   return paragraphOf([here, difference.mean > right.mean ?
-    t`It attends most to the word that differs in ${shareText(difference)} of all ${held_out} pairs.` :
-    t`It attends most to the right answer in ${shareText(right)} of all ${held_out} pairs.`]);
+    t`It attends most to the word that differs in ${Math.round(difference.mean * held_out)} of ${held_out} pairs: ${shareText(difference)}.` :
+    t`It attends most to the right answer in ${Math.round(right.mean * held_out)} of ${held_out} pairs: ${shareText(right)}.`]);
 }
 
 // Shows what the heads of the circuit do in the pair.
@@ -294,7 +300,7 @@ function edgeList(circuit, {kept, removed, toggle, point, isTold}) {
     el('div', {role: 'group', 'aria-label': t`Remove an edge`, class: 'list', tabindex: 0},
        ...group(t`Main path`, main_path, path.length ? el('p', {}, el('b', {}, chain)) : el('p', {}, t`No path of edges that survive, all with positive effects, leads to the answer.`)),
        ...group(t`Other edges that survive`, others.filter((i) => edges[i].survives)), ...group(t`Chosen, but do not survive`, weak, ...(weak.length && isUnsteady ? [el('p', {}, t`Fewer than ${rounded(circuit.survival_share)} of the resamples choose them. Their effects may be clear.`)] : []))),
-    el('p', {class: 'muted'}, t`Loss: of the log odds, when the edge alone carries the corrupted text, with its 95 % interval; ${figureText(circuit.behaviour)} is the difference between both texts; means over ${circuit.held_out} pairs. Chosen: in how many of ${circuit.resamples} resamples of the pairs.`, ' ', t`Losses do not add up: a path is broken at any of its edges. The main path is the one whose weakest edge is the strongest.`),
+    el('p', {class: 'muted'}, t`Loss: of the log odds, when the edge alone carries the corrupted text, with its 95 % interval; ${figureText(circuit.behaviour)} is the difference between both texts; means over ${circuit.held_out} pairs. Chosen: in how many of ${circuit.resamples} resamples of the pairs.`, ' ', t`Losses do not add up: a path is broken at any of its edges. The main path is the one whose weakest edge is the strongest. A press shows another loss: that of the circuit without the edge.`),
     el('div', {role: 'group', 'aria-label': t`Remove a node`, class: 'controls'}, el('span', {class: 'muted'}, t`Remove a node:`),
        nodes.map((node) => button(nodeName(node), () => toggle(own(node)), {'aria-pressed': String(own(node).every((i) => removed.has(i))), 'aria-label': t`Remove ${nodeName(node)}`}))),
   ];

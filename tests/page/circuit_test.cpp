@@ -95,7 +95,7 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
   CHECK(way(fmt::format("all that survive: {}", count))
             .find("\t" + percent_of(survives["faithfulness"]["mean"]) + " % (" +
                   percent_of(survives["faithfulness"]["low"])) != std::string::npos);
-  CHECK(way(fmt::format("{} at random, mean of 5", count))
+  CHECK(way(fmt::format("{} random edges (mean of 5 draws)", count))
             .find("\t" + percent_of(place.circuit["surviving_random"]["faithfulness"]["mean"]) + " %") !=
         std::string::npos);
   const double clean = place.circuit["clean"]["mean"], corrupted = place.circuit["corrupted"]["mean"];
