@@ -104,7 +104,8 @@ std::string curve(const CircuitStudy& study) {
 
 // Returns what chooses each edge that survives (CircuitStudy::Edge::survives).
 std::string choosers(const CircuitStudy& study) {
-  const bool has_exact = std::ranges::find(study.methods, ScoreMethod::exact) != study.methods.end();
+  const bool has_exact = study.method != ScoreMethod::exact &&  // else the resamples are of these
+                         std::ranges::find(study.methods, ScoreMethod::exact) != study.methods.end();
   const bool has_groups = !study.own_groups.empty();
   return fmt::format("at least {:.0f} % of {} resamples of the pairs{}", 100 * survival_share, study.resamples,
                      has_exact && has_groups ? ", the effects measured by patching and each group"
@@ -265,7 +266,8 @@ std::string circuit_view(const CircuitStudy& study, const View& view) {
   for (const std::string& line : circuit_verdict(study)) text += paragraph(line, terminal);
   text += paragraph(fmt::format("Half of {} chose the circuit by {}, the other half gives these figures and their 95 % "
                                 "intervals{}.",
-                                counted(study.pairs, "pair"), name_of(study.method),
+                                counted(study.pairs, "pair"),
+                                study.method == ScoreMethod::exact ? "measured effects (exact)" : name_of(study.method),
                                 study.observations == study.pairs ? ""
                                 : study.groups_are_observations   ? "; the pairs of a group count as one"
                                                                   : "; pairs of the same two texts count as one"),

@@ -227,7 +227,8 @@ class Study {
     std::iota(places.begin(), places.end(), 0u);
     std::ranges::stable_sort(places, std::greater(),
                              [&](std::size_t i) { return std::abs(held_out_effects_[i].share); });
-    places.resize(std::min(places.size(), static_cast<std::size_t>(options_.exact_edges)));
+    const bool is_exact = result_.method == ScoreMethod::exact;  // then the effects are measured already
+    places.resize(is_exact ? 0 : std::min(places.size(), static_cast<std::size_t>(options_.exact_edges)));
     const std::size_t first_exact = circuits.size();
     for (const std::size_t i : places) {
       circuits.emplace_back(E, true);
@@ -292,7 +293,7 @@ class Study {
                                  .in_circuit = circuit_[e],
                                  .survives = surviving_[e],
                                  .effect = effects[i],
-                                 .exact = exact_[e],
+                                 .exact = result_.method == ScoreMethod::exact ? effects[i] : exact_[e],
                                  .resamples = static_cast<double>(of_resamples_[e]) / std::max(1, options_.resamples),
                                  .methods = of_methods_[e],
                                  .of_groups = of_groups_[e]});

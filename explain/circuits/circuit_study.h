@@ -6,6 +6,7 @@
 #include <heed/explain/progress.h>
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,12 +18,14 @@ constexpr double survival_share = 0.9;        ///< least share of the resamples 
 
 /// Options of a study of circuits.
 struct CircuitOptions {
-  ScoreMethod method = ScoreMethod::deeplift;  ///< whose scores choose
-  int steps = default_ig_steps;                ///< of ScoreMethod::eap_ig
+  std::optional<ScoreMethod>
+      method{};                  ///< whose scores choose; by default exact where that takes seconds, else deeplift
+  int steps = default_ig_steps;  ///< of ScoreMethod::eap_ig
   EdgeChoice choice = EdgeChoice::greedy;
   double faithfulness = default_faithfulness;  ///< in (0, 1]
   int resamples = 200, random_circuits = 5, null_tasks = 5;
-  int exact_edges = 16;  ///< the strongest edges of the circuit whose effect is measured by patching as well
+  int exact_edges =
+      16;  ///< the strongest edges of the circuit whose effect is measured by patching as well, after an estimate
   std::uint64_t seed = 1;
   OnProgress progress = {};
 };
@@ -57,7 +60,7 @@ struct CircuitStudy {
     random_as_good,  ///< the circuit is not shown to recover more than random circuits of its size
     unstable         ///< the same of the edges that survive, or these are not shown to recover anything
   } verdict = Verdict::no_behaviour;
-  ScoreMethod method = ScoreMethod::deeplift;
+  ScoreMethod method = ScoreMethod::deeplift;  ///< whose scores chose
   int steps = default_ig_steps;
   EdgeChoice choice = EdgeChoice::greedy;
   double target = default_faithfulness;  ///< least faithfulness on the half that chose

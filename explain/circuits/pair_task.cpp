@@ -67,16 +67,20 @@ void PairTask::score(const CircuitOptions& options) {
   using enum ScoreMethod;
   const double of_pass =
       static_cast<double>(std::ssize(pairs_) * most_tokens(model_, pairs_) * model_.parameters.numel());
-  const double of_ig = 3.0 * options.steps * of_pass, of_exact = static_cast<double>(graph_.edges().size()) * of_pass;
-  std::vector<ScoreMethod> methods{options.method};
-  for (const auto& [method, products] : {std::pair(eap_ig, of_ig), {eap, 0.0}, {exact, of_exact}}) {
-    if (method != options.method && products <= quick_products) methods.push_back(method);
+  const double of_exact = static_cast<double>(graph_.edges().size()) * of_pass, of_ig = 3.0 * options.steps * of_pass;
+  const double of_deeplift = 4.0 * of_pass;
+  const ScoreMethod chooser = options.method.value_or(of_exact <= quick_products ? exact : deeplift);
+  std::vector<ScoreMethod> methods{chooser};
+  for (const auto& [method, products] :
+       {std::pair(exact, of_exact), {deeplift, of_deeplift}, {eap_ig, of_ig}, {eap, 0.0}}) {
+    if (method != chooser && products <= quick_products) methods.push_back(method);
   }
-  const bool integrates = std::ranges::find(methods, eap_ig) != methods.end();
+  const auto uses = [&](ScoreMethod method) { return std::ranges::find(methods, method) != methods.end(); };
   for (const ScoreMethod method : methods) {
     task_.scores.emplace_back(method, Tensor({std::ssize(pairs_), std::ssize(graph_.edges())}, DType::float64));
   }
-  std::vector<PairBatch> batches = pair_batches(model_, pairs_, portion_of(model_, graph_, pairs_, options.method));
+  std::vector<PairBatch> batches =
+      pair_batches(model_, pairs_, portion_of(model_, graph_, pairs_, uses(deeplift) ? deeplift : chooser));
   Passes passes("effects of edges", static_cast<double>(batches.size()), progress_);
   for (PairBatch& batch : batches) {
     passes.next();
@@ -85,7 +89,7 @@ void PairTask::score(const CircuitOptions& options) {
     const PairMeasure measure = [&](const Tensor& logits) { return log_odds(logits, batch); };
     const std::vector<double> clean = finite_log_odds(patching.clean().logits, batch, "circuit");
     const std::vector<double> corrupted = finite_log_odds(patching.corrupted().logits, batch, "circuit");
-    const GradientScores gradients = gradient_scores(patching, measure, integrates ? options.steps : 1);
+    const GradientScores gradients = gradient_scores(patching, measure, uses(eap_ig) ? options.steps : 1);
     for (auto& [method, scores] : task_.scores) {
       const Tensor found = method == exact || method == deeplift ? edge_scores(patching, measure, method)
                            : method == eap_ig                    ? gradients.eap_ig

@@ -13,8 +13,8 @@ namespace heed {
 /// Pairs run in portions that take a few hundred megabytes.
 class PairTask {
  public:
-  /// Scores the edges by options.method, by the other method of gradients, and exactly where that takes seconds. `model` and
-  /// `pairs` must outlive this object. Throws `Error` without pairs, and NotFinite when the model computes infinity or NaN.
+  /// Scores the edges by options.method, and by those of the other methods that take seconds. `model` and `pairs` must outlive this
+  /// object. Throws `Error` without pairs, and NotFinite when the model computes infinity or NaN.
   PairTask(const Model& model, std::span<const TextPair> pairs, const CircuitOptions& options = {});
 
   /// Returns the task, which refers to this object.

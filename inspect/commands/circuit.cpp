@@ -30,7 +30,7 @@ E choice_of(const Request& request, const char* option, E by_default) {
 // Returns the options for the model that progress calls `name`.
 CircuitOptions options_of(const Request& request, const std::string& name) {
   CircuitOptions options;
-  options.method = choice_of(request, "method", options.method);
+  if (request.has("method")) options.method = choice_of(request, "method", ScoreMethod::exact);
   options.choice = choice_of(request, "choice", options.choice);
   if (const auto target = request.given<Decimal>("faithfulness")) options.faithfulness = target->value;
   if (!(options.faithfulness > 0 && options.faithfulness <= 1)) {
@@ -191,7 +191,10 @@ const Command circuit_command{
     .declare =
         [](cxxopts::OptionAdder& options) {
           const auto text = [] { return cxxopts::value<std::string>(); };
-          options("method", "How edges are scored: eap, eap_ig, deeplift or exact (default: deeplift)", text(),
+          options("method",
+                  "How edges are scored: eap, eap_ig, deeplift or exact (default: exact where that takes seconds, else "
+                  "deeplift)",
+                  text(),
                   "NAME")  //
               ("choice", "How edges join: greedy, from the answer on, or threshold (default: greedy)", text(),
                "NAME")  //

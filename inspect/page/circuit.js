@@ -50,7 +50,7 @@ const circuitView = {
           looks.draw(() => el('div', {}, ...headsOf(circuit)));
           below.draw(() => {
             const [head, ...rows] = circuitRows(circuit);
-            return el('div', {}, table(head, rows, {'aria-label': t`Edges of the circuit`}), el('p', {class: 'muted'}, t`The estimate by ${circuit.method} sets the order in which edges are chosen, and may be far from the effect. The ${circuit.methods.length} methods: ${circuit.methods.join(', ')}.`, ...(circuit.methods.includes('exact') ? [' ', t`exact measures each edge by patching, and chooses each edge that survives.`] : []), ' ', t`Each interval is of one edge alone: of 20 edges without an effect, about one has an interval without 0.`));
+            return el('div', {}, table(head, rows, {'aria-label': t`Edges of the circuit`}), el('p', {class: 'muted'}, ...(circuit.method === 'exact' ? [] : [t`The estimate by ${circuit.method} sets the order in which edges are chosen, and may be far from the effect.`, ' ']), t`The ${circuit.methods.length} methods: ${circuit.methods.join(', ')}.`, ...(circuit.methods.includes('exact') ? [' ', t`exact measures each edge by patching, and chooses each edge that survives.`] : []), ' ', t`Each interval is of one edge alone: of 20 edges without an effect, about one has an interval without 0.`));
           });
         }
         if (circuit.verdict === 'circuit') draw();
@@ -85,10 +85,10 @@ function inputName({kind, layer, head}, nodes) {
 }
 
 function circuitRows({edges, resamples, method, methods}) {
-  const ends = (figure) => [figure?.mean ?? '', figure?.low ?? '', figure?.high ?? ''].map((x) => x === '' ? x : fixed(x, 2));
+  const isEstimated = method !== 'exact', ends = (figure) => [figure?.mean ?? '', figure?.low ?? '', figure?.high ?? ''].map((x) => x === '' ? x : fixed(x, 2));
   return [
-    [t`which edge`, t`effect`, t`at least`, t`at most`, t`estimate by ${method}`, t`chosen in, of ${resamples} resamples`, t`chosen by, of ${methods.length} methods`, t`survives`],
-    ...edges.map((edge) => [edgeName(edge), ...ends(effectOf(edge)), fixed(edge.effect.mean, 2), rounded(edge.resamples), edge.methods, edge.survives ? t`yes` : t`no`])
+    [t`which edge`, t`effect`, t`at least`, t`at most`, ...isEstimated ? [t`estimate by ${method}`] : [], t`chosen in, of ${resamples} resamples`, t`chosen by, of ${methods.length} methods`, t`survives`],
+    ...edges.map((edge) => [edgeName(edge), ...ends(effectOf(edge)), ...isEstimated ? [fixed(edge.effect.mean, 2)] : [], rounded(edge.resamples), edge.methods, edge.survives ? t`yes` : t`no`])
   ];
 }
 
@@ -139,7 +139,7 @@ const controlsOf = ({joined}, random, nullTasks) => [
 
 // Lists how the circuit was found, and the faithfulness of other circuits of the same size.
 const howMeasured = (circuit) => [
-  t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} pairs of held-out sentences. The circuit was chosen on the others: edges were added, those with the largest effects there as ${circuit.method} estimates them first, until it kept ${rounded(circuit.target)} there.`,
+  t`Measured with the model of step ${circuit.step} on ${circuit.held_out} of ${circuit.pairs} pairs of held-out sentences. The circuit was chosen on the others: edges were added, those with the largest effects there (by ${circuit.method}) first, until it kept ${rounded(circuit.target)} there.`,
   t`The difference between both texts is that of the log odds: log (probability of the right answer / probability of the wrong one). What both texts share cannot be seen: parts that carry it may be needed, and have no edge.`,
   circuit.observations < circuit.pairs && t`Two sentences make two pairs: each of them is the clean text once. For the intervals both pairs count as one, so the ${circuit.held_out} pairs are ${circuit.held_out_observations} observations.`,
   ...controlsOf(circuit.circuit, circuit.random, circuit.null_tasks),

@@ -179,12 +179,13 @@ class Model(_core._Model):
         with file_of(pairs) as file:
             return studies.Restored(self._ask("causes", file, *_options(limit=limit), "--json", progress=progress))
 
-    def circuit(self, pairs: PairsOf | None = None, *, method: str = "deeplift", choice: str = "greedy",
+    def circuit(self, pairs: PairsOf | None = None, *, method: str | None = None, choice: str = "greedy",
                 faithfulness: float = 0.8, limit: int | None = None, seed: int = 1, step: int | None = None,
                 without: str | Sequence[str] = (), svg: Path | None = None, progress: Progress | None = None) -> studies.Circuit:
         """Finds the edges between heads and MLPs that carry an answer, for pairs of texts or the run's held-out sentences.
 
-        `pairs` are as in restored(). `method` is eap, eap_ig, deeplift or exact, `choice` greedy or threshold. `without`
+        `pairs` are as in restored(). `method` is eap, eap_ig, deeplift or exact (default: exact
+        where that takes seconds, else deeplift), `choice` greedy or threshold. `without`
         names edges and nodes of the circuit: result.without is what is left of it. `svg` is a file to draw the circuit in.
         """
         names = without if isinstance(without, str) else ", ".join(without)
@@ -195,7 +196,7 @@ class Model(_core._Model):
         with file_of(pairs) as file:
             return studies.Circuit(self._ask("circuit", file, *options, "--json", progress=progress))
 
-    def compare_circuits(self, *others: Path | Model, method: str = "deeplift", choice: str = "greedy", faithfulness: float = 0.8,
+    def compare_circuits(self, *others: Path | Model, method: str | None = None, choice: str = "greedy", faithfulness: float = 0.8,
                          limit: int | None = None, seed: int = 1, progress: Progress | None = None) -> studies.ComparedCircuits:
         """Finds the circuits of this run and others, such as other seeds, and counts the edges that they share.
 

@@ -41,8 +41,8 @@ TEST_CASE("inspect circuit studies the pairs of a file, with the options that it
   write_pairs(run.path / "pairs.jsonl", 12);
   const Json json = parse_json(run.inspect({"circuit", "RUN", "RUN/pairs.jsonl", "--json"}));
   CHECK(json["pairs"] == 12);
-  CHECK(json["method"] == "deeplift");
-  CHECK(json["methods"] == Json({"deeplift", "eap_ig", "eap", "exact"}));
+  CHECK(json["method"] == "exact");
+  CHECK(json["methods"] == Json({"exact", "deeplift", "eap_ig", "eap"}));
   CHECK(json["target"] == 0.8);
   const Json other = parse_json(run.inspect({"circuit", "RUN", "RUN/pairs.jsonl", "--json", "--limit", "8", "--method",
                                              "exact", "--choice", "threshold", "--faithfulness", "0.5"}));
