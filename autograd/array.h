@@ -81,8 +81,7 @@ class Array {
   T at(std::initializer_list<std::int64_t> index) const { return data()[checked_offset("at", index, shape_)]; }
 
  private:
-  template <class Rows>
-  static std::vector<T> joined(const Rows& rows) {
+  static std::vector<T> joined(const auto& rows) {
     std::vector<T> values;
     for (const auto& row : rows) {
       if (row.size() != rows.begin()->size()) {
@@ -113,5 +112,9 @@ struct Booleans : Array<std::uint8_t> {};  ///< 0 is false, anything else is tru
 using Ids = Array<std::int32_t>;       ///< tokens, labels, positions
 using Booleans = Array<std::uint8_t>;  ///< 0 is false, anything else is true
 #endif
+
+/// Holds for Ids and Booleans.
+template <class T>
+concept AnyArray = std::same_as<T, Ids> || std::same_as<T, Booleans>;
 
 }  // namespace heed

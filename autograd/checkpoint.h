@@ -6,7 +6,6 @@
 #include <optional>
 #include <tuple>
 #include <type_traits>
-#include <utility>
 
 namespace heed {
 

@@ -21,8 +21,7 @@ std::vector<GradientSample> choice_samples(Tensor (*f)(const Tensor&, const Tens
 }
 
 // y = a if wins(a, b), b if wins(b, a), NaN if one is NaN      da, db = dy, 0, or dy / 2 each if a and b are equal
-template <class Wins>
-Tensor choice(const Operation& operation, const Tensor& a, const Tensor& b, Wins wins) {
+Tensor choice(const Operation& operation, const Tensor& a, const Tensor& b, auto wins) {
   const Tensor y =
       cpu::map(operation.name(), a, b, [wins](auto u, auto v) { return wins(u, v) || std::isnan(u) ? u : v; });
   return record(operation, {&a, &b}, y, Saved(a, b),
@@ -51,14 +50,7 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
   return choice(minimum_operation, a, b, [](auto u, auto v) { return u < v; });
 }
 
-Tensor maximum(const Tensor& a, double b) {
-  check_defined("maximum", {&a});
-  return maximum(a, full({}, b, a.dtype()));
-}
-
-Tensor minimum(const Tensor& a, double b) {
-  check_defined("minimum", {&a});
-  return minimum(a, full({}, b, a.dtype()));
-}
+Tensor maximum(const Tensor& a, double b) { return maximum(a, full({}, b, a.dtype())); }
+Tensor minimum(const Tensor& a, double b) { return minimum(a, full({}, b, a.dtype())); }
 
 }  // namespace heed

@@ -56,8 +56,7 @@ template <class... Args>
 }
 
 /// Returns up to `most` of `items`, separated by `between`, and the number of others: "a, b, ... and 4123 more".
-template <class Items>
-std::string listed(const Items& items, std::string_view between = ", ", std::size_t most = 20) {
+std::string listed(const auto& items, std::string_view between = ", ", std::size_t most = 20) {
   std::string text;
   std::size_t count = 0;
   for (const auto& item : items) {

@@ -18,8 +18,7 @@ constexpr std::int64_t threshold = 1000, edge_items = 3;
 constexpr std::size_t line_width = 75;
 
 // Returns the fewest digits that identify x, or exactly `digits` after the point.
-template <class T>
-std::string digits_of(T x, std::chars_format format, int digits = -1) {
+std::string digits_of(auto x, std::chars_format format, int digits = -1) {
   std::string text(512, ' ');
   char *const begin = text.data(), *const end = begin + text.size();
   const auto result = digits < 0 ? std::to_chars(begin, end, x, format) : std::to_chars(begin, end, x, format, digits);
@@ -40,8 +39,7 @@ struct Parts {
 };
 
 // Rounds to at most `precision` digits after the point and removes trailing zeros.
-template <class T>
-Parts shortest(T x, std::chars_format format) {
+Parts shortest(auto x, std::chars_format format) {
   Parts parts(digits_of(x, format));
   if (parts.fraction.size() > precision) {
     parts = Parts(digits_of(x, format, precision));
@@ -51,10 +49,7 @@ Parts shortest(T x, std::chars_format format) {
 }
 
 // Returns the name of an infinity or NaN.
-template <class T>
-std::string name_of(T value) {
-  return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
-}
+std::string name_of(auto value) { return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf"; }
 
 // The format of all numbers of one tensor: common widths for their parts.
 template <class T>

@@ -39,8 +39,7 @@ namespace detail {
 
 template <class T>
 struct StringFormatter : fmt::formatter<std::string_view> {
-  template <class Context>
-  auto format(const T& value, Context& context) const {
+  auto format(const T& value, auto& context) const {
     return fmt::formatter<std::string_view>::format(std::string_view(to_string(value)), context);
   }
 };
@@ -53,8 +52,7 @@ class TensorFormatter {
     }
     return is_number_ ? number_.parse(context) : text_.parse(context);
   }
-  template <class Context>
-  auto format(const Tensor& x, Context& context) const {
+  auto format(const Tensor& x, auto& context) const {
     return is_number_ ? number_.format(x.item(), context) : text_.format(x, context);
   }
 

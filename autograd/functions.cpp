@@ -1,4 +1,3 @@
-#include "autograd/cpu/vector_math.h"
 #include "autograd/internal/function.h"
 
 #include <heed/autograd/gradcheck/samples.h>
@@ -113,8 +112,7 @@ Tensor clamp(const Tensor& x, double low, double high) {
 }
 
 // Calls use(f) with a function f(v) = factor v^p. Small integers p need no logarithm.
-template <class Use>
-static Tensor with_power(double p, double factor, Use use) {
+static Tensor with_power(double p, double factor, auto use) {
   const auto number = [](auto v, double s) { return static_cast<cpu::Element<decltype(v)>>(s); };
   if (p == 0) return use([=](auto v) { return number(v, factor); });
   if (p == 1) return use([=](auto v) { return number(v, factor) * v; });

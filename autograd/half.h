@@ -73,8 +73,7 @@ using Widened = std::conditional_t<sizeof(S) == 2, float, S>;
 
 /// Calls `function` as dispatch() does, also for 16-bit types: for code that only moves or widens elements. Throws Error for
 /// a type of blocks.
-template <class Function>
-decltype(auto) dispatch_stored(DType dtype, Function&& function) {
+decltype(auto) dispatch_stored(DType dtype, auto&& function) {
   if (dtype == DType::bfloat16) return function.template operator()<BFloat16>();
   if (dtype == DType::float16) return function.template operator()<Float16>();
   return dispatch(dtype, function);

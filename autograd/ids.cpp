@@ -2,7 +2,6 @@
 
 #include <heed/autograd/ops.h>
 
-#include <functional>
 #include <limits>
 
 // Arithmetic of integers, and comparisons by == and !=. Sums that leave the 32 bits of an Id are errors.
@@ -10,8 +9,7 @@ namespace heed {
 namespace {
 
 // Returns f(a, b, y), which sets y, for each pair of elements. Throws where f returns false.
-template <class F>
-Ids calculated(const char* operation, const Ids& a, const Ids& b, const char* needs, F f) {
+Ids calculated(const char* operation, const Ids& a, const Ids& b, const char* needs, auto f) {
   const Shape shape = broadcast_shapes(operation, a.shape(), b.shape());
   const auto values = cpu::unset_values<std::int32_t>(operation, shape);
   const Ids left = broadcast_to(a, shape), right = broadcast_to(b, shape);
@@ -24,8 +22,6 @@ Ids calculated(const char* operation, const Ids& a, const Ids& b, const char* ne
 
 constexpr const char* id_fits = "the result must fit in 32 bits";
 constexpr const char* id_divides = "the divisor must not be 0, and the result must fit in 32 bits";
-
-Ids constant_id(std::int32_t value) { return Ids({}, {value}); }
 
 }  // namespace
 
@@ -64,14 +60,14 @@ Ids operator%(const Ids& a, const Ids& b) {
     return true;
   });
 }
-Ids operator+(const Ids& a, std::int32_t b) { return a + constant_id(b); }
-Ids operator-(const Ids& a, std::int32_t b) { return a - constant_id(b); }
-Ids operator*(const Ids& a, std::int32_t b) { return a * constant_id(b); }
-Ids operator/(const Ids& a, std::int32_t b) { return a / constant_id(b); }
-Ids operator%(const Ids& a, std::int32_t b) { return a % constant_id(b); }
-Ids operator+(std::int32_t a, const Ids& b) { return constant_id(a) + b; }
-Ids operator-(std::int32_t a, const Ids& b) { return constant_id(a) - b; }
-Ids operator*(std::int32_t a, const Ids& b) { return constant_id(a) * b; }
+Ids operator+(const Ids& a, std::int32_t b) { return a + full_ids({}, b); }
+Ids operator-(const Ids& a, std::int32_t b) { return a - full_ids({}, b); }
+Ids operator*(const Ids& a, std::int32_t b) { return a * full_ids({}, b); }
+Ids operator/(const Ids& a, std::int32_t b) { return a / full_ids({}, b); }
+Ids operator%(const Ids& a, std::int32_t b) { return a % full_ids({}, b); }
+Ids operator+(std::int32_t a, const Ids& b) { return full_ids({}, a) + b; }
+Ids operator-(std::int32_t a, const Ids& b) { return full_ids({}, a) - b; }
+Ids operator*(std::int32_t a, const Ids& b) { return full_ids({}, a) * b; }
 Ids operator-(const Ids& x) { return 0 - x; }
 
 Booleans operator==(const Tensor& a, const Tensor& b) { return equal(a, b); }

@@ -17,90 +17,30 @@ Tensor tensor(const Array<T>& x, DType dtype = DType::float32);
 
 /// Arithmetic of each element, recorded for the tensor.
 ///@{
-template <class T>
-Tensor operator+(const Tensor& a, const Array<T>& b) {
-  return a + tensor(b, a.dtype());
-}
-template <class T>
-Tensor operator-(const Tensor& a, const Array<T>& b) {
-  return a - tensor(b, a.dtype());
-}
-template <class T>
-Tensor operator*(const Tensor& a, const Array<T>& b) {
-  return a * tensor(b, a.dtype());
-}
-template <class T>
-Tensor operator/(const Tensor& a, const Array<T>& b) {
-  return a / tensor(b, a.dtype());
-}
-template <class T>
-Tensor operator+(const Array<T>& a, const Tensor& b) {
-  return tensor(a, b.dtype()) + b;
-}
-template <class T>
-Tensor operator-(const Array<T>& a, const Tensor& b) {
-  return tensor(a, b.dtype()) - b;
-}
-template <class T>
-Tensor operator*(const Array<T>& a, const Tensor& b) {
-  return tensor(a, b.dtype()) * b;
-}
-template <class T>
-Tensor operator/(const Array<T>& a, const Tensor& b) {
-  return tensor(a, b.dtype()) / b;
-}
+Tensor operator+(const Tensor& a, const AnyArray auto& b) { return a + tensor(b, a.dtype()); }
+Tensor operator-(const Tensor& a, const AnyArray auto& b) { return a - tensor(b, a.dtype()); }
+Tensor operator*(const Tensor& a, const AnyArray auto& b) { return a * tensor(b, a.dtype()); }
+Tensor operator/(const Tensor& a, const AnyArray auto& b) { return a / tensor(b, a.dtype()); }
+Tensor operator+(const AnyArray auto& a, const Tensor& b) { return tensor(a, b.dtype()) + b; }
+Tensor operator-(const AnyArray auto& a, const Tensor& b) { return tensor(a, b.dtype()) - b; }
+Tensor operator*(const AnyArray auto& a, const Tensor& b) { return tensor(a, b.dtype()) * b; }
+Tensor operator/(const AnyArray auto& a, const Tensor& b) { return tensor(a, b.dtype()) / b; }
 ///@}
 
 /// Comparisons of each element. NaN compares as false.
 ///@{
-template <class T>
-Booleans operator<(const Tensor& a, const Array<T>& b) {
-  return a < tensor(b, a.dtype());
-}
-template <class T>
-Booleans operator<=(const Tensor& a, const Array<T>& b) {
-  return a <= tensor(b, a.dtype());
-}
-template <class T>
-Booleans operator>(const Tensor& a, const Array<T>& b) {
-  return a > tensor(b, a.dtype());
-}
-template <class T>
-Booleans operator>=(const Tensor& a, const Array<T>& b) {
-  return a >= tensor(b, a.dtype());
-}
-template <class T>
-Booleans operator==(const Tensor& a, const Array<T>& b) {
-  return a == tensor(b, a.dtype());
-}
-template <class T>
-Booleans operator!=(const Tensor& a, const Array<T>& b) {
-  return a != tensor(b, a.dtype());
-}
-template <class T>
-Booleans operator<(const Array<T>& a, const Tensor& b) {
-  return b > a;
-}
-template <class T>
-Booleans operator<=(const Array<T>& a, const Tensor& b) {
-  return b >= a;
-}
-template <class T>
-Booleans operator>(const Array<T>& a, const Tensor& b) {
-  return b < a;
-}
-template <class T>
-Booleans operator>=(const Array<T>& a, const Tensor& b) {
-  return b <= a;
-}
-template <class T>
-Booleans operator==(const Array<T>& a, const Tensor& b) {
-  return b == a;
-}
-template <class T>
-Booleans operator!=(const Array<T>& a, const Tensor& b) {
-  return b != a;
-}
+Booleans operator<(const Tensor& a, const AnyArray auto& b) { return a < tensor(b, a.dtype()); }
+Booleans operator<=(const Tensor& a, const AnyArray auto& b) { return a <= tensor(b, a.dtype()); }
+Booleans operator>(const Tensor& a, const AnyArray auto& b) { return a > tensor(b, a.dtype()); }
+Booleans operator>=(const Tensor& a, const AnyArray auto& b) { return a >= tensor(b, a.dtype()); }
+Booleans operator==(const Tensor& a, const AnyArray auto& b) { return a == tensor(b, a.dtype()); }
+Booleans operator!=(const Tensor& a, const AnyArray auto& b) { return a != tensor(b, a.dtype()); }
+Booleans operator<(const AnyArray auto& a, const Tensor& b) { return b > a; }
+Booleans operator<=(const AnyArray auto& a, const Tensor& b) { return b >= a; }
+Booleans operator>(const AnyArray auto& a, const Tensor& b) { return b < a; }
+Booleans operator>=(const AnyArray auto& a, const Tensor& b) { return b <= a; }
+Booleans operator==(const AnyArray auto& a, const Tensor& b) { return b == a; }
+Booleans operator!=(const AnyArray auto& a, const Tensor& b) { return b != a; }
 ///@}
 
 }  // namespace heed

@@ -285,8 +285,7 @@ struct WithSecond final : SavedBackward<Function, Ts...> {
 };
 
 // Returns `output`, recorded with make() as its backward if a recording is open and an input depends on a variable.
-template <class Make>
-Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output, Make make) {
+Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output, auto make) {
   Recorder::note(operation, inputs, output);
   const Recorder::Part part = Recorder::part_of(operation, inputs);
   if (part == Recorder::Part::of_gradients) return Recorder::of_gradients(output);

@@ -10,9 +10,7 @@
 #include <concepts>
 #include <functional>
 #include <limits>
-#include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 /// @file
@@ -54,34 +52,30 @@ inline void check_assignable(const Tensor& a, char sign) {
 /// Assign a new tensor to the handle; nothing is written in place. Throw Error for a variable, which would stay as it is: write
 /// x = x + y for a new tensor, or x.copy_from(x + y) for new values of the variable.
 ///@{
-template <class B>
-Tensor& operator+=(Tensor& a, const B& b) {
+Tensor& operator+=(Tensor& a, const auto& b) {
   detail::check_assignable(a, '+');
   return a = a + b;
 }
-template <class B>
-Tensor& operator-=(Tensor& a, const B& b) {
+Tensor& operator-=(Tensor& a, const auto& b) {
   detail::check_assignable(a, '-');
   return a = a - b;
 }
-template <class B>
-Tensor& operator*=(Tensor& a, const B& b) {
+Tensor& operator*=(Tensor& a, const auto& b) {
   detail::check_assignable(a, '*');
   return a = a * b;
 }
-template <class B>
-Tensor& operator/=(Tensor& a, const B& b) {
+Tensor& operator/=(Tensor& a, const auto& b) {
   detail::check_assignable(a, '/');
   return a = a / b;
 }
-template <class B>
-Tensor& operator+=(const Tensor&, const B&) = delete;  // would change nothing: write the values with x.copy_from(x + y)
-template <class B>
-Tensor& operator-=(const Tensor&, const B&) = delete;  // would change nothing: write the values with x.copy_from(x - y)
-template <class B>
-Tensor& operator*=(const Tensor&, const B&) = delete;  // would change nothing: write the values with x.copy_from(x * y)
-template <class B>
-Tensor& operator/=(const Tensor&, const B&) = delete;  // would change nothing: write the values with x.copy_from(x / y)
+Tensor& operator+=(const Tensor&,
+                   const auto&) = delete;  // would change nothing: write the values with x.copy_from(x + y)
+Tensor& operator-=(const Tensor&,
+                   const auto&) = delete;  // would change nothing: write the values with x.copy_from(x - y)
+Tensor& operator*=(const Tensor&,
+                   const auto&) = delete;  // would change nothing: write the values with x.copy_from(x * y)
+Tensor& operator/=(const Tensor&,
+                   const auto&) = delete;  // would change nothing: write the values with x.copy_from(x / y)
 ///@}
 
 /// Functions of each element. The result has the shape of x. (functions.cpp, exponentials.cpp)
@@ -160,10 +154,8 @@ Tensor max(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 Tensor min(const Tensor& x, const Axes& axes = {}, bool keepdim = false);  ///< as max()
 void max(const Tensor&, const Tensor&) = delete;                           // of two tensors: maximum(a, b)
 void min(const Tensor&, const Tensor&) = delete;                           // of two tensors: minimum(a, b)
-template <class T>
-void sum(const Array<T>&, auto&&...) = delete;  // the sum of numbers: sum(tensor(ids)); of booleans: count(mask)
-template <class T>
-void mean(const Array<T>&, auto&&...) = delete;  // the mean of numbers, or the share that is true: mean(tensor(x))
+void sum(const AnyArray auto&, auto&&...) = delete;   // the sum of numbers: sum(tensor(ids)); of booleans: count(mask)
+void mean(const AnyArray auto&, auto&&...) = delete;  // the mean of numbers, or the share that is true: mean(tensor(x))
 /// Returns the sum of (x - mean)^2 divided by max(n - correction, 0). Use a correction of 1 to estimate the variance from a sample.
 Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, double correction = 0);
 /// Returns the standard deviation, the root of var(). The gradient at 0 is 0.

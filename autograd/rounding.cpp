@@ -11,8 +11,7 @@
 namespace heed {
 namespace {
 
-template <class F>
-Tensor stepped(const Operation& operation, const Tensor& x, F f) {
+Tensor stepped(const Operation& operation, const Tensor& x, auto f) {
   return record(
       operation, {&x}, cpu::map(operation.name(), x, f), Saved(),
       [](const Tensor& dy) { return std::vector{zeros(dy.shape(), dy.dtype())}; },

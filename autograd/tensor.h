@@ -63,8 +63,7 @@ namespace detail {
 
 /// Calls `function` with the C++ type as template argument: `dispatch(x.dtype(), [&]<class T>() { ... })`. Throws Error for
 /// types that only hold weights.
-template <class Function>
-decltype(auto) dispatch(DType dtype, Function&& function) {
+decltype(auto) dispatch(DType dtype, auto&& function) {
   if (dtype == DType::float32) return function.template operator()<float>();
   if (dtype != DType::float64) [[unlikely]]
     detail::fail_only_stored(dtype);

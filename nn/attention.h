@@ -46,8 +46,7 @@ struct AttentionConfig {
   AttentionConfig complete() const;
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
-  template <class Self, class Field>
-  static void for_each_field(Self& self, Field&& field) {
+  static void for_each_field(auto& self, auto&& field) {
     field("d_model", self.d_model, 1);
     field("heads", self.heads, 1);
     field("kv_heads", self.kv_heads, 0);

@@ -32,8 +32,7 @@ struct BlockConfig {
   double residual_scale = 1;   ///< factor of each part: x + residual_scale f(norm(x)) (Granite)
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
-  template <class Self, class Field>
-  static void for_each_field(Self& self, Field&& field) {
+  static void for_each_field(auto& self, auto&& field) {
     field("attention", self.attention);
     field("mlp", self.mlp);
     field("norm", self.norm);

@@ -47,8 +47,7 @@ struct MlpConfig {
   bool bias = true;
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
-  template <class Self, class Field>
-  static void for_each_field(Self& self, Field&& field) {
+  static void for_each_field(auto& self, auto&& field) {
     field("width", self.width, 0);
     field("activation", self.activation);
     field("gated", self.gated);

@@ -21,8 +21,7 @@ struct NormConfig {
   bool bias = true;                 ///< of LayerNorm alone
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
-  template <class Self, class Field>
-  static void for_each_field(Self& self, Field&& field) {
+  static void for_each_field(auto& self, auto&& field) {
     field("kind", self.kind);
     field("epsilon", self.epsilon, 0.0);
     field("gain_offset", self.gain_offset);

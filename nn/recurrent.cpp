@@ -100,8 +100,7 @@ std::vector<Tensor> step(const GRUCell& cell, const Tensor& in, const std::vecto
 }
 
 // Runs a cell over x (B, T, in). Returns the outputs (B, T, hidden), and leaves the last state in `state`.
-template <class Cell>
-Tensor run(const Cell& cell, const Tensor& x, std::vector<Tensor>& state, const std::vector<Booleans>& within) {
+Tensor run(const auto& cell, const Tensor& x, std::vector<Tensor>& state, const std::vector<Booleans>& within) {
   const std::vector<Tensor> inputs = unbind(cell.input(x), 1);  // one product for all steps
   std::vector<Tensor> outputs;
   for (std::size_t t = 0; t < inputs.size(); ++t) {
@@ -118,9 +117,8 @@ Tensor run(const Cell& cell, const Tensor& x, std::vector<Tensor>& state, const 
 }
 
 // Runs all layers: each(cell, x, within) returns the outputs of a cell over x, whose steps are along the axis `time`.
-template <class Each>
 Tensor run_layers(std::size_t cells, bool bidirectional, int time, Tensor x, const std::vector<Booleans>& within,
-                  Each&& each) {
+                  auto&& each) {
   const std::vector<Booleans> reversed(within.rbegin(), within.rend());
   for (std::size_t i = 0; i < cells; i += bidirectional ? 2 : 1) {
     const Tensor forward = each(i, x, within);

@@ -37,8 +37,7 @@ struct RotaryConfig {
   double amplitude = 1;            ///< factor of cosines and sines (attention factor of YaRN and LongRoPE)
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
-  template <class Self, class Field>
-  static void for_each_field(Self& self, Field&& field) {
+  static void for_each_field(auto& self, auto&& field) {
     field("base", self.base, 1.0);
     field("fraction", self.fraction, 0.0);
     field("pairs", self.pairs);

@@ -68,8 +68,7 @@ auto first_number(const Tensor& x) {
 }
 
 // Calls `function` as dispatch() does, for a type that only holds weights: with BFloat16, Float16 or Blocks.
-template <class Function>
-decltype(auto) dispatch_stored_only(DType dtype, Function&& function) {
+decltype(auto) dispatch_stored_only(DType dtype, auto&& function) {
   if (dtype == DType::bfloat16) return function.template operator()<BFloat16>();
   if (dtype == DType::float16) return function.template operator()<Float16>();
   return function.template operator()<Blocks>();

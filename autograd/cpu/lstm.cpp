@@ -85,8 +85,7 @@ void multiply(std::int64_t rows, const T* a, std::int64_t stride, const T* panel
 }
 
 // Calls f(panel, first row, rows) for all panels and blocks of equally many of the B rows.
-template <class Function>
-void for_blocks(const Panels& panels, std::int64_t B, const Function& f) {
+void for_blocks(const Panels& panels, std::int64_t B, const auto& f) {
   const std::int64_t blocks = (B + max_rows - 1) / max_rows, height = blocks > 0 ? (B + blocks - 1) / blocks : 0;
   const std::int64_t work = std::max<std::int64_t>(1, height * panels.k * vectors * 16);
   parallel_for(panels.count * blocks, std::max<std::int64_t>(1, 262144 / work),

@@ -73,9 +73,8 @@ inline bool is_streamed(std::int64_t m, std::int64_t n, std::int64_t k, const fl
 // Calls multiply(to, stride), which computes whole tiles, for a block of C: `c` itself if it `is_whole`, else a copy in `edge` (32 x 32),
 // whose rows x columns are then written back. The copy begins with C if the product `adds` to it. A block of 32 x 32 that `streams`
 // goes through the copy, and from there past the caches.
-template <class Multiply>
 void multiply_block(bool is_whole, bool adds, bool streams, std::int64_t rows, std::int64_t columns, float* c,
-                    std::int64_t ldc, float* edge, const Multiply& multiply) {
+                    std::int64_t ldc, float* edge, const auto& multiply) {
   if (streams && rows == panel_lines && columns == panel_lines) {
     multiply(edge, panel_lines);
     for (std::int64_t row = 0; row < rows; ++row) {

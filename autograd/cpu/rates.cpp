@@ -17,8 +17,7 @@ namespace heed::cpu {
 namespace {
 
 // Returns the shortest of several times, in seconds: the one least disturbed by other programs.
-template <class Work>
-double shortest(int rounds, Work&& work) {
+double shortest(int rounds, auto&& work) {
   double best = std::numeric_limits<double>::infinity();
   for (int round = 0; round < rounds; ++round) {
     const auto begin = std::chrono::steady_clock::now();

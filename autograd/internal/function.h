@@ -8,8 +8,7 @@
 namespace heed {
 
 // Returns dy f(v) in one pass; v is the saved input or output.
-template <class F>
-Tensor times(const Tensor& dy, const Tensor& v, F f) {
+Tensor times(const Tensor& dy, const Tensor& v, auto f) {
   return cpu::map("backward", dy, v, [f](auto g, auto u) { return g * f(u); });
 }
 template <class F, class... Ts>
@@ -18,8 +17,7 @@ Tensor times(const Tensor& dy, const Tensor& v, cpu::OnLanes<F, Ts...> f) {
 }
 
 // Returns y = f(x), recorded with dx = dy df(x). slope(x) computes df(x) with operations, for a recorded backward.
-template <class F, class D, class Slope>
-Tensor function(const Operation& operation, const Tensor& x, F f, D df, Slope slope) {
+Tensor function(const Operation& operation, const Tensor& x, auto f, auto df, auto slope) {
   return record(
       operation, {&x}, cpu::map(operation.name(), x, f), Saved(x),
       [df](const Tensor& dy, const Tensor& X) { return std::vector{times(dy, X, df)}; },
@@ -27,8 +25,7 @@ Tensor function(const Operation& operation, const Tensor& x, F f, D df, Slope sl
 }
 
 // The slope of a function of straight pieces: a constant.
-template <class D>
-auto constant_slope(D df) {
+auto constant_slope(auto df) {
   return [df](const Tensor& X) { return cpu::map("backward", X, df); };
 }
 
