@@ -10,36 +10,17 @@
 namespace heed {
 
 static const Operation place_operation("place", "y = 0, y[begin : end : step] = x", "dx = dy[begin : end : step]", [] {
-  return std::vector<GradientSample>{{"rows",
-                                      {{{2, 3}}},
-                                      [](auto& x) {
-                                        return cpu::place(x[0], {5, 3}, 0, 1, 1);
-                                      }},
-                                     {"every second column",
-                                      {{{2, 2}}},
-                                      [](auto& x) {
-                                        return cpu::place(x[0], {2, 5}, 1, 1, 2);
-                                      }},
-                                     {"nothing", {{{0, 2}}}, [](auto& x) {
-                                        return cpu::place(x[0], {3, 2}, 0, 1, 1);
-                                      }}};
+  const auto at = [](const Shape& shape, int axis, std::int64_t step) {
+    return [=](auto& x) { return cpu::place(x[0], shape, axis, 1, step); };
+  };
+  return std::vector<GradientSample>{{"rows", {{{2, 3}}}, at({5, 3}, 0, 1)},
+                                     {"every second column", {{{2, 2}}}, at({2, 5}, 1, 2)},
+                                     {"nothing", {{{0, 2}}}, at({3, 2}, 0, 1)}};
 });
 Tensor cpu::place(const Tensor& x, const Shape& shape, int axis, std::int64_t first, std::int64_t step) {
   const Tensor y = zeros(shape, x.dtype());
   const std::int64_t count = x.size(axis), end = count == 0 ? first : first + (count - 1) * step + 1;
-  if (x.numel() > 0) {
-    Tensor part = slice(y, axis, first, end, step);
-    dispatch(x.dtype(), [&]<class T>() {
-      T* const to = part.mutable_data<T>();
-      const T* const from = x.data<T>();
-      const Walk<2> walk(x.shape(), {&part.strides(), &x.strides()});
-      walk.rows(0, x.numel() / walk.size[0], [&](std::int64_t, const std::array<std::int64_t, 2>& at) {
-        for (std::int64_t i = 0; i < walk.size[0]; ++i) {
-          to[at[0] + i * walk.stride[0][0]] = from[at[1] + i * walk.stride[1][0]];
-        }
-      });
-    });
-  }
+  if (x.numel() > 0) slice(y, axis, first, end, step).copy_from(x.detach());
   return record(place_operation, {&x}, y, Saved(), Recordable([axis, first, end, step](const Tensor& dy) {
                   return std::vector{slice(dy, axis, first, end, step)};
                 }));
@@ -48,17 +29,14 @@ Tensor cpu::place(const Tensor& x, const Shape& shape, int axis, std::int64_t fi
 static std::vector<std::int64_t> sample_positions() { return {4, 0, 3, 4}; }
 
 static const Operation pick_operation("pick", "y[i] = x[positions[i]]", "dx[positions[i]] += dy[i]", [] {
-  return std::vector<GradientSample>{{"(2, 3)", {{{2, 3}}}, [](auto& x) {
-                                        return cpu::pick(x[0], sample_positions(), {2, 2});
-                                      }}};
+  const auto pick = [](auto& x) { return cpu::pick(x[0], sample_positions(), {2, 2}); };
+  return std::vector<GradientSample>{{"(2, 3)", {{{2, 3}}}, pick}};
 });
 Tensor cpu::pick(const Tensor& x, const std::vector<std::int64_t>& positions, const Shape& shape) {
-  const Tensor dense = contiguous(x.detach());
-  Tensor y(shape, x.dtype(), "pick");
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* const from = dense.data<T>();
-    std::ranges::transform(positions, y.mutable_data<T>(), [from](std::int64_t i) { return from[i]; });
-  });
+  const auto copy = [&](const auto* from, auto* to) {
+    std::ranges::transform(positions, to, [from](std::int64_t i) { return from[i]; });
+  };
+  const Tensor y = cpu::computed(x, shape, copy, "pick");
   return record(pick_operation, {&x}, y, Saved(positions),
                 Recordable([from = x.shape()](const Tensor& dy, const std::vector<std::int64_t>& chosen) {
                   return std::vector{spread(dy, chosen, from)};
@@ -66,9 +44,8 @@ Tensor cpu::pick(const Tensor& x, const std::vector<std::int64_t>& positions, co
 }
 
 static const Operation spread_operation("spread", "y = 0, y[positions[i]] += x[i]", "dx[i] = dy[positions[i]]", [] {
-  return std::vector<GradientSample>{{"(2, 2)", {{{2, 2}}}, [](auto& x) {
-                                        return cpu::spread(x[0], sample_positions(), {2, 3});
-                                      }}};
+  const auto spread = [](auto& x) { return cpu::spread(x[0], sample_positions(), {2, 3}); };
+  return std::vector<GradientSample>{{"(2, 2)", {{{2, 2}}}, spread}};
 });
 Tensor cpu::spread(const Tensor& x, const std::vector<std::int64_t>& positions, const Shape& shape) {
   const Tensor dense = contiguous(x.detach());

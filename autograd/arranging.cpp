@@ -1,6 +1,5 @@
 #include "autograd/cpu/kernels.h"
 
-#include <heed/autograd/gradcheck/samples.h>
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
 
@@ -13,32 +12,27 @@
 namespace heed {
 namespace {
 
-// Computes y = x, but 0 in row i from column i + diagonal on (`hides_later`), or before it.
-void fill_triangle(const Tensor& x, Tensor& y, std::int64_t diagonal, bool hides_later) {
-  const Tensor dense = contiguous(x.detach());
-  const std::int64_t n = x.size(-2), m = x.size(-1);
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* const from = dense.data<T>();
-    T* const to = y.mutable_data<T>();
-    cpu::parallel_for(x.numel() / m, cpu::row_grain(x.numel() / m, m), [=](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row) {
-        const std::int64_t i = row % n, first = diagonal < -i ? 0 : diagonal >= m - i ? m : diagonal + i;
-        const std::int64_t hidden = hides_later ? first : 0, hidden_end = hides_later ? m : first;
-        const T* const source = from + row * m;
-        T* const target = to + row * m;
-        std::copy_n(source, hidden, target);
-        std::fill_n(target + hidden, hidden_end - hidden, T{0});
-        std::copy_n(source + hidden_end, m - hidden_end, target + hidden_end);
-      }
+// Returns x, but 0 in row i from column i + diagonal on (`hides_later`), or before it.
+Tensor without_triangle(const char* operation, const Tensor& x, std::int64_t diagonal, bool hides_later) {
+  const std::int64_t n = x.size(-2), m = x.size(-1), rows = m ? x.numel() / m : 0;
+  const auto copy_rest = [=]<class T>(const T* from, T* to) {
+    cpu::for_rows(rows, m, [=](std::int64_t row) {
+      const std::int64_t i = row % n, first = diagonal < -i ? 0 : diagonal >= m - i ? m : diagonal + i;
+      const std::int64_t hidden = hides_later ? first : 0, hidden_end = hides_later ? m : first;
+      const T* const source = from + row * m;
+      T* const target = to + row * m;
+      std::copy_n(source, hidden, target);
+      std::fill_n(target + hidden, hidden_end - hidden, T{0});
+      std::copy_n(source + hidden_end, m - hidden_end, target + hidden_end);
     });
-  });
+  };
+  return cpu::computed(x, x.shape(), copy_rest, operation);
 }
 
 Tensor triangle(const Operation& operation, const Tensor& x, std::int64_t diagonal, bool hides_later) {
   check_defined(operation.name(), {&x});
   if (x.rank() < 2) fail("{}: expected matrices (..., n, m), got {}", operation.name(), to_string(x.shape()));
-  Tensor y(x.shape(), x.dtype(), operation.name());
-  if (y.numel() > 0) fill_triangle(x, y, diagonal, hides_later);
+  const Tensor y = without_triangle(operation.name(), x, diagonal, hides_later);
   return record(operation, {&x}, y, Saved(), Recordable([=, same = &operation](const Tensor& dy) {
                   return std::vector{triangle(*same, dy, diagonal, hides_later)};
                 }));
@@ -74,8 +68,7 @@ Tensor stack(const std::vector<Tensor>& parts, int axis) {
 }
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis) {
-  check_defined("split", {&x});
-  const int a = checked_axis("split", axis, x.rank());
+  const int a = cpu::axis_of("split", x, axis);
   std::int64_t left = x.size(a);
   for (const std::int64_t size : sizes) left = size < 0 || size > left ? -1 : left - size;
   if (left != 0) {
@@ -92,8 +85,7 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
 }
 
 Tensor squeeze(const Tensor& x, int axis) {
-  check_defined("squeeze", {&x});
-  const int a = checked_axis("squeeze", axis, x.rank());
+  const int a = cpu::axis_of("squeeze", x, axis);
   if (x.size(a) != 1) fail("squeeze: expected size 1 along axis {} of shape {}", axis, to_string(x.shape()));
   return reshape(x, cpu::without_axis(x.shape(), a));
 }
@@ -129,8 +121,7 @@ Tensor flatten(const Tensor& x, int first, int last) {
 }
 
 Tensor pad(const Tensor& x, int axis, std::int64_t before, std::int64_t after, double value) {
-  check_defined("pad", {&x});
-  const int a = checked_axis("pad", axis, x.rank());
+  const int a = cpu::axis_of("pad", x, axis);
   if (before < 0 || after < 0) fail("pad: expected sizes of at least 0, got {} and {}", before, after);
   Shape padded = x.shape();
   if (__builtin_add_overflow(padded[a], before, &padded[a]) || __builtin_add_overflow(padded[a], after, &padded[a])) {

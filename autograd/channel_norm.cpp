@@ -20,11 +20,7 @@ struct Sets {
 
   double size() const { return static_cast<double>(rows * N); }
   std::int64_t row(std::int64_t set, std::int64_t k) const { return set * set_stride + k * row_stride; }
-  void for_each(auto&& f) const {
-    cpu::parallel_for(count, cpu::row_grain(count, rows * N), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t set = begin; set < end; ++set) f(set);
-    });
-  }
+  void for_each(auto f) const { cpu::for_rows(count, rows * N, f); }
   // Adds term(i) over the elements i of a set.
   template <class T>
   double sum(std::int64_t set, auto term) const {
@@ -45,13 +41,6 @@ Sets sets_of(const Shape& shape, std::int64_t groups) {
   sets.set_stride = groups ? sets.C / groups : 1;
   sets.row_stride = groups ? 1 : sets.C;
   return sets;
-}
-
-// (C) -> (C, 1, ...), which broadcasts over x.
-Tensor per_channel(const Tensor& values, const Tensor& x) {
-  Shape shape{values.size(0)};
-  for (int axis = 2; axis < x.rank(); ++axis) shape.append(1);
-  return reshape(values, shape);
 }
 
 // All axes but that of the channels.

@@ -5,15 +5,12 @@
 #include <heed/autograd/ops.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace heed {
 namespace {
 
-template <class Compare>
-Booleans compared(const char* operation, const Tensor& a, const Tensor& b, Compare compare) {
+Booleans compared(const char* operation, const Tensor& a, const Tensor& b, auto compare) {
   cpu::check_one_dtype(operation, a, b);
   const Shape shape = broadcast_shapes(operation, a.shape(), b.shape());
   const auto values = cpu::unset_values<std::uint8_t>(operation, shape);
@@ -30,8 +27,7 @@ Tensor constant_like(const Tensor& a, double b) { return full({}, b, a.dtype());
 // Returns the indices of the first k elements of each row along the axis, in order. With k = 1, `last` chooses the last of equal
 // elements.
 Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_t k, bool largest, bool last) {
-  check_defined(operation, {&x});
-  const int a = checked_axis(operation, axis, x.rank());
+  const int a = cpu::axis_of(operation, x, axis);
   const std::int64_t n = x.size(a);
   if (n > std::numeric_limits<std::int32_t>::max()) {
     fail("{}: axis {} of shape {} is too long for indices of 32 bits", operation, axis, to_string(x.shape()));
@@ -72,8 +68,7 @@ Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_
 }
 
 Ids extreme(const char* operation, const Tensor& x, int axis, bool keepdim, bool largest, bool last) {
-  check_defined(operation, {&x});
-  const int a = checked_axis(operation, axis, x.rank());
+  const int a = cpu::axis_of(operation, x, axis);
   if (x.size(a) == 0)
     fail("{}: expected at least one element along axis {} of {}", operation, axis, to_string(x.shape()));
   const Ids found = first_in_order(operation, x, a, 1, largest, last);
@@ -107,8 +102,7 @@ Ordered topk(const Tensor& x, std::int64_t k, int axis, bool largest) {
 }
 
 Ordered sort(const Tensor& x, int axis, bool descending) {
-  check_defined("sort", {&x});
-  const std::int64_t n = x.size(checked_axis("sort", axis, x.rank()));
+  const std::int64_t n = x.size(cpu::axis_of("sort", x, axis));
   const Ids indices = first_in_order("sort", x, axis, n, descending, false);
   return {gather(x, indices, axis), indices};
 }

@@ -25,14 +25,10 @@ static const Operation cumsum_operation(
       return samples;
     });
 Tensor cumsum(const Tensor& x, int axis, const CumsumOptions& options) {
-  check_defined("cumsum", {&x});
-  const int a = checked_axis("cumsum", axis, x.rank());
-  const Tensor dense = contiguous(x.detach());
-  Tensor y(x.shape(), x.dtype());
-  const std::int64_t n = x.size(a), inner = y.strides()[a], outer = x.numel() ? x.numel() / (n * inner) : 0;
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* from = dense.data<T>();
-    T* to = y.mutable_data<T>();
+  const int a = cpu::axis_of("cumsum", x, axis);
+  const std::int64_t n = x.size(a), inner = row_major_strides(x.shape())[a];
+  const std::int64_t outer = x.numel() ? x.numel() / (n * inner) : 0;
+  const Tensor y = cpu::computed(x, x.shape(), [=]<class T>(const T* from, T* to) {
     const std::int64_t step = options.reversed ? -inner : inner;
     // several rows at a time, so that their additions overlap
     const auto sum_rows = [=]<std::size_t rows>(std::int64_t row) {

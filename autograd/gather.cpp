@@ -69,9 +69,7 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
     T* const to = y.mutable_data<T>();
     const auto copy_rows = [&]<class S>() {
       const auto all = cpu::first_number<S>(dense);
-      cpu::parallel_for(n, cpu::row_grain(n, d), [=](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) cpu::widen(all + rows[i] * d, to + i * d, d);
-      });
+      cpu::for_rows(n, d, [=](std::int64_t i) { cpu::widen(all + rows[i] * d, to + i * d, d); });
     };
     if (dense.dtype() == y.dtype()) {
       copy_rows.template operator()<T>();
@@ -122,18 +120,12 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
       }));
 }
 
-static const Operation select_rows_operation("select_rows", "y[b] = x[b, positions[b]]", "dx[b, positions[b]] += dy[b]",
-                                             [] {
-                                               return std::vector<GradientSample>{
-                                                   {"(2, 3, 2)",
-                                                    {{{2, 3, 2}}},
-                                                    [](auto& x) {
-                                                      return select_rows(x[0], Ids({2}, {2, 0}));
-                                                    }},
-                                                   {"(0, 3, 2)", {{{0, 3, 2}}}, [](auto& x) {
-                                                      return select_rows(x[0], Ids({0}, {}));
-                                                    }}};
-                                             });
+static const Operation select_rows_operation(
+    "select_rows", "y[b] = x[b, positions[b]]", "dx[b, positions[b]] += dy[b]", [] {
+      const auto select = [](const Ids& rows) { return [rows](auto& x) { return select_rows(x[0], rows); }; };
+      return std::vector<GradientSample>{{"(2, 3, 2)", {{{2, 3, 2}}}, select(Ids({2}, {2, 0}))},
+                                         {"(0, 3, 2)", {{{0, 3, 2}}}, select(Ids({0}, {}))}};
+    });
 Tensor select_rows(const Tensor& x, const Ids& positions) {
   check_defined("select_rows", {&x});
   if (x.rank() != 3 || positions.shape() != Shape{x.size(0)}) {
@@ -146,11 +138,8 @@ Tensor select_rows(const Tensor& x, const Ids& positions) {
       fail("select_rows: position {} of row {} lies outside [0, {})", positions[b], b, T_);
     }
   }
-  const Tensor dense = contiguous(x.detach());
-  Tensor y({B, d}, x.dtype());
-  dispatch(x.dtype(), [&]<class T>() {
-    T* to = y.mutable_data<T>();
-    for (std::int64_t b = 0; b < B; ++b) std::copy_n(dense.data<T>() + (b * T_ + positions[b]) * d, d, to + b * d);
+  const Tensor y = cpu::computed(x, {B, d}, [&](const auto* from, auto* to) {
+    for (std::int64_t b = 0; b < B; ++b) std::copy_n(from + (b * T_ + positions[b]) * d, d, to + b * d);
   });
   return record(
       select_rows_operation, {&x}, y, Saved(positions),
@@ -178,16 +167,13 @@ Tensor select_rows(const Tensor& x, const Ids& positions) {
 static const Operation dropout_operation(
     "dropout", "y = k x, k = 1 / (1 - p) if the stream's number for an element is at least p 2^32, else 0", "dx = k dy",
     [] {
-      return std::vector<GradientSample>{{"(3, 4) half",
-                                          {{{3, 4}}},
-                                          [](auto& x) {
-                                            Random random(1);
-                                            return dropout(x[0], 0.5, random);
-                                          }},
-                                         {"(0)", {{{0}}}, [](auto& x) {
-                                            Random random(1);
-                                            return dropout(x[0], 0.1, random);
-                                          }}};
+      const auto drop = [](double p) {
+        return [p](auto& x) {
+          Random random(1);
+          return dropout(x[0], p, random);
+        };
+      };
+      return std::vector<GradientSample>{{"(3, 4) half", {{{3, 4}}}, drop(0.5)}, {"(0)", {{{0}}}, drop(0.1)}};
     });
 Tensor dropout(const Tensor& x, double p, Random& random) {
   check_defined("dropout", {&x});

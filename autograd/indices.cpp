@@ -5,7 +5,6 @@
 #include <heed/autograd/ops.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -37,8 +36,12 @@ void check_indices(const char* operation, const Shape& x, const Ids& indices, in
   check_range(operation, indices, x[axis]);
 }
 
-void check_values(const char* operation, const Tensor& x, const Ids& indices, const Tensor& values) {
-  if (values.shape() == indices.shape() && values.dtype() == x.dtype()) return;
+// Checks the arguments of a scatter, and returns the axis from 0 on.
+int checked_scatter(const char* operation, const Tensor& x, const Ids& indices, const Tensor& values, int axis) {
+  check_defined(operation, {&x, &values});
+  const int a = checked_axis(operation, axis, x.rank());
+  check_indices(operation, x.shape(), indices, a);
+  if (values.shape() == indices.shape() && values.dtype() == x.dtype()) return a;
   fail("{}: expected values {} {}, as x and the indices, got {} {}", operation, to_string(x.dtype()),
        to_string(indices.shape()), to_string(values.dtype()), to_string(values.shape()));
 }
@@ -63,35 +66,18 @@ void for_chosen(const Ids& indices, const Shape& strides, int axis, F f) {
   }
 }
 
-// y[i, j] = x[i, indices[i, j]]
-void gather_into(Tensor& y, const Tensor& x, const Ids& indices, int axis) {
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* from = x.data<T>();
-    T* to = y.mutable_data<T>();
-    for_chosen(indices, x.strides(), axis, [=](std::int64_t e, std::int64_t offset) { to[e] = from[offset]; });
-  });
-}
-
-// Returns a new tensor whose element i, in row-major order, is f(i).
-template <class F>
-Tensor computed(const char* operation, const Shape& shape, DType dtype, F f) {
-  Tensor y(shape, dtype, operation);
-  dispatch(dtype, [&]<class T>() {
-    T* to = y.mutable_data<T>();
-    for (std::int64_t i = 0, n = y.numel(); i < n; ++i) to[i] = static_cast<T>(f(i));
-  });
-  return y;
-}
-
-// Adds values to the chosen elements of y, in order.
-void add_chosen(Tensor& y, const Ids& indices, const Tensor& values, int axis) {
+// Calls change(element, value) for each chosen element of y and its value, in order.
+void change_chosen(Tensor& y, const Ids& indices, const Tensor& values, int axis, auto change) {
   const Tensor dense = contiguous(values.detach());
   dispatch(y.dtype(), [&]<class T>() {
     const T* from = dense.data<T>();
     T* to = y.mutable_data<T>();
-    for_chosen(indices, y.strides(), axis, [=](std::int64_t e, std::int64_t offset) { to[offset] += from[e]; });
+    for_chosen(indices, y.strides(), axis, [=](std::int64_t e, std::int64_t offset) { change(to[offset], from[e]); });
   });
 }
+
+constexpr auto add_value = [](auto& element, auto value) { element += value; };
+constexpr auto set_value = [](auto& element, auto value) { element = value; };
 
 Ids sample_indices() { return Ids({2, 3}, {0, 1, 1, 1, 0, 1}); }
 
@@ -99,24 +85,25 @@ Ids sample_indices() { return Ids({2, 3}, {0, 1, 1, 1, 0, 1}); }
 
 static const Operation gather_operation(
     "gather", "y[i, j] = x[i, indices[i, j]]", "dx[i, indices[i, j]] += dy[i, j]", [] {
-      return std::vector<GradientSample>{
-          {"columns", {{{2, 2}}}, [](auto& x) { return gather(x[0], sample_indices(), 1); }},
-          {"rows", {{{2, 3}}}, [](auto& x) { return gather(x[0], sample_indices(), 0); }},
-          {"middle axis", {{{2, 2, 2}}}, [](auto& x) {
-             return gather(x[0], Ids({1, 3, 2}, {0, 1, 1, 1, 0, 0}), 1);
-           }}};
+      const auto at = [](const Ids& ids, int axis) { return [=](auto& x) { return gather(x[0], ids, axis); }; };
+      return std::vector<GradientSample>{{"columns", {{{2, 2}}}, at(sample_indices(), 1)},
+                                         {"rows", {{{2, 3}}}, at(sample_indices(), 0)},
+                                         {"middle axis", {{{2, 2, 2}}}, at(Ids({1, 3, 2}, {0, 1, 1, 1, 0, 0}), 1)}};
     });
 Tensor gather(const Tensor& x, const Ids& indices, int axis) {
-  check_defined("gather", {&x});
-  const int a = checked_axis("gather", axis, x.rank());
+  const int a = cpu::axis_of("gather", x, axis);
   check_indices("gather", x.shape(), indices, a);
   Tensor y(indices.shape(), x.dtype(), "gather");
-  gather_into(y, x, indices, a);
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* from = x.data<T>();
+    T* to = y.mutable_data<T>();
+    for_chosen(indices, x.strides(), a, [=](std::int64_t e, std::int64_t offset) { to[e] = from[offset]; });
+  });
   return record(
       gather_operation, {&x}, y, Saved(indices),
       [a, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& chosen) {
         Tensor dx = needs.take_total_or_zeros(from, dy.dtype());
-        add_chosen(dx, chosen, dy, a);
+        change_chosen(dx, chosen, dy, a, add_value);
         return std::vector{dx};
       },
       Recordable([a, from = x.shape()](const Tensor& dy, const Ids& chosen) {
@@ -131,12 +118,9 @@ static const Operation scatter_add_operation(
           {"rows", {{{4, 3}}, {{2, 3}}}, [](auto& x) { return scatter_add(x[0], sample_indices(), x[1], 0); }}};
     });
 Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, int axis) {
-  check_defined("scatter_add", {&x, &values});
-  const int a = checked_axis("scatter_add", axis, x.rank());
-  check_indices("scatter_add", x.shape(), indices, a);
-  check_values("scatter_add", x, indices, values);
+  const int a = checked_scatter("scatter_add", x, indices, values, axis);
   Tensor y = x.detach().clone();
-  add_chosen(y, indices, values, a);
+  change_chosen(y, indices, values, a, add_value);
   return record(scatter_add_operation, {&x, &values}, y, Saved(indices),
                 Recordable([a](const Tensor& dy, const Ids& chosen) {
                   return std::vector{dy, gather(dy, chosen, a)};
@@ -165,17 +149,9 @@ static const Operation scatter_operation(
           {"rows", {{{4, 3}}, {{2, 3}}}, [](auto& x) { return scatter(x[0], sample_indices(), x[1], 0); }}};
     });
 Tensor scatter(const Tensor& x, const Ids& indices, const Tensor& values, int axis) {
-  check_defined("scatter", {&x, &values});
-  const int a = checked_axis("scatter", axis, x.rank());
-  check_indices("scatter", x.shape(), indices, a);
-  check_values("scatter", x, indices, values);
+  const int a = checked_scatter("scatter", x, indices, values, axis);
   Tensor y = x.detach().clone();
-  const Tensor dense = contiguous(values.detach());
-  dispatch(y.dtype(), [&]<class T>() {
-    const T* const from = dense.data<T>();
-    T* const to = y.mutable_data<T>();
-    for_chosen(indices, y.strides(), a, [=](std::int64_t e, std::int64_t offset) { to[offset] = from[e]; });
-  });
+  change_chosen(y, indices, values, a, set_value);
   return record(scatter_operation, {&x, &values}, y, Saved(indices),
                 Recordable([a](const Tensor& dy, const Ids& chosen) {
                   const Replaced replaced(dy.shape(), chosen, a);
@@ -185,10 +161,7 @@ Tensor scatter(const Tensor& x, const Ids& indices, const Tensor& values, int ax
 }
 
 Tensor scatter_max(const Tensor& x, const Ids& indices, const Tensor& values, int axis) {
-  check_defined("scatter_max", {&x, &values});
-  const int a = checked_axis("scatter_max", axis, x.rank());
-  check_indices("scatter_max", x.shape(), indices, a);
-  check_values("scatter_max", x, indices, values);
+  const int a = checked_scatter("scatter_max", x, indices, values, axis);
   if (values.numel() == 0) return x;
   if (values.numel() > std::numeric_limits<std::int32_t>::max()) {
     fail("scatter_max: values {} have more elements than indices of 32 bits count", to_string(values.shape()));
@@ -236,33 +209,28 @@ static const Operation index_select_operation(
           {"no indices", {{{3, 2}}}, [](auto& x) { return index_select(x[0], Ids({0}, {})); }}};
     });
 Tensor index_select(const Tensor& x, const Ids& indices, int axis) {
-  check_defined("index_select", {&x});
-  const int a = checked_axis("index_select", axis, x.rank());
+  const int a = cpu::axis_of("index_select", x, axis);
   cpu::check_selection("index_select", x.shape(), indices, a);
   Shape shape = x.shape();
   const std::int64_t n = shape[a] = indices.numel();
-  Tensor y(shape, x.dtype(), "index_select");
-  const Tensor dense = contiguous(x.detach());
-  const std::int64_t size = x.size(a), inner = y.numel() ? y.strides()[a] : 0,
-                     outer = y.numel() ? y.numel() / (n * inner) : 0;
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* const from = dense.data<T>();
-    T* const to = y.mutable_data<T>();
-    cpu::parallel_for(outer * n, cpu::row_grain(outer * n, inner),
-                      [=, index = indices.data()](std::int64_t begin, std::int64_t end) {
-                        std::int64_t i = begin % n;
-                        const T* part = from + begin / n * size * inner;
-                        for (std::int64_t row = begin; row < end; ++row) {
-                          const T* const chosen = part + index[i] * inner;
-                          if (inner == 1) {  // copy_n calls a function
-                            to[row] = *chosen;
-                          } else {
-                            std::copy_n(chosen, inner, to + row * inner);
-                          }
-                          if (++i == n) i = 0, part += size * inner;
-                        }
-                      });
-  });
+  const std::int64_t all = shape.numel("index_select"), size = x.size(a), inner = all ? row_major_strides(shape)[a] : 0,
+                     rows = all ? all / inner : 0;
+  const auto copy_rows = [=, index = indices.data()]<class T>(const T* from, T* to) {
+    cpu::parallel_for(rows, cpu::row_grain(rows, inner), [=](std::int64_t begin, std::int64_t end) {
+      std::int64_t i = begin % n;
+      const T* part = from + begin / n * size * inner;
+      for (std::int64_t row = begin; row < end; ++row) {
+        const T* const chosen = part + index[i] * inner;
+        if (inner == 1) {  // copy_n calls a function
+          to[row] = *chosen;
+        } else {
+          std::copy_n(chosen, inner, to + row * inner);
+        }
+        if (++i == n) i = 0, part += size * inner;
+      }
+    });
+  };
+  const Tensor y = cpu::computed(x, shape, copy_rows, "index_select");
   return record(
       index_select_operation, {&x}, y, Saved(indices),
       [a, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& selected) {
@@ -321,8 +289,12 @@ Tensor arange(double begin, double end, double step, DType dtype) {
   const double count = std::ceil((end - begin) / step);
   if (!(std::isfinite(count) && count < 0x1p62))
     fail("arange: cannot count from {} to {} in steps of {}", begin, end, step);
-  return computed("arange", {static_cast<std::int64_t>(std::max(count, 0.0))}, dtype,
-                  [=](std::int64_t i) { return begin + static_cast<double>(i) * step; });
+  Tensor y({static_cast<std::int64_t>(std::max(count, 0.0))}, dtype, "arange");
+  dispatch(dtype, [&]<class T>() {
+    T* const to = y.mutable_data<T>();
+    for (std::int64_t i = 0, n = y.numel(); i < n; ++i) to[i] = static_cast<T>(begin + static_cast<double>(i) * step);
+  });
+  return y;
 }
 
 Tensor arange(double end, DType dtype) { return arange(0, end, 1, dtype); }

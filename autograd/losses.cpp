@@ -152,41 +152,39 @@ Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropy
     const T spread = static_cast<T>(a_class);
     const T* from = dense.data<T>();
     T* to = dlogits.mutable_data<T>();
-    cpu::parallel_for(rows, cpu::row_grain(rows, classes), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const T* row = from + i * classes;
-        T* g = to + i * classes;
-        const std::int32_t label = labels[i];
-        if (label == options.ignored_label) {
-          std::fill_n(g, classes, T{0});
-          continue;
-        }
-        const double own = (1 - e) * w.of_label(label);
-        const T m = cpu::max_row(row, classes), log_rest = cpu::softmax_row(row, g, classes, m);
-        if (std::isinf(log_rest)) {  // all logits are -infinity: like log_softmax
-          const bool counts = w.of_class.empty() || own + a_class * w.of_all_classes > 0;
-          losses[static_cast<std::size_t>(i)] = counts ? std::numeric_limits<double>::infinity() : 0;
-          continue;  // softmax_row() has set g to 0
-        }
-        const double rest = static_cast<double>(log_rest);
-        // -log p = (m - x) + log sum e^(x - m), in this order: added to a large m, the second term would be lost
-        double loss = own * (static_cast<double>(m) - static_cast<double>(row[label]));
-        if (w.of_class.empty()) {
-          loss += rest;
-          if (e > 0) loss += a_class * cpu::sum_terms<T>(classes, [=](std::int64_t c) { return m - row[c]; });
-          for (std::int64_t c = 0; c < classes; ++c) g[c] = (g[c] - spread) * factor;
-        } else {
-          const double total = own + a_class * w.of_all_classes;
-          loss += total * rest;
-          for (std::int64_t c = 0; c < classes; ++c) {
-            const double share = a_class * w.of_class[static_cast<std::size_t>(c)];
-            if (share > 0) loss += share * static_cast<double>(m - row[c]);
-            g[c] = (g[c] * static_cast<T>(total) - static_cast<T>(share)) * factor;
-          }
-        }
-        g[label] -= static_cast<T>(own) * factor;
-        losses[static_cast<std::size_t>(i)] = loss;
+    cpu::for_rows(rows, classes, [&](std::int64_t i) {
+      const T* row = from + i * classes;
+      T* g = to + i * classes;
+      const std::int32_t label = labels[i];
+      if (label == options.ignored_label) {
+        std::fill_n(g, classes, T{0});
+        return;
       }
+      const double own = (1 - e) * w.of_label(label);
+      const T m = cpu::max_row(row, classes), log_rest = cpu::softmax_row(row, g, classes, m);
+      if (std::isinf(log_rest)) {  // all logits are -infinity: like log_softmax
+        const bool counts = w.of_class.empty() || own + a_class * w.of_all_classes > 0;
+        losses[static_cast<std::size_t>(i)] = counts ? std::numeric_limits<double>::infinity() : 0;
+        return;  // softmax_row() has set g to 0
+      }
+      const double rest = static_cast<double>(log_rest);
+      // -log p = (m - x) + log sum e^(x - m), in this order: added to a large m, the second term would be lost
+      double loss = own * (static_cast<double>(m) - static_cast<double>(row[label]));
+      if (w.of_class.empty()) {
+        loss += rest;
+        if (e > 0) loss += a_class * cpu::sum_terms<T>(classes, [=](std::int64_t c) { return m - row[c]; });
+        for (std::int64_t c = 0; c < classes; ++c) g[c] = (g[c] - spread) * factor;
+      } else {
+        const double total = own + a_class * w.of_all_classes;
+        loss += total * rest;
+        for (std::int64_t c = 0; c < classes; ++c) {
+          const double share = a_class * w.of_class[static_cast<std::size_t>(c)];
+          if (share > 0) loss += share * static_cast<double>(m - row[c]);
+          g[c] = (g[c] * static_cast<T>(total) - static_cast<T>(share)) * factor;
+        }
+      }
+      g[label] -= static_cast<T>(own) * factor;
+      losses[static_cast<std::size_t>(i)] = loss;
     });
     T* out = y.mutable_data<T>();
     if (each) {

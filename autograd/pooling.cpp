@@ -20,13 +20,14 @@ struct Windows {
 
   std::int64_t plane() const { return size.height * size.width; }
   std::int64_t positions() const { return out.height * out.width; }
-  std::int64_t grain() const { return cpu::row_grain(planes, positions() * kernel.height * kernel.width); }
   Shape flat() const { return {planes, plane()}; }
   Shape flat_out() const { return {planes, positions()}; }
 
+  // Calls f(plane) for each plane, in parallel.
+  void for_each_plane(auto f) const { cpu::for_rows(planes, positions() * kernel.height * kernel.width, f); }
+
   // Calls f(position of the output, first row, end of rows, first column, end of columns) for each window of a plane.
-  template <class F>
-  [[gnu::always_inline]] inline void for_each(F f) const {
+  [[gnu::always_inline]] inline void for_each(auto f) const {
     for (std::int64_t i = 0; i < out.height; ++i) {
       const std::int64_t top = i * stride.height - padding.height, left_of_first = -padding.width;
       const std::int64_t first = std::max<std::int64_t>(0, top), end = std::min(size.height, top + kernel.height);
@@ -39,8 +40,7 @@ struct Windows {
 
   // Calls f(first window, element, n, stride, together) for n windows in a row and `together` of their elements. These begin at
   // `element` in the first window, and `stride` further in each next one. Each window meets its elements in order.
-  template <class F>
-  [[gnu::always_inline]] inline void for_each_element(F f) const {
+  [[gnu::always_inline]] inline void for_each_element(auto f) const {
     const auto call = [&](auto step, auto together) {
       for (std::int64_t i = 0; i < out.height; ++i) {
         const std::int64_t top = i * stride.height - padding.height;
@@ -146,23 +146,21 @@ Ids places_of_maxima(const Tensor& x, const Windows& w) {
   const auto places = cpu::unset_values<std::int32_t>("max_pool2d", w.flat_out());
   dispatch(x.dtype(), [&]<class T>() {
     const T* const all = dense.data<T>();
-    cpu::parallel_for(w.planes, w.grain(), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t plane = begin; plane < end; ++plane) {
-        const T* const from = all + plane * w.plane();
-        std::int32_t* const to = places.get() + plane * w.positions();
-        w.for_each([=](std::int64_t at, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
-          std::int64_t best = top * w.size.width + left;
-          T greatest = from[best];
-          for (std::int64_t i = top; i < bottom; ++i) {
-            for (std::int64_t j = i * w.size.width + left; j < i * w.size.width + right; ++j) {
-              const bool is_better = !(from[j] <= greatest) && !std::isnan(greatest);
-              best = is_better ? j : best;
-              greatest = is_better ? from[j] : greatest;
-            }
+    w.for_each_plane([&](std::int64_t plane) {
+      const T* const from = all + plane * w.plane();
+      std::int32_t* const to = places.get() + plane * w.positions();
+      w.for_each([=](std::int64_t at, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
+        std::int64_t best = top * w.size.width + left;
+        T greatest = from[best];
+        for (std::int64_t i = top; i < bottom; ++i) {
+          for (std::int64_t j = i * w.size.width + left; j < i * w.size.width + right; ++j) {
+            const bool is_better = !(from[j] <= greatest) && !std::isnan(greatest);
+            best = is_better ? j : best;
+            greatest = is_better ? from[j] : greatest;
           }
-          to[at] = static_cast<std::int32_t>(best);
-        });
-      }
+        }
+        to[at] = static_cast<std::int32_t>(best);
+      });
     });
   });
   return Ids(w.flat_out(), places);
@@ -198,15 +196,10 @@ void spread_to_maxima(const T* x, const T* y, const Windows& w, T* left, T* dx) 
 
 // x (planes, height width) -> (planes, out)
 Tensor max_pool(const Tensor& x, const Windows& w) {
-  const Tensor dense = contiguous(x.detach());
-  Tensor y(w.flat_out(), x.dtype(), "max_pool2d");
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* const from = dense.data<T>();
-    T* const to = y.mutable_data<T>();
-    cpu::parallel_for(w.planes, w.grain(), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t p = begin; p < end; ++p) find_maxima(from + p * w.plane(), w, to + p * w.positions());
-    });
-  });
+  const auto find = [&w](const auto* from, auto* to) {
+    w.for_each_plane([&](std::int64_t p) { find_maxima(from + p * w.plane(), w, to + p * w.positions()); });
+  };
+  const Tensor y = cpu::computed(x, w.flat_out(), find, "max_pool2d");
   return record(
       max_pool_operation, {&x}, y, Saved(x, y),
       [w](const Tensor& dy, const Tensor& X, const Tensor& Y) {
@@ -215,11 +208,9 @@ Tensor max_pool(const Tensor& x, const Windows& w) {
         dispatch(dy.dtype(), [&]<class T>() {
           const T *const from = dense_x.data<T>(), *const maxima = Y.data<T>();
           T *const gradients = left.mutable_data<T>(), *const to = dx.mutable_data<T>();
-          cpu::parallel_for(w.planes, w.grain(), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t p = begin; p < end; ++p) {
-              const std::int64_t plane = p * w.plane(), out = p * w.positions();
-              spread_to_maxima(from + plane, maxima + out, w, gradients + out, to + plane);
-            }
+          w.for_each_plane([&](std::int64_t p) {
+            const std::int64_t plane = p * w.plane(), out = p * w.positions();
+            spread_to_maxima(from + plane, maxima + out, w, gradients + out, to + plane);
           });
         });
         return std::vector{dx};
@@ -230,26 +221,21 @@ Tensor max_pool(const Tensor& x, const Windows& w) {
 }
 
 Tensor avg_pool(const Tensor& x, const Windows& w) {
-  const Tensor dense = contiguous(x.detach());
-  Tensor y(w.flat_out(), x.dtype(), "avg_pool2d");
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* const all = dense.data<T>();
-    T* const results = y.mutable_data<T>();
+  const auto find_means = [&w]<class T>(const T* all, T* results) {
     const double share = 1.0 / static_cast<double>(w.kernel.height * w.kernel.width);
-    cpu::parallel_for(w.planes, w.grain(), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t plane = begin; plane < end; ++plane) {
-        const T* const from = all + plane * w.plane();
-        T* const to = results + plane * w.positions();
-        w.for_each([=](std::int64_t at, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
-          double total = 0;
-          for (std::int64_t i = top; i < bottom; ++i) {
-            for (std::int64_t j = left; j < right; ++j) total += static_cast<double>(from[i * w.size.width + j]);
-          }
-          to[at] = static_cast<T>(total * share);
-        });
-      }
+    w.for_each_plane([&](std::int64_t plane) {
+      const T* const from = all + plane * w.plane();
+      T* const to = results + plane * w.positions();
+      w.for_each([=](std::int64_t at, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
+        double total = 0;
+        for (std::int64_t i = top; i < bottom; ++i) {
+          for (std::int64_t j = left; j < right; ++j) total += static_cast<double>(from[i * w.size.width + j]);
+        }
+        to[at] = static_cast<T>(total * share);
+      });
     });
-  });
+  };
+  const Tensor y = cpu::computed(x, w.flat_out(), find_means, "avg_pool2d");
   return record(avg_pool_operation, {&x}, y, Saved(),
                 Recordable([w](const Tensor& dy) { return std::vector{spread_evenly(dy, w)}; }));
 }
@@ -262,17 +248,15 @@ Tensor spread_evenly(const Tensor& dy, const Windows& w) {
     const T* const all = dense.data<T>();
     T* const results = x.mutable_data<T>();
     const T share = static_cast<T>(1.0 / static_cast<double>(w.kernel.height * w.kernel.width));
-    cpu::parallel_for(w.planes, w.grain(), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t plane = begin; plane < end; ++plane) {
-        const T* const from = all + plane * w.positions();
-        T* const to = results + plane * w.plane();
-        w.for_each([=](std::int64_t at, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
-          const T each = from[at] * share;
-          for (std::int64_t i = top; i < bottom; ++i) {
-            for (std::int64_t j = left; j < right; ++j) to[i * w.size.width + j] += each;
-          }
-        });
-      }
+    w.for_each_plane([&](std::int64_t plane) {
+      const T* const from = all + plane * w.positions();
+      T* const to = results + plane * w.plane();
+      w.for_each([=](std::int64_t at, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
+        const T each = from[at] * share;
+        for (std::int64_t i = top; i < bottom; ++i) {
+          for (std::int64_t j = left; j < right; ++j) to[i * w.size.width + j] += each;
+        }
+      });
     });
   });
   return record(avg_pool_transposed_operation, {&dy}, x, Saved(),

@@ -89,9 +89,7 @@ static Tensor product_of_rows(const Tensor& x) {
     const T* const from = dense.data<T>();
     T* const to = y.mutable_data<T>();
     if (has_columns) return products_of_columns(from, n, m, x.strides()[1], to);
-    cpu::parallel_for(m, cpu::row_grain(m, n), [=](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) to[r] = static_cast<T>(product_of_row(from + r * n, n));
-    });
+    cpu::for_rows(m, n, [=](std::int64_t r) { to[r] = static_cast<T>(product_of_row(from + r * n, n)); });
   });
   return record(
       prod_operation, {&x}, y, Saved(x),

@@ -38,18 +38,14 @@ void cpu::add_selected(Tensor& sum, const Ids& indices, const Tensor& values, in
 
 static const Operation index_add_operation("index_add", "y = x, y[:, indices[i]] += values[:, i], in the order of i",
                                            "dx = dy, dvalues[:, i] = dy[:, indices[i]]", [] {
-                                             const auto add = [](int axis) {
-                                               return [axis](auto& x) {
-                                                 return index_add(x[0], Ids({4}, {2, 0, 2, 1}), x[1], axis);
-                                               };
+                                             const auto add = [](int axis, const Ids& ids = Ids({4}, {2, 0, 2, 1})) {
+                                               return [=](auto& x) { return index_add(x[0], ids, x[1], axis); };
                                              };
                                              return std::vector<GradientSample>{
                                                  {"rows", {{{3, 2}}, {{4, 2}}}, add(0)},
                                                  {"columns", {{{2, 3}}, {{2, 4}}}, add(-1)},
                                                  {"middle axis", {{{2, 3, 2}}, {{2, 4, 2}}}, add(1)},
-                                                 {"no indices", {{{3, 2}}, {{0, 2}}}, [](auto& x) {
-                                                    return index_add(x[0], Ids({0}, {}), x[1]);
-                                                  }}};
+                                                 {"no indices", {{{3, 2}}, {{0, 2}}}, add(0, Ids({0}, {}))}};
                                            });
 Tensor index_add(const Tensor& x, const Ids& indices, const Tensor& values, int axis) {
   check_defined("index_add", {&x, &values});
@@ -110,28 +106,19 @@ static const Operation flip_operation("flip", "y[i] = x[n - 1 - i] along an axis
   return samples;
 });
 Tensor flip(const Tensor& x, int axis) {
-  check_defined("flip", {&x});
-  const int a = checked_axis("flip", axis, x.rank());
-  const Tensor dense = contiguous(x.detach());
-  Tensor y(x.shape(), x.dtype(), "flip");
-  const std::int64_t n = x.size(a), inner = y.strides()[a], rows = y.numel() ? y.numel() / inner : 0;
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* const from = dense.data<T>();
-    T* const to = y.mutable_data<T>();
+  const int a = cpu::axis_of("flip", x, axis);
+  const std::int64_t n = x.size(a), inner = row_major_strides(x.shape())[a], rows = x.numel() ? x.numel() / inner : 0;
+  const auto copy_back = [=](const auto* from, auto* to) {
     if (inner == 1) {
       const std::int64_t outer = rows ? rows / n : 0;
-      cpu::parallel_for(outer, cpu::row_grain(outer, n), [=](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t r = begin; r < end; ++r) std::reverse_copy(from + r * n, from + (r + 1) * n, to + r * n);
-      });
-      return;
+      return cpu::for_rows(outer, n,
+                           [=](std::int64_t r) { std::reverse_copy(from + r * n, from + (r + 1) * n, to + r * n); });
     }
-    cpu::parallel_for(rows, cpu::row_grain(rows, inner), [=](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) {
-        std::copy_n(from + (r - r % n + n - 1 - r % n) * inner, inner, to + r * inner);
-      }
+    cpu::for_rows(rows, inner, [=](std::int64_t r) {
+      std::copy_n(from + (r - r % n + n - 1 - r % n) * inner, inner, to + r * inner);
     });
-  });
-  return record(flip_operation, {&x}, y, Saved(),
+  };
+  return record(flip_operation, {&x}, cpu::computed(x, x.shape(), copy_back, "flip"), Saved(),
                 Recordable([a](const Tensor& dy) { return std::vector{flip(dy, a)}; }));
 }
 
@@ -159,8 +146,7 @@ static const Operation roll_operation(
       return samples;
     });
 Tensor roll(const Tensor& x, std::int64_t shift, int axis) {
-  check_defined("roll", {&x});
-  const int a = checked_axis("roll", axis, x.rank());
+  const int a = cpu::axis_of("roll", x, axis);
   const std::int64_t n = x.size(a), by = n ? (shift % n + n) % n : 0;
   const Tensor from = x.detach();
   return record(roll_operation, {&x}, concat({slice(from, a, n - by), slice(from, a, 0, n - by)}, a), Saved(),

@@ -121,21 +121,14 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
 
 static const Operation permute_operation(
     "permute", "y = x with its axes permuted", "dx = dy with the axes permuted back", [] {
+      const auto by = [](const std::vector<int>& axes) { return [=](auto& x) { return permute(x[0], axes); }; };
       return std::vector<GradientSample>{
-          {"(2, 3, 4) by 2 0 1",
-           {{{2, 3, 4}}},
-           [](auto& x) {
-             return permute(x[0], {2, 0, 1});
-           }},
-          {"(2, 1, 3, 2) by 3 1 0 2",
-           {{{2, 1, 3, 2}}},
-           [](auto& x) {
-             return permute(x[0], {3, 1, 0, -2});
-           }},
+          {"(2, 3, 4) by 2 0 1", {{{2, 3, 4}}}, by({2, 0, 1})},
+          {"(2, 1, 3, 2) by 3 1 0 2", {{{2, 1, 3, 2}}}, by({3, 1, 0, -2})},
           {"transpose (2, 3)", {{{2, 3}}}, [](auto& x) { return transpose(x[0]); }},
           {"transpose (2, 3, 2) 0 and 2", {{{2, 3, 2}}}, [](auto& x) { return transpose(x[0], 0, 2); }},
           {"transpose (0, 2)", {{{0, 2}}}, [](auto& x) { return transpose(x[0]); }},
-          {"()", {{Shape{}}}, [](auto& x) { return permute(x[0], {}); }}};
+          {"()", {{Shape{}}}, by({})}};
     });
 Tensor permute(const Tensor& x, const std::vector<int>& axes) {
   check_defined("permute", {&x});
@@ -204,11 +197,9 @@ Tensor add_selected(Tensor dx, Selection selection, const Tensor& dy) {
   dispatch(dy.dtype(), [&]<class T>() {
     const T* const from = source.data<T>();
     T* const to = dx.mutable_data<T>() + selection.first * inner;
-    cpu::parallel_for(outer * runs, cpu::row_grain(outer * runs, n), [=](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t run = begin; run < end; ++run) {
-        T* const sum = to + (run / runs * size + run % runs * selection.step) * inner;
-        for (std::int64_t i = 0; i < n; ++i) sum[i] += from[run * n + i];
-      }
+    cpu::for_rows(outer * runs, n, [=](std::int64_t run) {
+      T* const sum = to + (run / runs * size + run % runs * selection.step) * inner;
+      for (std::int64_t i = 0; i < n; ++i) sum[i] += from[run * n + i];
     });
   });
   return dx;
@@ -239,8 +230,7 @@ Tensor element(const Tensor& x, int axis, std::int64_t i) {
 }  // namespace
 
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
-  check_defined("slice", {&x});
-  const int a = checked_axis("slice", axis, x.rank());
+  const int a = cpu::axis_of("slice", x, axis);
   const cpu::SliceRange range = cpu::checked_slice(x.shape(), a, begin, end, step);
   Shape shape = x.shape(), strides = x.strides();
   shape[a] = range.count;
@@ -251,8 +241,7 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, st
 }
 
 std::vector<Tensor> unbind(const Tensor& x, int axis) {
-  check_defined("unbind", {&x});
-  const int a = checked_axis("unbind", axis, x.rank());
+  const int a = cpu::axis_of("unbind", x, axis);
   std::vector<Tensor> parts;
   for (std::int64_t i = 0; i < x.size(a); ++i) parts.push_back(element(x, a, i));
   return parts;
@@ -311,11 +300,9 @@ static void copy_blocks(const Tensor& x, T* y, std::int64_t block, std::int64_t 
   constexpr std::int64_t most = 1 << 14;  // elements that one thread copies at a time
   if (piece > most) {
     const std::int64_t parts = (piece + most - 1) / most;
-    return cpu::parallel_for(pieces * parts, 1, [=](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t first = i % parts * most;
-        copy_from(i / parts * piece + first, std::min(most, piece - first));
-      }
+    return cpu::parallel_for(pieces * parts, 1, [=](std::int64_t i, std::int64_t) {
+      const std::int64_t first = i % parts * most;
+      copy_from(i / parts * piece + first, std::min(most, piece - first));
     });
   }
   cpu::parallel_for(pieces, cpu::row_grain(pieces, piece), [=](std::int64_t begin, std::int64_t end) {

@@ -3,7 +3,6 @@
 #include "autograd/cpu/softmax_row.h"
 #include "autograd/internal/adjoints.h"
 
-#include <heed/autograd/gradcheck/samples.h>
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
 
@@ -17,20 +16,14 @@ void check_rows(const char* operation, const Tensor& x) {
 
 // Returns a tensor of x's shape. row(from, to, begin) computes each row of the last axis, whose elements are those of x from
 // `begin` on, in parallel.
-template <class Row>
-Tensor by_rows(const Tensor& x, Row row) {
-  const Tensor dense = contiguous(x.detach());
-  Tensor y(x.shape(), x.dtype());
+Tensor by_rows(const Tensor& x, auto row) {
   const std::int64_t n = x.size(-1), rows = n ? x.numel() / n : 0;
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* from = dense.data<T>();
-    T* to = y.mutable_data<T>();
+  return cpu::computed(x, x.shape(), [&](const auto* from, auto* to) {
     cpu::parallel_for(rows, cpu::row_grain(rows, n), [&](std::int64_t begin, std::int64_t end) {
       const cpu::StreamScope scope;
       for (std::int64_t i = begin * n; i < end * n; i += n) row(from + i, to + i, i);
     });
   });
-  return y;
 }
 
 // The shape of a tensor around one of its axes: (outer, n, inner).
@@ -43,31 +36,17 @@ struct Around {
 
 // Returns a tensor of x's shape. columns(from, to, begin, count) computes `count` columns along `axis`, at most
 // cpu::columns_together, whose first elements are those of x from `begin` on, in parallel.
-template <class Columns>
-Tensor by_columns(const Tensor& x, const Around& around, Columns columns) {
-  const Tensor dense = contiguous(x.detach());
-  Tensor y(x.shape(), x.dtype());
-  if (x.numel() == 0) return y;
-  dispatch(x.dtype(), [&]<class T>() {
-    const T* from = dense.data<T>();
-    T* to = y.mutable_data<T>();
+Tensor by_columns(const Tensor& x, const Around& around, auto columns) {
+  return cpu::computed(x, x.shape(), [&]<class T>(const T* from, T* to) {
+    if (x.numel() == 0) return;
     constexpr std::int64_t width = cpu::columns_together<T>;
     const std::int64_t blocks = (around.inner + width - 1) / width, tasks = around.outer * blocks;
-    cpu::parallel_for(tasks, cpu::row_grain(tasks, width * around.n), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t task = begin; task < end; ++task) {
-        const std::int64_t column = task % blocks * width;
-        const std::int64_t first = task / blocks * around.n * around.inner + column;
-        columns(from + first, to + first, first, std::min(width, around.inner - column));
-      }
+    cpu::for_rows(tasks, width * around.n, [&](std::int64_t task) {
+      const std::int64_t column = task % blocks * width;
+      const std::int64_t first = task / blocks * around.n * around.inner + column;
+      columns(from + first, to + first, first, std::min(width, around.inner - column));
     });
   });
-  return y;
-}
-
-// -infinity throughout
-template <class T>
-bool is_masked(const T* row, std::int64_t n) {
-  return std::all_of(row, row + n, [](T v) { return v == -std::numeric_limits<T>::infinity(); });
 }
 
 std::vector<GradientSample> row_samples(Tensor (*f)(const Tensor&, int)) {
@@ -153,7 +132,7 @@ Tensor log_softmax(const Tensor& x, int axis) {
     return std::vector{by_rows(dy, [&]<class T>(const T* g, T* to, std::int64_t begin) {
       const T* out = Y.data<T>() + begin;
       const T total = static_cast<T>(cpu::sum_row(g, n));
-      const bool masked = is_masked(out, n);
+      const bool masked = std::all_of(out, out + n, [](T v) { return static_cast<double>(v) == minus_infinity; });
       cpu::exp_row(out, to, n, T{0});
       for (std::int64_t j = 0; j < n; ++j) to[j] = masked ? T{0} : g[j] - to[j] * total;
     })};

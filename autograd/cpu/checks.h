@@ -25,6 +25,12 @@ inline void check_memory(const char* operation, const Shape& shape, DType dtype)
   static_cast<void>(Tensor(shape, dtype, operation));
 }
 
+// Returns `axis` of x, which must be defined, as an axis from 0 on.
+inline int axis_of(const char* operation, const Tensor& x, int axis) {
+  check_defined(operation, {&x});
+  return checked_axis(operation, axis, x.rank());
+}
+
 // Returns for each axis of x whether it is one of `axes`. All are when `axes` is empty.
 inline std::vector<bool> chosen_axes(const char* operation, const Tensor& x, const std::vector<int>& axes) {
   check_defined(operation, {&x});

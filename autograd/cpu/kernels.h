@@ -26,6 +26,13 @@ constexpr std::int64_t row_grain(std::int64_t rows, std::int64_t n = 1) {
   return equal_grain(rows, std::max<std::int64_t>(1, max_elements / std::max<std::int64_t>(n, 1)));
 }
 
+// Calls f(row) for each of `rows` rows of n elements, in parallel.
+void for_rows(std::int64_t rows, std::int64_t n, auto f) {
+  parallel_for(rows, row_grain(rows, n), [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) f(row);
+  });
+}
+
 // Sets to[i] = value for i in [0, n), a part of a tensor of `all` elements. A tensor larger than the caches is written
 // past them.
 template <class T>
@@ -129,8 +136,7 @@ struct Walk {
   }
 
   // Calls row(first output element, offset of each operand) for rows [begin, end) of the innermost axis.
-  template <class Row>
-  void rows(std::int64_t begin, std::int64_t end, Row&& row) const {
+  void rows(std::int64_t begin, std::int64_t end, auto&& row) const {
     for (std::int64_t r = begin; r < end; ++r) row(r * size[0], offsets(r));
   }
 };
@@ -265,18 +271,24 @@ void map(const Shape& shape, R* y, const F& f, const Operand<Ts>&... operands) {
                  {static_cast<std::int64_t>(sizeof(Ts))...});
 }
 
+// Returns a new tensor of `shape` and x's dtype. compute(from, to) sets its elements from those of x, both row-major.
+Tensor computed(const Tensor& x, const Shape& shape, auto compute, const char* operation = "tensor") {
+  Tensor y(shape, x.dtype(), operation);
+  const Tensor dense = x.is_contiguous() ? x.detach() : x.detach().clone();
+  dispatch(x.dtype(), [&]<class T>() { compute(dense.data<T>(), y.mutable_data<T>()); });
+  return y;
+}
+
 // Return y = f(a), y = f(a, b) and y = f(a, b, c) as new contiguous tensors; f is generic over float and double. Errors begin with
 // `operation`.
-template <class F>
-Tensor map(const char* operation, const Tensor& a, F f) {
+Tensor map(const char* operation, const Tensor& a, auto f) {
   check_defined(operation, {&a});
   Tensor y(a.shape(), a.dtype(), operation);
   dispatch(a.dtype(), [&]<class T>() { map(y.shape(), y.mutable_data<T>(), f, operand<T>(a, y.shape())); });
   return y;
 }
 
-template <class F>
-Tensor map(const char* operation, const Tensor& a, const Tensor& b, F f) {
+Tensor map(const char* operation, const Tensor& a, const Tensor& b, auto f) {
   check_one_dtype(operation, a, b);
   Tensor y(broadcast_shapes(operation, a.shape(), b.shape()), a.dtype(), operation);
   dispatch(a.dtype(), [&]<class T>() {
@@ -285,8 +297,7 @@ Tensor map(const char* operation, const Tensor& a, const Tensor& b, F f) {
   return y;
 }
 
-template <class F>
-Tensor map(const char* operation, const Tensor& a, const Tensor& b, const Tensor& c, F f) {
+Tensor map(const char* operation, const Tensor& a, const Tensor& b, const Tensor& c, auto f) {
   check_one_dtype(operation, a, b);
   check_one_dtype(operation, a, c);
   Tensor y(broadcast_shapes(operation, broadcast_shapes(operation, a.shape(), b.shape()), c.shape()), a.dtype(),

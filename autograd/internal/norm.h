@@ -1,13 +1,20 @@
 #pragma once
-#include <heed/autograd/error.h>
+#include <heed/autograd/ops.h>
 
 #include <cmath>
 
 // Parts of layer_norm(), rms_norm(), batch_norm() and group_norm().
 namespace heed {
 
-inline void check_eps(const char* operation, double eps) {
-  if (!(eps >= 0 && std::isfinite(eps))) fail("{}: eps must be finite and at least 0, got {}", operation, eps);
+inline void check_eps(const char* operation, double eps, const char* name = "eps") {
+  if (!(eps >= 0 && std::isfinite(eps))) fail("{}: {} must be finite and at least 0, got {}", operation, name, eps);
+}
+
+// (C) -> (C, 1, ...), which broadcasts over x.
+inline Tensor per_channel(const Tensor& values, const Tensor& x) {
+  Shape shape{values.size(0)};
+  for (int axis = 2; axis < x.rank(); ++axis) shape.append(1);
+  return reshape(values, shape);
 }
 
 // Returns whether numbers with this 1 / sqrt(variance + eps), and their squares, lie in the range of T.
