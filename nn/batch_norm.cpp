@@ -1,7 +1,7 @@
+#include "autograd/internal/norm.h"
+
 #include <heed/autograd/convolution.h>
 #include <heed/nn/batch_norm.h>
-
-#include <cmath>
 
 namespace heed {
 namespace {
@@ -18,19 +18,6 @@ void check_input(const char* what, const Tensor& x, const Tensor& gain) {
   }
 }
 
-void check_epsilon(const char* what, double epsilon) {
-  if (!(epsilon >= 0 && std::isfinite(epsilon))) {
-    fail("{}: epsilon must be finite and at least 0, got {}", what, epsilon);
-  }
-}
-
-// (C) -> (C, 1, ...), which broadcasts over x.
-Tensor per_channel(const Tensor& values, const Tensor& x) {
-  Shape shape{values.size(0)};
-  for (int axis = 2; axis < x.rank(); ++axis) shape.append(1);
-  return reshape(values, shape);
-}
-
 }  // namespace
 
 BatchNorm::BatchNorm(Scope scope, int channels, ChannelNormConfig constants)
@@ -40,7 +27,7 @@ BatchNorm::BatchNorm(Scope scope, int channels, ChannelNormConfig constants)
       bias(scope.parameter("bias", {channels}, Init::zeros())),
       running_mean(scope.buffer("running_mean", {channels}, 0)),
       running_variance(scope.buffer("running_variance", {channels}, 1)) {
-  check_epsilon("BatchNorm", config.epsilon);
+  check_eps("BatchNorm", config.epsilon, "epsilon");
   if (!(config.momentum >= 0 && config.momentum <= 1)) {
     fail("BatchNorm: momentum must be from 0 to 1, got {}", config.momentum);
   }
@@ -68,8 +55,7 @@ Tensor BatchNorm::operator()(const Tensor& x, Phase phase) const {
     const Tensor factor = gain / sqrt(running_variance + config.epsilon);
     y = (x - per_channel(running_mean, x)) * per_channel(factor, x) + per_channel(bias, x);
   }
-  Hook::show(name, "output", y);
-  return y;
+  return Hook::shown_output(name, y);
 }
 
 GroupNorm::GroupNorm(Scope scope, int number, int channels, double constant)
@@ -78,7 +64,7 @@ GroupNorm::GroupNorm(Scope scope, int number, int channels, double constant)
       epsilon(constant),
       gain(scope.parameter("gain", {channels}, Init::ones())),
       bias(scope.parameter("bias", {channels}, Init::zeros())) {
-  check_epsilon("GroupNorm", epsilon);
+  check_eps("GroupNorm", epsilon, "epsilon");
   if (groups < 1 || channels % groups != 0) {
     fail("GroupNorm: {} channels cannot form {} equal groups", channels, groups);
   }
@@ -87,9 +73,7 @@ GroupNorm::GroupNorm(Scope scope, int number, int channels, double constant)
 Tensor GroupNorm::operator()(const Tensor& x) const {
   const LayerScope scope(name);
   check_input("GroupNorm", x, gain);
-  Tensor y = group_norm(x, groups, gain, bias, epsilon);
-  Hook::show(name, "output", y);
-  return y;
+  return Hook::shown_output(name, group_norm(x, groups, gain, bias, epsilon));
 }
 
 }  // namespace heed

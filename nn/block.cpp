@@ -58,8 +58,7 @@ Tensor TransformerBlock::after_attention(const Tensor& x, const Tensor& attended
   Tensor y = with_attention(x, attended, drop);
   Hook::show(name, "attended", y);
   if (mlp) y = with_mlp(y, (*mlp)(mlp_norms->of_input(config.parallel ? x : y)), drop);
-  Hook::show(name, "output", y);
-  return y;
+  return Hook::shown_output(name, y);
 }
 
 AttentionResult TransformerBlock::operator()(const Tensor& x, const Mask& mask, const PassOptions& options) const {

@@ -18,11 +18,6 @@ Parameter bias_of(const Scope& scope, int out, const auto& o) {
 
 ConvOptions options_of(const ConvLayerOptions& o) { return {o.stride, o.padding, o.dilation, o.groups}; }
 
-Tensor show_output(const std::string& layer, Tensor output) {
-  Hook::show(layer, "output", output);
-  return output;
-}
-
 }  // namespace
 
 Conv2d::Conv2d(Scope scope, int in, int out, HeightWidth kernel, const ConvLayerOptions& o)
@@ -34,7 +29,7 @@ Conv2d::Conv2d(Scope scope, int in, int out, HeightWidth kernel, const ConvLayer
 
 Tensor Conv2d::operator()(const Tensor& x) const {
   const LayerScope scope(name);
-  return show_output(name, conv2d(x, weight, bias, options));
+  return Hook::shown_output(name, conv2d(x, weight, bias, options));
 }
 
 Conv1d::Conv1d(Scope scope, int in, int out, int kernel, const ConvLayerOptions& o)
@@ -46,7 +41,7 @@ Conv1d::Conv1d(Scope scope, int in, int out, int kernel, const ConvLayerOptions&
 
 Tensor Conv1d::operator()(const Tensor& x) const {
   const LayerScope scope(name);
-  return show_output(name, conv1d(x, weight, bias, options));
+  return Hook::shown_output(name, conv1d(x, weight, bias, options));
 }
 
 ConvTranspose2d::ConvTranspose2d(Scope scope, int in, int out, HeightWidth kernel, const ConvTransposeLayerOptions& o)
@@ -61,7 +56,7 @@ ConvTranspose2d::ConvTranspose2d(Scope scope, int in, int out, HeightWidth kerne
 
 Tensor ConvTranspose2d::operator()(const Tensor& x) const {
   const LayerScope scope(name);
-  return show_output(name, conv_transpose2d(x, weight, bias, options));
+  return Hook::shown_output(name, conv_transpose2d(x, weight, bias, options));
 }
 
 }  // namespace heed

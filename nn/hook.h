@@ -44,6 +44,12 @@ class Hook {
     if (is_open()) latest_->show_value(layer.empty() ? name : layer + "." + name, value);
   }
 
+  /// Shows `output` as LAYER.output. Returns it, or its replacement.
+  static Tensor shown_output(const std::string& layer, Tensor output) {
+    show(layer, "output", output);
+    return output;
+  }
+
  private:
   void show_value(const std::string& name, Tensor& value) const;
 

@@ -2,14 +2,6 @@
 #include <heed/nn/layers.h>
 
 namespace heed {
-namespace {
-
-Tensor shown(const std::string& layer, Tensor output) {
-  Hook::show(layer, "output", output);
-  return output;
-}
-
-}  // namespace
 
 Linear::Linear(Scope scope, int in, int out, LinearOptions options)
     : name(scope.name()),
@@ -18,7 +10,7 @@ Linear::Linear(Scope scope, int in, int out, LinearOptions options)
 
 Tensor Linear::operator()(const Tensor& x) const {
   const LayerScope scope(name);
-  return shown(name, adapted(x, weight, linear(x, weight, bias)));
+  return Hook::shown_output(name, adapted(x, weight, linear(x, weight, bias)));
 }
 
 Linearised Linear::linearised(std::int64_t begin, std::int64_t end) const {
@@ -35,8 +27,8 @@ Embedding::Embedding(Scope scope, int count, int d, double deviation)
 
 Tensor Embedding::operator()(const Ids& ids) const {
   const LayerScope scope(name);
-  const Tensor rows = embedding(weight, ids);
-  return shown(name, rows.dtype() == dtype ? rows : rows.to(dtype));  // constants: a weight that is only stored
+  const Tensor rows = embedding(weight, ids);  // constants of another dtype where the weight is only stored
+  return Hook::shown_output(name, rows.dtype() == dtype ? rows : rows.to(dtype));
 }
 
 }  // namespace heed

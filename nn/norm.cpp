@@ -1,3 +1,5 @@
+#include "autograd/internal/norm.h"
+
 #include <heed/autograd/ops.h>
 #include <heed/nn/hook.h>
 #include <heed/nn/norm.h>
@@ -12,9 +14,7 @@ Norm::Norm(Scope scope, int d, const NormConfig& given)
       gain(scope.parameter("gain", {d}, config.gain_offset ? Init::zeros() : Init::ones())),
       bias(config.kind == NormKind::layer && config.bias ? scope.parameter("bias", {d}, Init::zeros()) : Tensor()) {
   if (config.kind == NormKind::none) fail("Norm: a norm of kind 'none' computes nothing: leave it out");
-  if (!(config.epsilon >= 0 && std::isfinite(config.epsilon))) {
-    fail("Norm: epsilon must be finite and at least 0, got {}", config.epsilon);
-  }
+  check_eps("Norm", config.epsilon, "epsilon");
 }
 
 std::optional<Norm> Norm::make_if(bool wanted, Scope scope, int d, const NormConfig& config) {
@@ -25,9 +25,8 @@ std::optional<Norm> Norm::make_if(bool wanted, Scope scope, int d, const NormCon
 Tensor Norm::operator()(const Tensor& x) const {
   const LayerScope scope(name);
   const Tensor g = config.gain_offset ? gain + 1.0 : Tensor(gain);
-  Tensor y = config.kind == NormKind::rms ? rms_norm(x, g, config.epsilon) : layer_norm(x, g, bias, config.epsilon);
-  Hook::show(name, "output", y);
-  return y;
+  return Hook::shown_output(
+      name, config.kind == NormKind::rms ? rms_norm(x, g, config.epsilon) : layer_norm(x, g, bias, config.epsilon));
 }
 
 Linearised Norm::linearised(const Tensor& at) const {
