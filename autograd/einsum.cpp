@@ -142,17 +142,22 @@ std::int64_t size_of_axis(const Named& a, char name) {
   return at == a.names.npos ? 1 : a.x.size(static_cast<int>(at));
 }
 
-// Throws Error when the result has too many axes for a tensor, or too many elements for the memory.
-void check_result(const Formula& formula, std::string_view names, const Named& a, const Named& b) {
-  if (names.size() > Shape::max_rank) {
-    formula.wrong("the result has {} axes; expected at most {}", names.size(), Shape::max_rank);
-  }
+// Returns the sizes of these axes in a product of a and b, of which one may have size 1.
+Shape sizes_of(std::string_view names, const Named& a, const Named& b) {
   Shape shape;
   for (const char name : names) {
     const std::int64_t m = size_of_axis(a, name);
     shape.append(m == 1 ? size_of_axis(b, name) : m);
   }
-  cpu::check_memory("einsum", shape, a.x.dtype());
+  return shape;
+}
+
+// Throws Error when the result has too many axes for a tensor, or too many elements for the memory.
+void check_result(const Formula& formula, std::string_view names, const Named& a, const Named& b) {
+  if (names.size() > Shape::max_rank) {
+    formula.wrong("the result has {} axes; expected at most {}", names.size(), Shape::max_rank);
+  }
+  cpu::check_memory("einsum", sizes_of(names, a, b), a.x.dtype());
 }
 
 }  // namespace
@@ -176,20 +181,7 @@ Tensor einsum(std::string_view text, const Tensor& x, const Tensor& y) {
   const std::string result = result_names(formula, {a, b});
   check_result(formula, result, a, b);
   std::string batch, rows, columns, inner;
-  Shape batch_shape, rows_shape, columns_shape, inner_shape;
-  for (const char name : result) {
-    const std::int64_t m = size_of_axis(a, name), n = size_of_axis(b, name);
-    if (has(a.names, name) && has(b.names, name)) {
-      batch += name;
-      batch_shape.append(m == 1 ? n : m);
-    } else if (has(a.names, name)) {
-      rows += name;
-      rows_shape.append(m);
-    } else {
-      columns += name;
-      columns_shape.append(n);
-    }
-  }
+  for (const char name : result) (!has(a.names, name) ? columns : has(b.names, name) ? batch : rows) += name;
   for (const char name : a.names) {
     const std::int64_t m = size_of_axis(a, name), n = size_of_axis(b, name);
     if (!has(b.names, name)) continue;
@@ -198,12 +190,9 @@ Tensor einsum(std::string_view text, const Tensor& x, const Tensor& y) {
     }
     if (has(result, name)) continue;
     inner += name;
-    if (m == n) {
-      inner_shape.append(m);
-    } else {  // sum of u v_i = u sum of v_i
-      Named& wide = m == 1 ? b : a;
-      wide.x = sum(wide.x, {static_cast<int>(wide.names.find(name))}, true);
-    }
+    if (m == n) continue;
+    Named& wide = m == 1 ? b : a;  // sum of u v_i = u sum of v_i
+    wide.x = sum(wide.x, {static_cast<int>(wide.names.find(name))}, true);
   }
   const auto matrices = [](const Tensor& t, std::size_t leading, std::int64_t n, std::int64_t m) {
     Shape shape;
@@ -212,14 +201,10 @@ Tensor einsum(std::string_view text, const Tensor& x, const Tensor& y) {
     shape.append(m);
     return reshape(t, shape);
   };
-  const std::int64_t rows_size = rows_shape.numel("einsum"), columns_size = columns_shape.numel("einsum"),
-                     inner_size = inner_shape.numel("einsum");
-  const Tensor left = matrices(arranged(a, batch + rows + inner), batch.size(), rows_size, inner_size);
-  const Tensor right = matrices(arranged(b, batch + inner + columns), batch.size(), inner_size, columns_size);
-  Shape shape = batch_shape;
-  for (const std::int64_t n : rows_shape) shape.append(n);
-  for (const std::int64_t n : columns_shape) shape.append(n);
-  const Tensor product = reshape(matmul(left, right), shape);
+  const auto size = [&](std::string_view names) { return sizes_of(names, a, b).numel("einsum"); };
+  const Tensor left = matrices(arranged(a, batch + rows + inner), batch.size(), size(rows), size(inner));
+  const Tensor right = matrices(arranged(b, batch + inner + columns), batch.size(), size(inner), size(columns));
+  const Tensor product = reshape(matmul(left, right), sizes_of(batch + rows + columns, a, b));
   return arranged({batch + rows + columns, product}, result);
 }
 
