@@ -236,24 +236,15 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   } else {
     y = product("matmul", a, b);
   }
-  return record(
-      matmul_operation, {&a, &b}, y, Saved(a, b),
-      [](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B) {
-        Tensor da, db;
-        if (needs[0]) da = matmul(dy, transpose(B));
-        if (needs[1])
-          db = B.rank() == 2 ? product("matmul", transpose(rows_of(A)), rows_of(dy))
-                             : product("matmul", transpose(A), dy);
-        if (db.defined()) db = db.to(B.dtype());
-        return std::vector{da, db};
-      },
-      Recordable([](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B) {
-        const bool in_one = B.rank() == 2;
-        Tensor da, db;
-        if (needs[0]) da = matmul(dy, transpose(B));
-        if (needs[1]) db = matmul(transpose(in_one ? as_rows(A) : A), in_one ? as_rows(dy) : dy).to(B.dtype());
-        return std::vector{da, db};
-      }));
+  return record(matmul_operation, {&a, &b}, y, Saved(a, b),
+                Recordable([](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B) {
+                  const bool in_one = B.rank() == 2;
+                  Tensor da, db;
+                  if (needs[0]) da = matmul(dy, transpose(B));
+                  if (needs[1])
+                    db = matmul(transpose(in_one ? as_rows(A) : A), in_one ? as_rows(dy) : dy).to(B.dtype());
+                  return std::vector{da, db};
+                }));
 }
 
 static const Operation linear_operation(
