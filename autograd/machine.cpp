@@ -1,4 +1,3 @@
-#include "autograd/cpu/blas.h"
 #include "autograd/cpu/thread_pool.h"
 #include "autograd/cpu/units.h"
 
@@ -39,8 +38,6 @@ const char* vector_instructions() {
   return "basic";
 #endif
 }
-
-const std::string& blas_description() { return cpu::blas_description(); }
 
 void set_threads(int threads) {
   if (threads < 1 || threads > max_threads) {

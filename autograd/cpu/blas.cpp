@@ -155,8 +155,6 @@ blasint blas_int(std::int64_t n) { return static_cast<blasint>(n); }
 
 }  // namespace
 
-const std::string& blas_description() { return open_blas().description; }
-
 void* blas_function(const char* name) {
   void* function = nullptr;
   open_blas().find(name, function);
@@ -221,3 +219,5 @@ template void gemm(std::int64_t, std::int64_t, std::int64_t, double, const Matri
                    double, double*, std::int64_t);
 
 }  // namespace heed::cpu
+
+const std::string& heed::blas_description() { return cpu::open_blas().description; }

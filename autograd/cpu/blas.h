@@ -1,15 +1,9 @@
 #pragma once
 #include <cstdint>
-#include <string>
 
 namespace heed::cpu {
 
-// Returns the library that computes large matrix products, and its kernels: "OpenBLAS 0.3.21, Haswell kernels", or "own
-// kernels without OpenBLAS" where it is not installed. The first call loads the library. The environment variable HEED_OPENBLAS
-// names its file, or is "none". Throws Error when that file cannot be loaded, and when the system refuses the memory.
-const std::string& blas_description();
-
-// Returns a function of that library (BLAS or LAPACK) by its symbol name: "dgesvd_". Throws Error when it is missing.
+// Returns a function of OpenBLAS (BLAS or LAPACK) by its symbol name: "dgesvd_". Throws Error when it is missing.
 void* blas_function(const char* name);
 
 // A matrix: element (i, j) is at data[i * row_stride + j * column_stride].

@@ -193,32 +193,11 @@ bool is_finite_half(const Byte* from) { return (two_bytes(from) & 0x7c00U) != 0x
 }  // namespace
 
 void widen(Blocks from, float* to, std::int64_t n) {
-  switch (from.type) {
-    case DType::q4_0:
-      return widen_as<DType::q4_0>(from, to, n);
-    case DType::q4_1:
-      return widen_as<DType::q4_1>(from, to, n);
-    case DType::q5_0:
-      return widen_as<DType::q5_0>(from, to, n);
-    case DType::q5_1:
-      return widen_as<DType::q5_1>(from, to, n);
-    case DType::q8_0:
-      return widen_as<DType::q8_0>(from, to, n);
-    case DType::iq4_nl:
-      return widen_as<DType::iq4_nl>(from, to, n);
-    case DType::q2_k:
-      return widen_as<DType::q2_k>(from, to, n);
-    case DType::q3_k:
-      return widen_as<DType::q3_k>(from, to, n);
-    case DType::q4_k:
-      return widen_as<DType::q4_k>(from, to, n);
-    case DType::q5_k:
-      return widen_as<DType::q5_k>(from, to, n);
-    case DType::q6_k:
-      return widen_as<DType::q6_k>(from, to, n);
-    default:
-      return widen_as<DType::iq4_xs>(from, to, n);
-  }
+  using enum DType;
+  static constexpr void (*functions[])(Blocks, float*, std::int64_t) = {
+      widen_as<q4_0>, widen_as<q4_1>, widen_as<q5_0>, widen_as<q5_1>, widen_as<q8_0>, widen_as<iq4_nl>,
+      widen_as<q2_k>, widen_as<q3_k>, widen_as<q4_k>, widen_as<q5_k>, widen_as<q6_k>, widen_as<iq4_xs>};
+  functions[static_cast<std::size_t>(from.type) - static_cast<std::size_t>(q4_0)](from, to, n);
 }
 
 void widen(Blocks from, double* to, std::int64_t n) {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <numbers>
 
 #if defined(__x86_64__) && defined(__GLIBC__)
 #if __GLIBC_PREREQ(2, 35)
@@ -17,10 +16,10 @@
 // function. Internal.
 namespace heed::cpu {
 
-// As many numbers as fill a register.
-template <class T>
+// As many numbers as fill a register, or so many bytes.
+template <class T, std::int64_t bytes = vector_bytes>
 struct LanesOf {
-  typedef T type __attribute__((vector_size(vector_bytes)));
+  typedef T type __attribute__((vector_size(bytes)));
 };
 template <class T>
 using Lanes = typename LanesOf<T>::type;
@@ -51,21 +50,17 @@ template <class V>
 
 // Names as the vector ABI forms them: the instructions, the number of lanes, a "v" for each argument.
 #if defined(HEED_HAS_LIBMVEC) && defined(__AVX512F__)
-#define HEED_VARIANT(name, v, f) _ZGVeN##f##v##_##name
-#define HEED_FLOATS(name, v) HEED_VARIANT(name##f, v, 16)
-#define HEED_DOUBLES(name, v) HEED_VARIANT(name, v, 8)
+#define HEED_FLOATS(name, v) _ZGVeN16##v##_##name##f
+#define HEED_DOUBLES(name, v) _ZGVeN8##v##_##name
 #elif defined(HEED_HAS_LIBMVEC) && defined(__AVX2__)
-#define HEED_VARIANT(name, v, f) _ZGVdN##f##v##_##name
-#define HEED_FLOATS(name, v) HEED_VARIANT(name##f, v, 8)
-#define HEED_DOUBLES(name, v) HEED_VARIANT(name, v, 4)
+#define HEED_FLOATS(name, v) _ZGVdN8##v##_##name##f
+#define HEED_DOUBLES(name, v) _ZGVdN4##v##_##name
 #elif defined(HEED_HAS_LIBMVEC) && defined(__AVX__)
-#define HEED_VARIANT(name, v, f) _ZGVcN##f##v##_##name
-#define HEED_FLOATS(name, v) HEED_VARIANT(name##f, v, 8)
-#define HEED_DOUBLES(name, v) HEED_VARIANT(name, v, 4)
+#define HEED_FLOATS(name, v) _ZGVcN8##v##_##name##f
+#define HEED_DOUBLES(name, v) _ZGVcN4##v##_##name
 #elif defined(HEED_HAS_LIBMVEC)
-#define HEED_VARIANT(name, v, f) _ZGVbN##f##v##_##name
-#define HEED_FLOATS(name, v) HEED_VARIANT(name##f, v, 4)
-#define HEED_DOUBLES(name, v) HEED_VARIANT(name, v, 2)
+#define HEED_FLOATS(name, v) _ZGVbN4##v##_##name##f
+#define HEED_DOUBLES(name, v) _ZGVbN2##v##_##name
 #endif
 
 #if defined(HEED_HAS_LIBMVEC)
@@ -110,7 +105,6 @@ HEED_FUNCTION(expm1)
 #undef HEED_FUNCTION
 #undef HEED_FLOATS
 #undef HEED_DOUBLES
-#undef HEED_VARIANT
 
 inline Lanes<double> sigmoid(Lanes<double> x) { return 1.0 / (1.0 + exp(-x)); }
 

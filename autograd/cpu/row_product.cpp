@@ -36,8 +36,8 @@ template <int half, class Vector, int... lane>
 // and passes over y once for all of them.
 template <class T, class S>
 void along_rows(std::int64_t k, const T* x, Matrix<S> W, const T* bias, T* y, std::int64_t begin, std::int64_t end) {
-  using Vector = typename VectorOf<T>::type;
-  constexpr std::int64_t streams = 8, width = sizeof(Vector) / sizeof(T);
+  using Vector = Lanes<T>;
+  constexpr std::int64_t streams = 8, width = lane_count<T>;
   const std::int64_t stride = W.row_stride;
   if (bias) {
     std::copy(bias + begin, bias + end, y + begin);
@@ -85,8 +85,8 @@ void along_rows(std::int64_t k, const T* x, Matrix<S> W, const T* bias, T* y, st
 // Calls store(j, x . W[:, j]) for j = 0, apart, ..., (streams - 1) * apart. Each column is dense in memory.
 template <std::int64_t streams, class T, class S, class Store>
 void dot_columns(std::int64_t k, const T* x, Matrix<S> W, std::int64_t apart, const Store& store) {
-  using Vector = typename VectorOf<T>::type;
-  constexpr std::int64_t width = sizeof(Vector) / sizeof(T), vectors = lanes / width;
+  using Vector = Lanes<T>;
+  constexpr std::int64_t width = lane_count<T>, vectors = lanes / width;
   constexpr std::int64_t size = sizeof(S), line = line_bytes / size, ahead = bytes_ahead / size;
   const std::int64_t rest = k % width;
   const Vector last = load_first<Vector>(x + k - rest, rest);

@@ -42,11 +42,4 @@ double dot_row(const T* x, const T* y, std::int64_t n) {
   return sum_terms<T>(n, [x, y](std::int64_t i) { return x[i] * y[i]; });
 }
 
-template <class T>
-double sum_row(const T* x, std::int64_t n, std::int64_t stride) {
-  double total = 0;
-  for (std::int64_t i = 0; i < n; ++i) total += static_cast<double>(x[i * stride]);
-  return total;
-}
-
 }  // namespace heed::cpu

@@ -10,6 +10,12 @@
 // in the last place. The double versions call the C library; lanes.h has those of whole vectors.
 namespace heed::cpu {
 
+// Returns c_0 x^n + c_1 x^(n - 1) + ... + c_n, by Horner's rule.
+[[gnu::always_inline]] inline float polynomial(float x, float c, auto... rest) {
+  ((c = c * x + rest), ...);
+  return c;
+}
+
 // Splits x = n ln 2 + r with |r| <= ln(2) / 2 into 2^(n - k) and e^r - 1 = r + r^2/2! + ... + r^7/7!. Requires -126 <=
 // n - k <= 127; with k = 0 that is -87.33 <= x <= 88.
 struct PowerOfTwo {
@@ -19,13 +25,7 @@ struct PowerOfTwo {
   const float shifted = x * 1.44269504F + 12582912.0F;  // adding 1.5 * 2^23 rounds to an integer, kept in the low bits
   const float n = shifted - 12582912.0F;
   const float r = (x - n * 0.693359375F) + n * 2.12194440e-4F;  // ln 2 in two parts: the first has 9 bits
-  float p = 1.0F / 5040;
-  p = p * r + 1.0F / 720;
-  p = p * r + 1.0F / 120;
-  p = p * r + 1.0F / 24;
-  p = p * r + 1.0F / 6;
-  p = p * r + 0.5F;
-  p = p * r * r + r;
+  const float p = polynomial(r, 1.0F / 5040, 1.0F / 720, 1.0F / 120, 1.0F / 24, 1.0F / 6, 0.5F) * r * r + r;
   const std::uint32_t exponent = (std::bit_cast<std::uint32_t>(shifted) + 127U - k) << 23U;
   return {std::bit_cast<float>(exponent), p};
 }
@@ -52,23 +52,14 @@ inline double exp_nonpositive(double x) { return std::exp(x); }
 // where the subtracted part is small, with e^(2x) = 2^n e^(2r), |r| <= ln(2) / 4. Within 1 unit in the last place.
 [[gnu::always_inline]] inline float tanh(float x) {
   const float a = std::abs(x), a2 = a * a;
-  float p = -0.000455455252F;
-  p = p * a2 + 0.00258265434F;
-  p = p * a2 - 0.00826452868F;
-  p = p * a2 + 0.021663534F;
-  p = p * a2 - 0.0539292992F;
-  p = p * a2 + 0.133329782F;
-  p = p * a2 - 0.333333223F;
+  const float p = polynomial(a2, -0.000455455252F, 0.00258265434F, -0.00826452868F, 0.021663534F, -0.0539292992F,
+                             0.133329782F, -0.333333223F);
   const float near = a + a * a2 * p;
   const float clamped = a > 9.1F ? 9.1F : a;  // keeps NaN
   const float shifted = clamped * 2.88539008F + 12582912.0F, n = shifted - 12582912.0F;
   const float r = (clamped - n * 0.34667969F) + n * 1.06097220e-4F;
-  float q = 0.0893127019F;  // (e^(2r) - 1) / r
-  q = q * r + 0.26802826F;
-  q = q * r + 0.666657847F;
-  q = q * r + 1.33331254F;
-  q = q * r + 2.0F;
-  q = q * r + 2.0F;
+  // (e^(2r) - 1) / r
+  const float q = polynomial(r, 0.0893127019F, 0.26802826F, 0.666657847F, 1.33331254F, 2.0F, 2.0F);
   const float scale = std::bit_cast<float>((std::bit_cast<std::uint32_t>(shifted) + 127U) << 23U);
   const float far = 1.0F - 2.0F / (scale * r * q + (scale + 1.0F));
   return std::copysign(a < 0.9F ? near : far, x);
@@ -84,15 +75,8 @@ struct Normal {
 };
 [[gnu::always_inline]] inline Normal<float> normal(float x) {
   const float t = 1.0F / (1.0F + 0.212132034F * std::abs(x)), u = t - 0.625F;
-  float p = -0.129407123F;
-  p = p * u - 0.162081107F;
-  p = p * u + 0.195379646F;
-  p = p * u + 0.838997424F;
-  p = p * u + 1.38099229F;
-  p = p * u + 1.51793289F;
-  p = p * u + 1.25046408F;
-  p = p * u + 0.804314613F;
-  p = p * u + 0.408633083F;
+  const float p = polynomial(u, -0.129407123F, -0.162081107F, 0.195379646F, 0.838997424F, 1.38099229F, 1.51793289F,
+                             1.25046408F, 0.804314613F, 0.408633083F);
   const float e = exp_nonpositive(-0.5F * x * x), tail = 0.5F * e * p * t;
   return {x < 0 ? tail : 1.0F - tail, 0.398942280F * e};
 }

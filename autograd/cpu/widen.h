@@ -1,6 +1,6 @@
 #pragma once
 #include "autograd/cpu/blocks.h"
-#include "autograd/cpu/vector_bytes.h"
+#include "autograd/cpu/lanes.h"
 #include "autograd/half.h"
 
 #include <algorithm>
@@ -14,11 +14,6 @@
 
 // Reads numbers that may be stored in 16 bits or in blocks. Internal.
 namespace heed::cpu {
-
-template <class T, std::int64_t bytes = vector_bytes>
-struct VectorOf {
-  typedef T type __attribute__((vector_size(bytes)));
-};
 
 // Returns the vector of the numbers from from[0] on.
 template <class Vector, class S>
@@ -39,9 +34,9 @@ template <class Vector, class S>
       return reinterpret_cast<Vector>(_mm256_slli_epi32(bits, 16));
     }
 #endif
-    typename VectorOf<std::uint16_t, sizeof(Vector) / 2>::type halves;
+    typename LanesOf<std::uint16_t, sizeof(Vector) / 2>::type halves;
     std::memcpy(&halves, from, sizeof halves);
-    using Bits = typename VectorOf<std::uint32_t, sizeof(Vector)>::type;
+    using Bits = typename LanesOf<std::uint32_t, sizeof(Vector)>::type;
     const Bits bits = __builtin_convertvector(halves, Bits) << 16;
     std::memcpy(&values, &bits, sizeof values);
   } else if constexpr (std::is_same_v<S, Float16>) {
@@ -80,8 +75,8 @@ void widen(const S* from, double* to, std::int64_t n) {
 }
 template <class S>
 void widen(const S* from, float* to, std::int64_t n) {
-  using Vector = typename VectorOf<float>::type;
-  constexpr std::int64_t width = sizeof(Vector) / sizeof(float);
+  using Vector = Lanes<float>;
+  constexpr std::int64_t width = lane_count<float>;
   std::int64_t i = 0;
   for (; i + width <= n; i += width) {
     const Vector values = load<Vector>(from + i);

@@ -4,8 +4,7 @@
 
 using namespace heed;
 
-TEMPLATE_TEST_CASE("sum_row and dot_row are exact for every length below 700, sum_row also for strided rows", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("sum_row and dot_row are exact for every length below 700", "", float, double) {
   std::vector<TestType> x, y;
   for (int i = 0; i < 700; ++i) {
     x.push_back(static_cast<TestType>(i % 7 - 2));
@@ -19,9 +18,6 @@ TEMPLATE_TEST_CASE("sum_row and dot_row are exact for every length below 700, su
     sum += static_cast<double>(x[static_cast<std::size_t>(n)]);
     dot += static_cast<double>(x[static_cast<std::size_t>(n)] * y[static_cast<std::size_t>(n)]);
   }
-  double third = 0;
-  for (std::size_t i = 0; i < 300; i += 3) third += static_cast<double>(x[i]);
-  CHECK(cpu::sum_row(x.data(), 100, 3) == third);
 }
 
 TEST_CASE("The error of a float32 sum does not grow with its length") {
