@@ -104,17 +104,6 @@ Booleans combined(const char* operation, const Array<T>& a, const Array<T>& b, F
   return Booleans(shape, values);
 }
 
-template <class T>
-Tensor as_tensor(const Array<T>& x, DType dtype) {
-  Tensor y(x.shape(), dtype);
-  dispatch(dtype, [&]<class To>() {
-    std::transform(x.begin(), x.end(), y.mutable_data<To>(), [](T v) { return static_cast<To>(v); });
-  });
-  return y;
-}
-
-Ids constant(std::int32_t value) { return Ids({}, {value}); }
-
 }  // namespace
 
 Ids reshape(const Ids& x, const Shape& shape) { return reshaped(x, shape); }
@@ -138,12 +127,12 @@ Booleans operator<(const Ids& a, const Ids& b) { return combined("<", a, b, std:
 Booleans operator<=(const Ids& a, const Ids& b) { return combined("<=", a, b, std::less_equal<>()); }
 Booleans operator>(const Ids& a, const Ids& b) { return combined(">", a, b, std::greater<>()); }
 Booleans operator>=(const Ids& a, const Ids& b) { return combined(">=", a, b, std::greater_equal<>()); }
-Booleans operator<(const Ids& a, std::int32_t b) { return a < constant(b); }
-Booleans operator<=(const Ids& a, std::int32_t b) { return a <= constant(b); }
-Booleans operator>(const Ids& a, std::int32_t b) { return a > constant(b); }
-Booleans operator>=(const Ids& a, std::int32_t b) { return a >= constant(b); }
+Booleans operator<(const Ids& a, std::int32_t b) { return a < full_ids({}, b); }
+Booleans operator<=(const Ids& a, std::int32_t b) { return a <= full_ids({}, b); }
+Booleans operator>(const Ids& a, std::int32_t b) { return a > full_ids({}, b); }
+Booleans operator>=(const Ids& a, std::int32_t b) { return a >= full_ids({}, b); }
 Booleans equal(const Ids& a, const Ids& b) { return combined("equal", a, b, std::equal_to<>()); }
-Booleans equal(const Ids& a, std::int32_t b) { return equal(a, constant(b)); }
+Booleans equal(const Ids& a, std::int32_t b) { return equal(a, full_ids({}, b)); }
 Booleans equal(const Booleans& a, const Booleans& b) {
   return combined("equal", a, b, [](auto u, auto v) { return !u == !v; });
 }
@@ -178,11 +167,12 @@ template Booleans stack(const std::vector<Booleans>& parts, int axis);
 
 template <class T>
 Tensor tensor(const Array<T>& x, DType dtype) {
-  if constexpr (std::same_as<Array<T>, Booleans>) {
-    return as_tensor(!!x, dtype);
-  } else {
-    return as_tensor(x, dtype);
-  }
+  Tensor y(x.shape(), dtype);
+  dispatch(dtype, [&]<class To>() {
+    const auto number = [](T v) { return static_cast<To>(std::same_as<Array<T>, Booleans> ? v != 0 : v); };
+    std::transform(x.begin(), x.end(), y.mutable_data<To>(), number);
+  });
+  return y;
 }
 template Tensor tensor(const Ids& x, DType dtype);
 template Tensor tensor(const Booleans& x, DType dtype);

@@ -7,6 +7,7 @@
 #include <heed/autograd/ops.h>
 
 #include <algorithm>
+#include <utility>
 
 // Three maps: y = conv2d(x, W), its transpose x = conv_transpose2d(y, W), and W = the products of x and y. Each is linear in both
 // arguments, and the gradients of each are the other two. So they have derivatives of any order.
@@ -230,18 +231,9 @@ Tensor checked_conv2d(const char* operation, const Tensor& x, const Tensor& W, c
 
 Tensor checked_conv_transpose2d(const char* operation, const Tensor& x, const Tensor& W, const Tensor& bias,
                                 const ConvTransposeOptions& o) {
-  const std::int64_t groups = std::max<std::int64_t>(1, o.groups);
-  Convolution c{x.size(0),
-                o.groups,
-                W.size(1),
-                W.size(0) / groups,
-                0,
-                last_axes(W),
-                last_axes(x),
-                o.stride,
-                o.padding,
-                o.dilation,
-                Autocast::precision(x.dtype())};
+  Convolution c = sizes_of(x, W, {o.stride, o.padding, o.dilation, o.groups});
+  c.groups = o.groups;
+  c.out = std::exchange(c.size, 0);
   check_operands(operation, x, W, bias, c, true);
   check_option(operation, "output_padding", o.output_padding, 0);
   const auto size = [&](std::int64_t n, std::int64_t stride, std::int64_t padding, std::int64_t taken,

@@ -16,9 +16,7 @@ namespace {
 // Returns rows + 1 numbers; number r counts the ids smaller than r.
 std::vector<std::int64_t> starts(const Ids& ids, std::int64_t rows) {
   std::vector<std::int64_t> start(static_cast<std::size_t>(rows + 1), 0);
-  for (const std::int32_t id : std::span(ids.data(), static_cast<std::size_t>(ids.numel()))) {
-    ++start[static_cast<std::size_t>(id) + 1];
-  }
+  for (const std::int32_t id : ids) ++start[static_cast<std::size_t>(id) + 1];
   std::partial_sum(start.begin(), start.end(), start.begin());
   return start;
 }

@@ -1,6 +1,5 @@
 #include "autograd/cpu/lstm.h"
 
-#include <heed/autograd/gradcheck/samples.h>
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
 #include <heed/autograd/recurrent.h>

@@ -5,7 +5,6 @@
 #include <heed/autograd/ops.h>
 
 #include <optional>
-#include <utility>
 
 namespace heed {
 namespace {

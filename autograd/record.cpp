@@ -19,7 +19,6 @@
 #include "autograd/internal/tape.h"
 
 #include <heed/autograd/autocast.h>
-#include <heed/autograd/ops.h>
 #include <heed/autograd/profile.h>
 
 #include <algorithm>

@@ -112,17 +112,16 @@ std::vector<GradientSample> cpu::reduction_samples(Tensor (*f)(const Tensor&, co
   return samples;
 }
 
+static std::vector<GradientSample> sum_samples() {
+  std::vector<GradientSample> samples = cpu::reduction_samples(sum, Argument::Values::any, true);
+  for (GradientSample& sample : cpu::reduction_samples(mean, Argument::Values::any, false)) {
+    sample.name = "mean of " + sample.name;
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+}
 static const Operation sum_operation("sum", "y = sum(x) over axes; mean: y = sum(x) / n",
-                                     "dx = dy, broadcast; mean: dx = dy / n, broadcast", [] {
-                                       std::vector<GradientSample> samples =
-                                           cpu::reduction_samples(sum, Argument::Values::any, true);
-                                       for (GradientSample& sample :
-                                            cpu::reduction_samples(mean, Argument::Values::any, false)) {
-                                         sample.name = "mean of " + sample.name;
-                                         samples.push_back(std::move(sample));
-                                       }
-                                       return samples;
-                                     });
+                                     "dx = dy, broadcast; mean: dx = dy / n, broadcast", sum_samples);
 Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
   const cpu::Split s = cpu::split_axes("sum", x, axes, x.strides());
   Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype(), "sum");
@@ -136,7 +135,6 @@ Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
                 }));
 }
 
-// y = sum(x) / n               dx = dy / n, broadcast
 Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
   const cpu::Split s = cpu::split_axes("mean", x, axes, x.strides());
   const double n = static_cast<double>(s.reduced.numel("mean"));

@@ -3,8 +3,6 @@
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
 
-#include <cmath>
-
 namespace heed {
 namespace {
 
@@ -20,14 +18,10 @@ Tensor rotated(const Tensor& x, const Tensor& cosine, const Tensor& sine, Rotary
     const T *from = dense.data<T>(), *c_data = c_all.data, *s_data = s_all.data;
     T* to = y.mutable_data<T>();
     const T sign = static_cast<T>(direction);
-    Shape leading;  // of rows: all axes but the last
-    Shape c_strides, s_strides;
-    for (int axis = 0; axis + 1 < x.rank(); ++axis) {
-      leading.append(x.size(axis));
-      c_strides.append(c_all.strides[axis]);
-      s_strides.append(s_all.strides[axis]);
-    }
     if (rows == 0) return;
+    const int last = x.rank() - 1;
+    const Shape leading = cpu::without_axis(x.shape(), last);  // of rows
+    const Shape c_strides = cpu::without_axis(c_all.strides, last), s_strides = cpu::without_axis(s_all.strides, last);
     const std::int64_t c_step = c_all.strides[-1], s_step = s_all.strides[-1];
     const std::int64_t step = pairs == RotaryPairs::halves ? 1 : 2, apart = pairs == RotaryPairs::halves ? half : 1;
     const cpu::Walk<2> walk(leading, {&c_strides, &s_strides});
@@ -62,13 +56,9 @@ static const Operation rotary_operation(
               {fmt::format("{} {}", to_string(shape), pairs == RotaryPairs::halves ? "halves" : "neighbours"),
                {{shape}},
                [pairs](auto& x) {
-                 std::vector<double> cosine, sine;
-                 for (std::int64_t i = 0; i < x[0].size(-2) * 2; ++i) {
-                   cosine.push_back(std::cos(static_cast<double>(i)));
-                   sine.push_back(std::sin(static_cast<double>(i)));
-                 }
-                 const Shape angles = {x[0].size(-2), 2};
-                 return rotary(x[0], tensor(angles, cosine, x[0].dtype()), tensor(angles, sine, x[0].dtype()), pairs);
+                 const double count = static_cast<double>(2 * x[0].size(-2));
+                 const Tensor angles = reshape(arange(count, x[0].dtype()), {-1, 2});
+                 return rotary(x[0], cos(angles), sin(angles), pairs);
                }});
         }
       }

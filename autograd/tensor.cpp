@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 
 namespace heed {
 namespace {
@@ -192,14 +193,8 @@ double Tensor::item() const {
 
 double Tensor::at(std::initializer_list<std::int64_t> index) const {
   check_defined("at", {this});
-  bool inside = std::ssize(index) == rank();
-  std::int64_t offset = 0;
-  for (int axis = 0; inside && axis < rank(); ++axis) {
-    const std::int64_t i = index.begin()[axis];
-    inside = i >= 0 && i < shape_[axis];
-    offset += inside ? i * strides_[axis] : 0;
-  }
-  if (!inside) fail("at: index ({}) lies outside shape {}", fmt::join(index, ", "), to_string(shape_));
+  checked_offset("at", index, shape_);  // throws outside the shape
+  const std::int64_t offset = std::inner_product(index.begin(), index.end(), strides_.begin(), std::int64_t{0});
   return cpu::view_of(*this, {}, {}, offset).item();
 }
 

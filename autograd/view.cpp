@@ -24,35 +24,26 @@ Tensor Tensor::clone() const {
   return record(clone_operation, {this}, copy, Saved(), Recordable([](const Tensor& dy) { return std::vector{dy}; }));
 }
 
-// Adds y's elements in order to those of x that the strides reach, which may coincide.
-template <class T>
-static void add_strided(const T* y, T* x, const Shape& shape, const Shape& strides) {
+// Calls f(i, offset) for each element i of `shape`, row-major, with its offset by the strides. Offsets may coincide.
+static void for_each_offset(const Shape& shape, const Shape& strides, auto f) {
   if (shape.numel() == 0) return;
   const cpu::Walk<1> walk(shape, {&strides});
   const std::int64_t n = walk.size[0], step = walk.stride[0][0];
   walk.rows(0, shape.numel() / n, [=](std::int64_t first, const std::array<std::int64_t, 1>& offset) {
-    for (std::int64_t i = 0; i < n; ++i) x[offset[0] + i * step] += y[first + i];
+    for (std::int64_t i = 0; i < n; ++i) f(first + i, offset[0] + i * step);
   });
 }
 
 static const Operation view_operation(
     "view", "y = elements of x by strides", "dx = at each element, the sum of dy over its places in y", [] {
-      return std::vector<GradientSample>{
-          {"windows of (5)",
-           {{{5}}},
-           [](auto& x) {
-             return contiguous(x[0]).view({3, 3}, {1, 1});
-           }},
-          {"diagonal of (3, 3)", {{{3, 3}}}, [](auto& x) { return contiguous(x[0]).view({3}, {4}); }},
-          {"reversed rows of (2, 3)",
-           {{{2, 3}}},
-           [](auto& x) {
-             return contiguous(x[0]).view({2, 3}, {-3, 1}, 3);
-           }},
-          {"one element of (4)", {{{4}}}, [](auto& x) { return contiguous(x[0]).view({}, {}, 2); }},
-          {"nothing of (4)", {{{4}}}, [](auto& x) {
-             return contiguous(x[0]).view({0, 2}, {1, 1});
-           }}};
+      const auto view = [](const Shape& shape, const Shape& strides, std::int64_t offset = 0) {
+        return [=](auto& x) { return contiguous(x[0]).view(shape, strides, offset); };
+      };
+      return std::vector<GradientSample>{{"windows of (5)", {{{5}}}, view({3, 3}, {1, 1})},
+                                         {"diagonal of (3, 3)", {{{3, 3}}}, view({3}, {4})},
+                                         {"reversed rows of (2, 3)", {{{2, 3}}}, view({2, 3}, {-3, 1}, 3)},
+                                         {"one element of (4)", {{{4}}}, view({}, {}, 2)},
+                                         {"nothing of (4)", {{{4}}}, view({0, 2}, {1, 1})}};
     });
 Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offset) const {
   const Tensor y = cpu::view_of(*this, shape, strides, offset);
@@ -75,20 +66,16 @@ Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offse
         Tensor dx = needs.take_total_or_zeros(from, dy.dtype());
         const Tensor dense = contiguous(dy);
         dispatch(dy.dtype(), [&]<class T>() {
-          add_strided(dense.data<T>(), dx.mutable_data<T>() + offset, dense.shape(), strides);
+          for_each_offset(dense.shape(), strides,
+                          [from = dense.data<T>(), to = dx.mutable_data<T>() + offset](
+                              std::int64_t i, std::int64_t at) { to[at] += from[i]; });
         });
         return std::vector{dx};
       },
       Recordable([from = shape_, strides, offset](const Tensor& dy) {
         std::vector<std::int64_t> positions(static_cast<std::size_t>(dy.numel()));
-        if (!positions.empty()) {
-          const cpu::Walk<1> walk(dy.shape(), {&strides});
-          walk.rows(0, dy.numel() / walk.size[0], [&](std::int64_t first, const auto& at) {
-            for (std::int64_t i = 0; i < walk.size[0]; ++i) {
-              positions[static_cast<std::size_t>(first + i)] = offset + at[0] + i * walk.stride[0][0];
-            }
-          });
-        }
+        for_each_offset(dy.shape(), strides,
+                        [offset, to = positions.data()](std::int64_t i, std::int64_t at) { to[i] = offset + at; });
         return std::vector{cpu::spread(dy, positions, from)};
       }));
 }

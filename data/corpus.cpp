@@ -34,8 +34,7 @@ Batch windows_at(const TokenNumbers& text, const Corpus& corpus, const std::vect
 }
 
 bool hides_none(const Batch& windows) {
-  return std::count(windows.targets.data(), windows.targets.data() + windows.targets.numel(), not_counted) ==
-         windows.targets.numel();
+  return std::ranges::count(windows.targets, not_counted) == windows.targets.numel();
 }
 
 // Hides tokens in the windows, with `at_least_one` also one of the first window where it would hide none. The choice depends only on

@@ -1,7 +1,5 @@
 #include <heed/data/task.h>
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <bit>
 #include <numeric>

@@ -1,9 +1,6 @@
 #include <heed/autograd/ops.h>
 #include <heed/files/utf8.h>
 #include <heed/nn/adapter.h>
-#include <heed/nn/hook.h>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,6 @@
 #pragma once
 #include <heed/nn/parameters.h>
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

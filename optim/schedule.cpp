@@ -36,7 +36,7 @@ double learning_rate(const Schedule& schedule, std::int64_t step) {
     case Kind::linear:
       return least + (lr - least) * (1 - u);
     case Kind::cosine:
-      return least + (lr - least) * (1 + std::cos(std::numbers::pi * u)) / 2;
+      return between(lr, least, u);
     case Kind::step:
       return lr * std::pow(gamma, static_cast<double>((step - warmup) / (step_size > 0 ? step_size : (steps + 2) / 3)));
     case Kind::warmup_stable_decay: {

@@ -178,9 +178,7 @@ CheckReport check_second_derivatives(const Function& function, const std::vector
   const Function slope = [&](const std::vector<Tensor>& x) {
     if (x.back().is_variable()) return weighted(x, true);
     const Recording recording;
-    std::vector<Tensor> variables;
-    for (const Tensor& each : x) variables.push_back(variable(each));
-    return weighted(variables, false).detach();
+    return weighted(variables_of(x), false).detach();
   };
   CheckReport report = compared(slope, all, options, Missing::zero);
   report.worst.where = "second derivative, " + report.worst.where;
@@ -190,9 +188,7 @@ CheckReport check_second_derivatives(const Function& function, const std::vector
 static bool can_record_backward(const Operation& operation, const Function& function,
                                 const std::vector<Tensor>& inputs) {
   const Recording recording;
-  std::vector<Tensor> variables;
-  for (const Tensor& input : inputs) variables.push_back(variable(input));
-  const Tensor y = function(variables);
+  const Tensor y = function(variables_of(inputs));
   return Recorder::can_record_backward(operation);
 }
 
