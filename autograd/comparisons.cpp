@@ -24,9 +24,10 @@ Booleans compared(const char* operation, const Tensor& a, const Tensor& b, auto 
 
 Tensor constant_like(const Tensor& a, double b) { return full({}, b, a.dtype()); }
 
-// Returns the indices of the first k elements of each row along the axis, in order. With k = 1, `last` chooses the last of equal
-// elements.
-Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_t k, bool largest, bool last) {
+// Returns the indices of the first k elements of each row along the axis, in order; NaN is greater than all numbers. With k = 1,
+// `last` chooses the last of equal elements, and NaN comes first if `nan_first`.
+Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_t k, bool largest, bool last = false,
+                   bool nan_first = false) {
   const int a = cpu::axis_of(operation, x, axis);
   const std::int64_t n = x.size(a);
   if (n > std::numeric_limits<std::int32_t>::max()) {
@@ -48,7 +49,7 @@ Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_
         if (k == 1) {
           chosen[static_cast<std::size_t>(r)] = static_cast<std::int32_t>(
               largest ? cpu::find_extreme<true>(row, n, cpu::extreme_of_row<true>(row, n), true, last)
-                      : cpu::find_extreme<false>(row, n, cpu::extreme_of_row<false>(row, n), false, last));
+                      : cpu::find_extreme<false>(row, n, cpu::extreme_of_row<false>(row, n), nan_first, last));
         } else {
           sorter.first(row, n, k, largest, chosen.data() + r * k);
         }
@@ -71,7 +72,7 @@ Ids extreme(const char* operation, const Tensor& x, int axis, bool keepdim, bool
   const int a = cpu::axis_of(operation, x, axis);
   if (x.size(a) == 0)
     fail("{}: expected at least one element along axis {} of {}", operation, axis, to_string(x.shape()));
-  const Ids found = first_in_order(operation, x, a, 1, largest, last);
+  const Ids found = first_in_order(operation, x, a, 1, largest, last, true);  // as max() and min() return NaN
   return keepdim ? found : Ids(cpu::without_axis(x.shape(), a), {found.data(), found.data() + found.numel()});
 }
 
@@ -97,13 +98,13 @@ Ids argmin(const Tensor& x, int axis, bool keepdim, bool last_of_equals) {
 }
 
 Ordered topk(const Tensor& x, std::int64_t k, int axis, bool largest) {
-  const Ids indices = first_in_order("topk", x, axis, k, largest, false);
+  const Ids indices = first_in_order("topk", x, axis, k, largest);
   return {gather(x, indices, axis), indices};
 }
 
 Ordered sort(const Tensor& x, int axis, bool descending) {
   const std::int64_t n = x.size(cpu::axis_of("sort", x, axis));
-  const Ids indices = first_in_order("sort", x, axis, n, descending, false);
+  const Ids indices = first_in_order("sort", x, axis, n, descending);
   return {gather(x, indices, axis), indices};
 }
 

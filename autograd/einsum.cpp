@@ -165,7 +165,8 @@ void check_result(const Formula& formula, std::string_view names, const Named& a
 Tensor einsum(std::string_view text, const Tensor& x) {
   check_defined("einsum", {&x});
   const Formula formula(text);
-  if (formula.operands.size() != 1) formula.wrong("expected 1 operand, got {}", formula.operands.size());
+  if (formula.operands.size() != 1)
+    formula.wrong("it has {} operands, but 1 tensor was given", formula.operands.size());
   const Named a = with_names(formula, formula.operands[0], x);
   const std::string result = result_names(formula, {a});
   check_result(formula, result, a, a);
@@ -176,7 +177,9 @@ Tensor einsum(std::string_view text, const Tensor& x) {
 Tensor einsum(std::string_view text, const Tensor& x, const Tensor& y) {
   cpu::check_one_dtype("einsum", x, y);
   const Formula formula(text);
-  if (formula.operands.size() != 2) formula.wrong("expected 2 operands, got {}", formula.operands.size());
+  if (formula.operands.size() != 2)
+    formula.wrong("it has {} operand{}, but 2 tensors were given", formula.operands.size(),
+                  formula.operands.size() == 1 ? "" : "s");
   Named a = with_names(formula, formula.operands[0], x), b = with_names(formula, formula.operands[1], y);
   const std::string result = result_names(formula, {a, b});
   check_result(formula, result, a, b);

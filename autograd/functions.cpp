@@ -43,9 +43,10 @@ Tensor relu(const Tensor& x) {
   return record(
       relu_operation, {&x}, y, Saved(y),
       [](const Tensor& dy, const Tensor& Y) {
-        return std::vector{cpu::map("relu", dy, Y, [](auto g, auto v) { return v > 0 ? g : decltype(g){0}; })};
+        return std::vector{
+            cpu::map("relu", dy, Y, [](auto g, auto v) { return v <= 0 ? decltype(g){0} : g; })};  // NaN passes it on
       },
-      Recordable([](const Tensor& dy, const Tensor& Y) { return std::vector{masked_fill(dy, !(Y > 0), 0)}; }));
+      Recordable([](const Tensor& dy, const Tensor& Y) { return std::vector{masked_fill(dy, Y <= 0, 0)}; }));
 }
 
 static const Operation abs_operation("abs", "y = |x|", "dx = dy sign(x)",

@@ -34,9 +34,11 @@ struct LabelWeights {
       : of_all_classes(static_cast<double>(classes)) {
     const Tensor& given = options.class_weights;
     if (given.defined()) {
-      if (given.shape() != Shape{classes} || given.is_variable() || given.tape_node().recording != 0) {
-        fail("cross_entropy: class_weights must be a constant of shape ({}), got {}", classes,
-             to_string(given.shape()));
+      if (given.is_variable() || given.tape_node().recording != 0) {
+        fail("cross_entropy: class_weights must be a constant, but gradients would reach them; detach them");
+      }
+      if (given.shape() != Shape{classes}) {
+        fail("cross_entropy: class_weights must be of shape ({}), got {}", classes, to_string(given.shape()));
       }
       of_class = given.to_vector();
       for (const double weight : of_class) {
@@ -89,7 +91,7 @@ void check_target(const char* operation, const Tensor& x, const Tensor& target) 
   cpu::check_one_dtype(operation, x, target);
   if (x.shape() == target.shape()) return;
   fail("{}: x and target must have equal shapes, got {} and {}{}", operation, to_string(x.shape()),
-       to_string(target.shape()), x.numel() == target.numel() ? ". Did you mean reshape(target, x.shape())?" : "");
+       to_string(target.shape()), x.numel() == target.numel() ? ". Did you mean to reshape the target?" : "");
 }
 
 Tensor reduced(const Tensor& each, Reduction reduction) {

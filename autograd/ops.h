@@ -68,14 +68,10 @@ Tensor& operator/=(Tensor& a, const auto& b) {
   detail::check_assignable(a, '/');
   return a = a / b;
 }
-Tensor& operator+=(const Tensor&,
-                   const auto&) = delete;  // would change nothing: write the values with x.copy_from(x + y)
-Tensor& operator-=(const Tensor&,
-                   const auto&) = delete;  // would change nothing: write the values with x.copy_from(x - y)
-Tensor& operator*=(const Tensor&,
-                   const auto&) = delete;  // would change nothing: write the values with x.copy_from(x * y)
-Tensor& operator/=(const Tensor&,
-                   const auto&) = delete;  // would change nothing: write the values with x.copy_from(x / y)
+Tensor& operator+=(const Tensor&, const auto&) = delete;  // would change nothing: write it x.copy_from(x + y)
+Tensor& operator-=(const Tensor&, const auto&) = delete;  // would change nothing: write it x.copy_from(x - y)
+Tensor& operator*=(const Tensor&, const auto&) = delete;  // would change nothing: write it x.copy_from(x * y)
+Tensor& operator/=(const Tensor&, const auto&) = delete;  // would change nothing: write it x.copy_from(x / y)
 ///@}
 
 /// Functions of each element. The result has the shape of x. (functions.cpp, exponentials.cpp)
@@ -173,11 +169,12 @@ struct CumsumOptions {
 /// Returns the cumulative sums, accumulated in double.
 Tensor cumsum(const Tensor& x, int axis, const CumsumOptions& options = {});
 
-/// Positions in order along an axis. NaN counts as the greatest; of equal elements the first comes first. (comparisons.cpp)
+/// Returns the positions of the greatest elements along an axis: of equal ones the first, and of NaN if there is one, as max()
+/// returns. (comparisons.cpp)
 Ids argmax(const Tensor& x, int axis = -1, bool keepdim = false, bool last_of_equals = false);
 /// As argmax(), for the smallest element.
 Ids argmin(const Tensor& x, int axis = -1, bool keepdim = false, bool last_of_equals = false);
-/// Elements in order, and where they were.
+/// Elements in order, and where they were. NaN counts as the greatest.
 struct Ordered {
   Tensor values;  ///< differentiable
   Ids indices;    ///< positions along the axis, with the same shape

@@ -159,7 +159,7 @@ void bind_channel_norms(nb::module_& m) {
       },
       "x"_a, "gain"_a, "bias"_a, "eps"_a = 1e-5, Unlocked(),
       "Returns (x - mean) / sqrt(variance + eps) * gain + bias with the mean and variance of each channel, and these "
-      "two: x (B, C, ...), the others (C).");
+      "two, as constants: x (B, C, ...), the others (C).");
   m.def("group_norm", &group_norm, "x"_a, "groups"_a, "gain"_a, "bias"_a, "eps"_a = 1e-5, Unlocked(),
         "Does the same with the mean and variance of each group of neighbouring channels of each example.");
 }

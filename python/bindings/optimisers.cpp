@@ -5,7 +5,10 @@
 #include <heed/optim/schedule.h>
 #include <heed/optim/weight_average.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 namespace heed::python {
@@ -79,7 +82,8 @@ OptimizerOptions options_of(const std::string& method, const nb::kwargs& given) 
       const auto setting =
           std::ranges::find_if(settings, [&](const Setting& s) { return name == s.name && is_of(s.methods, method); });
       if (setting == std::end(settings))
-        fail("Optimizer: '{}' is no setting of {}{}", name, method, did_you_mean(name, names));
+        fail("Optimizer: '{}' is no setting of {}{}; it has {}", name, method, did_you_mean(name, names),
+             fmt::join(names, ", "));
       setting->set(options, nb::cast<double>(value));
     }
   }
@@ -98,6 +102,7 @@ void bind_optimisers(nb::module_& m) {
           "__init__",
           [](RatedOptimizer* self, const Parameters& parameters, const std::string& method, double lr,
              const nb::kwargs& given) {
+            if (!(lr >= 0 && std::isfinite(lr))) fail("Optimizer: lr must be finite and at least 0, got {}", lr);
             new (self) RatedOptimizer{Optimizer(parameters, options_of(method, given)), method, lr};
           },
           "parameters"_a, "method"_a = "adam", "lr"_a = 1e-3, "settings"_a,
@@ -150,6 +155,7 @@ void bind_optimisers(nb::module_& m) {
             Schedule s{value_of<Schedule::Kind>("Schedule: kind", kind)};
             s.lr = lr, s.warmup = warmup, s.steps = steps, s.least = least;
             s.step_size = step_size, s.gamma = gamma, s.decay_steps = decay_steps;
+            (void)learning_rate(s, 0);  // checks them
             new (self) Schedule(s);
           },
           "kind"_a = "constant", nb::kw_only(), "lr"_a = 1e-3, "warmup"_a = 0, "steps"_a = 0, "least"_a = 0.0,

@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
+import numpy as np
+
 from . import _core
 from ._core import Optimizer, Parameters, Tensor
 from .errors import Error
@@ -36,6 +38,13 @@ def _like(tree: Any, gradients: Iterator[Tensor]) -> Any:
     return next(gradients) if isinstance(tree, Tensor) else None
 
 
+def _recorded(gradient: Tensor, variable: Tensor) -> Tensor:
+    """Returns a gradient that has a gradient itself: 0 with respect to `variable` where it does not depend on it."""
+    if _core.is_recording(gradient):
+        return gradient
+    return gradient + _core.masked_fill(variable, np.array(True), 0.0)
+
+
 def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0,
                    has_aux: bool = False) -> Callable[..., Any]:
     """Returns a function that gives the value of `function`, a scalar (), and its gradients.
@@ -62,8 +71,11 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
             loss, aux = value if has_aux else (value, None)
             if not isinstance(loss, Tensor):
                 raise Error(f"value_and_grad: expected a Tensor of shape () from the function, got {type(loss).__name__}")
+            if not _core.is_recording(loss):
+                raise Error("value_and_grad: the value of the function does not depend on the arguments that are differentiated, or "
+                            "not by functions of heedml alone")
             if is_inner:
-                gradients = _core._grad(loss, variables)
+                gradients = [_recorded(g, v) for g, v in zip(_core._grad(loss, variables), variables)]
             else:
                 held = _core.backward(loss)
                 gradients = [held[v] if v in held else _core.zeros(v.shape, v.dtype) for v in variables]

@@ -80,6 +80,6 @@ TEST_CASE("An einsum formula that does not fit throws an Error that names the mi
        {"einsum: 'i?->i': '?' is not a letter", [&] { einsum("i?->i", x); }},
        {"einsum: 'ii': axes 'i' of shape (2, 3) differ", [&] { einsum("ii", x); }},
        {"einsum: 'i[->i': '[' is not a letter", [&] { einsum("i[->i", x); }},
-       {"einsum: 'ij,jk': expected 1 operand, got 2", [&] { einsum("ij,jk", x); }},
-       {"einsum: 'ij': expected 2 operands, got 1", [&] { einsum("ij", x, x); }}});
+       {"einsum: 'ij,jk': it has 2 operands, but 1 tensor was given", [&] { einsum("ij,jk", x); }},
+       {"einsum: 'ij': it has 1 operand, but 2 tensors were given", [&] { einsum("ij", x, x); }}});
 }

@@ -181,6 +181,8 @@ TEST_CASE("Functions have the documented derivative at their kinks") {
   CHECK(slopes(leaky_relu(x, 0.1)) == std::vector<double>{0.1, 0.1, 1});
   CHECK(slopes(clamp(x, 0, 5)) == std::vector<double>{0, 1, 1});
   CHECK(slopes(clamp(x, -5, 0)) == std::vector<double>{1, 1, 0});
+  const Tensor none = variable(full({}, std::nan("")));
+  CHECK(backward(relu(none))[none].item() == 1);  // as PyTorch: NaN is not hidden
 }
 
 TEST_CASE("Powers of 0 and of negative numbers have correct derivatives") {

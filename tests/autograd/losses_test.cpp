@@ -163,8 +163,7 @@ TEST_CASE("accuracy is the share of rows whose largest logit is the label") {
 TEST_CASE("mse_loss and bce_with_logits refuse shapes that differ, even those that would broadcast") {
   const Tensor column = zeros({4, 1}), row = zeros({4});
   const std::string hint =
-      "x and target must have equal shapes, got (4, 1) and (4). Did you mean reshape(target, "
-      "x.shape())?";
+      "x and target must have equal shapes, got (4, 1) and (4). Did you mean to reshape the target?";
   check_messages(
       {{"mse_loss: " + hint, [&] { mse_loss(column, row); }},
        {"bce_with_logits: " + hint, [&] { bce_with_logits(column, row); }},
@@ -208,7 +207,7 @@ TEST_CASE("Wrong use of cross_entropy throws an Error that states what was expec
                    [&] {
                      cross_entropy(x, Ids({2}, {0, -100}));
                    }},
-                  {"cross_entropy: class_weights must be a constant of shape (3), got (2)",
+                  {"cross_entropy: class_weights must be of shape (3), got (2)",
                    [&] {
                      cross_entropy(x, Ids({2}, {0, 1}), {.class_weights = ones({2})});
                    }},

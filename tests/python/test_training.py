@@ -128,6 +128,12 @@ def test_second_derivatives():
     assert heedml.jacobian(lambda u: u * u, x).tolist() == [[2, 0], [0, -4]]
     assert heedml.hessian(lambda u: (u * u * u).sum(), x).tolist() == [[6, 0], [0, -12]]
     assert heedml.jvp(lambda u: u * u, x, v).tolist() == heedml.vjp(lambda u: u * u, x, v).tolist() == [2, 0]
+    two = heedml.tensor(2.0)
+    assert heedml.grad(heedml.grad(lambda u: 3 * u))(two).item() == 0
+    assert heedml.grad(heedml.grad(heedml.grad(lambda u: u * u)))(two).item() == 0
+    assert heedml.grad(heedml.grad(lambda u: 3 * u))(heedml.tensor(float("inf"))).item() == 0
+    with pytest.raises(heedml.Error, match="does not depend on the arguments"):
+        heedml.grad(lambda u: heedml.tensor(1.0))(two)
     with pytest.raises(ZeroDivisionError):
         heedml.hessian(lambda u: 1 / 0, x)
     with heedml.Recording():
@@ -358,9 +364,13 @@ def test_settings_of_optimisers_and_schedules():
     store = heedml.Parameters()
     store.add("w", heedml.variable([1.0]))
     for wrong in ({"bta1": 0.9}, {"alpha": 0.9}, {"beta1": 2}, {"groups": [{"parameters": ["x"]}]}, {"groups": [{"rte": 1}]},
-                  {"missing_gradient": "x"}):
+                  {"missing_gradient": "x"}, {"lr": -1.0}, {"lr": float("nan")}):
         with pytest.raises(heedml.Error, match="Optimizer"):
             heedml.Adam(store, **wrong)
+    with pytest.raises(heedml.Error, match="no setting of adam; it has lr, .*beta1"):
+        heedml.Adam(store, amsgrad=True)
+    with pytest.raises(heedml.Error, match="needs steps"):
+        heedml.Schedule("cosine")
     with pytest.raises(heedml.Error, match="one of sgd"):
         heedml.Optimizer(store, "adm")
     assert heedml.Schedule("step", lr=1.0, steps=30, step_size=10)(25) == pytest.approx(0.01)
