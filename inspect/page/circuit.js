@@ -6,9 +6,9 @@ const circuitView = {
   lead: () => '',
   make() {
     const figure = new Figure(t`circuit`, () => circuitRows(runNow().circuit), () => [...aboutNow({sentence: false, step: false, head: false}), t`step ${runNow().circuit.step}`]);
-    const element = el('section'), left = el('div', {class: 'kept'}), told = el('div'), list = el('div');
+    const element = el('section'), left = el('div', {class: 'kept'}), told = el('div'), list = el('div'), legend = el('p', {class: 'muted'});
     const looks = new TableBelow(t`Where the heads look in the pair above`), below = new TableBelow(t`How sure each edge is`);
-    const both = el('div', {class: 'beside'}, el('div', {class: 'drawn'}, figure.element, el('p', {class: 'muted'}, t`Read it from the words up. An edge is what a later part reads of an earlier one: a head as its query (q) or key (k), which set where it looks, or as its value (v), what it passes on. Wide: a large effect. Dashed: does not survive, but may have a large effect.`), left), el('div', {class: 'edges'}, told, list));
+    const both = el('div', {class: 'beside'}, el('div', {class: 'drawn'}, figure.element, legend, left), el('div', {class: 'edges'}, told, list));
     let pointed = -1, of = null, isTold = false;
     const toggle = (edges) => {
       const {edges: removed} = state;
@@ -46,6 +46,7 @@ const circuitView = {
           const says = isTold ? [] : [el('p', {class: 'verdict'}, said(verdict))];
           if (!isReported) return element.replaceChildren(...says, figures);
           told.replaceChildren(...path, ...keptTable(circuit));
+          legend.textContent = paragraphOf([t`Read it from the words up. An edge is what a later part reads of an earlier one: a head as its query (q) or key (k), which set where it looks, or as its value (v), what it passes on. Wide: a large effect.`, ...circuit.edges.every((edge) => edge.survives) ? [] : [t`Dashed: does not survive, but may have a large effect.`]]);
           element.replaceChildren(...pairOf(circuit), ...says, both, el('h3', {}, t`How sure the circuit is`), figures, looks.element, below.element);
           looks.draw(() => el('div', {}, ...headsOf(circuit)));
           below.draw(() => {
@@ -109,7 +110,7 @@ function onPaths({edges}, removed) {
 // Says what the circuit keeps without the removed edges, or how to measure that.
 function whatIsLeft(circuit, removed, restore) {
   const {edges, parts} = circuit, kept = onPaths(circuit, removed), left = [...edges.keys()].filter((i) => kept[i]), whole = shareText(circuit.circuit.faithfulness);
-  if (!removed.size) return [el('p', {}, t`Press an edge or a head to remove it, and again to put it back. What is left of the ${edges.length} edges carries the clean text, all else the corrupted one. All ${edges.length}, dashed ones too, go ${whole} of the way.`)];
+  if (!removed.size) return [el('p', {}, t`Press an edge or a head to remove it, and again to put it back. What is left of the ${edges.length} edges carries the clean text, all else the corrupted one. All ${edges.length} go ${whole} of the way.`)];
   const found = parts.find((part) => part.edges.join() === left.join()), gone = removedParts(edges, removed);
   const names = removed.size === edges.length ? t`any edge` : listed(gone.map(({shown}) => shown)), cut = [...edges.keys()].filter((i) => !kept[i] && !removed.has(i)), command = `inspect circuit RUN --without "${gone.map(({name}) => name).join()}"`;
   return [
