@@ -18,14 +18,13 @@ constexpr double survival_share = 0.9;        ///< least share of the resamples 
 
 /// Options of a study of circuits.
 struct CircuitOptions {
-  std::optional<ScoreMethod>
-      method{};                  ///< whose scores choose; by default exact where that takes seconds, else deeplift
+  /// Whose scores choose; by default exact where that takes seconds, else deeplift.
+  std::optional<ScoreMethod> method{};
   int steps = default_ig_steps;  ///< of ScoreMethod::eap_ig
   EdgeChoice choice = EdgeChoice::greedy;
   double faithfulness = default_faithfulness;  ///< in (0, 1]
   int resamples = 200, random_circuits = 5, null_tasks = 5;
-  int exact_edges =
-      16;  ///< the strongest edges of the circuit whose effect is measured by patching as well, after an estimate
+  int exact_edges = 16;  ///< the strongest edges of the circuit that are measured by patching, too, after an estimate
   std::uint64_t seed = 1;
   OnProgress progress = {};
 };
