@@ -13,20 +13,26 @@
 namespace heed {
 namespace {
 
-// Returns the product of n numbers, as eight products whose multiplications overlap.
+// Returns the product of n numbers, as 32 products whose multiplications overlap. (g++ keeps arrays of eight in registers.)
 template <class T>
 double product_of_row(const T* x, std::int64_t n) {
-  std::array<double, 8> parts;
-  parts.fill(1);
+  std::array<double, 8> a, b, c, d;
+  for (auto* parts : {&a, &b, &c, &d}) parts->fill(1);
+  const auto multiply = [x](std::array<double, 8>& parts, std::int64_t first) {
+    for (std::size_t l = 0; l < 8; ++l) parts[l] *= static_cast<double>(x[first + static_cast<std::int64_t>(l)]);
+  };
   std::int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    for (std::size_t l = 0; l < 8; ++l) parts[l] *= static_cast<double>(x[i + static_cast<std::int64_t>(l)]);
+  for (; i + 32 <= n; i += 32) {
+    multiply(a, i);
+    multiply(b, i + 8);
+    multiply(c, i + 16);
+    multiply(d, i + 24);
   }
-  for (std::size_t l = 0; i < n; ++i, ++l) parts[l] *= static_cast<double>(x[i]);
-  return std::accumulate(parts.begin(), parts.end(), 1.0, std::multiplies());
+  for (; i + 8 <= n; i += 8) multiply(a, i);
+  for (std::size_t l = 0; l < 8; ++l) a[l] *= b[l] * c[l] * d[l];
+  for (std::size_t l = 0; i < n; ++i, ++l) a[l] *= static_cast<double>(x[i]);
+  return std::accumulate(a.begin(), a.end(), 1.0, std::multiplies());
 }
-
-constexpr std::int64_t min_columns = 16;
 
 // Computes the product of each column of x (rows, columns), whose rows begin every `step` elements.
 template <class T>
@@ -82,7 +88,7 @@ static const Operation prod_operation("prod", "y = product of x over axes, in do
 // The product of each row: x (m, n) -> (m).
 static Tensor product_of_rows(const Tensor& x) {
   const std::int64_t m = x.size(0), n = x.size(1);
-  const bool has_columns = x.strides()[0] == 1 && m >= min_columns && n > 0;
+  const bool has_columns = x.strides()[0] == 1 && m >= cpu::min_columns && n > 0;
   const Tensor dense = has_columns ? x.detach() : contiguous(x.detach());
   Tensor y({m}, x.dtype(), "prod");
   dispatch(x.dtype(), [&]<class T>() {

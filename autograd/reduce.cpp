@@ -6,6 +6,7 @@
 
 #include <fmt/ranges.h>
 
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <vector>
@@ -13,32 +14,52 @@
 namespace heed {
 namespace {
 
-// Sums the columns of x (rows, columns), with element strides (row_stride, 1), into totals in double. It adds a fixed
-// number of rows at a time, so the order of additions does not depend on the number of threads.
+// Sums where the kept elements lie beside each other in memory, the columns, and calls finish(i, total) for each output. It adds a
+// fixed number of rows at a time, so the order of additions does not depend on the number of threads.
 template <cpu::Of of, class T, class Finish>
-void sum_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t row_stride, Finish finish) {
-  constexpr std::int64_t max_rows = 512, columns_a_tile = 512;
+void sum_columns(const T* x, const cpu::Walk<1>& kept, std::int64_t outputs, const cpu::Walk<1>& reduced,
+                 std::int64_t n, Finish finish) {
+  constexpr std::int64_t max_rows = 512, max_columns = 2048, together = 8;
+  const std::int64_t columns = kept.size[0], rows = reduced.size[0], row_stride = reduced.stride[0][0];
   const std::int64_t rows_a_part = cpu::equal_grain(rows, max_rows);
   const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
-  Tensor partial({parts, columns}, DType::float64);
-  double* totals = partial.mutable_data<double>();
-  const std::int64_t tiles = (columns + columns_a_tile - 1) / columns_a_tile;
-  cpu::parallel_for(parts * tiles, 1, [&](std::int64_t task, std::int64_t) {
-    const std::int64_t part = task / tiles, first = task % tiles * columns_a_tile;
-    const std::int64_t last = std::min(columns, first + columns_a_tile);
-    double* total = totals + part * columns;
-    std::fill(total + first, total + last, 0.0);
-    for (std::int64_t r = part * rows_a_part; r < std::min(rows, (part + 1) * rows_a_part); ++r) {
-      for (std::int64_t c = first; c < last; ++c) {
-        const double value = static_cast<double>(x[r * row_stride + c]);
-        total[c] += of == cpu::Of::elements ? value : value * value;
+  const std::int64_t tiles = (columns + max_columns - 1) / max_columns, tasks = outputs / columns * parts * tiles;
+  Tensor partial({parts > 1 ? parts : 0, outputs}, DType::float64);
+  const auto sum_tile = [&](std::int64_t task) {
+    const std::int64_t first = task % tiles * max_columns, part = task / tiles % parts, outer = task / tiles / parts;
+    const std::int64_t width = std::min(columns - first, max_columns), output = outer * columns + first;
+    std::array<double, max_columns> total;
+    std::fill_n(total.begin(), width, 0.0);
+    reduced.rows(0, n / rows, [&](std::int64_t, const std::array<std::int64_t, 1>& offset) {
+      const T* const from = x + kept.offsets(outer)[0] + offset[0] + first;
+      const auto term = [=](std::int64_t r, std::int64_t c) {
+        const double value = static_cast<double>(from[r * row_stride + c]);
+        return of == cpu::Of::elements ? value : value * value;
+      };
+      std::int64_t r = part * rows_a_part;
+      const std::int64_t end = std::min(rows, r + rows_a_part);
+      for (; r + together <= end; r += together) {
+        for (std::int64_t c = 0; c < width; ++c) {
+          double sum = total[static_cast<std::size_t>(c)];
+          for (std::int64_t i = 0; i < together; ++i) sum += term(r + i, c);
+          total[static_cast<std::size_t>(c)] = sum;
+        }
       }
+      for (; r < end; ++r) {
+        for (std::int64_t c = 0; c < width; ++c) total[static_cast<std::size_t>(c)] += term(r, c);
+      }
+    });
+    if (parts > 1) {
+      std::copy_n(total.begin(), width, partial.mutable_data<double>() + part * outputs + output);
+    } else {
+      for (std::int64_t c = 0; c < width; ++c) finish(output + c, total[static_cast<std::size_t>(c)]);
     }
-  });
-  for (std::int64_t c = 0; c < columns; ++c) {
+  };
+  cpu::for_rows(tasks, rows_a_part * std::min(columns, max_columns), sum_tile);
+  for (std::int64_t i = 0; parts > 1 && i < outputs; ++i) {
     double total = 0;
-    for (std::int64_t part = 0; part < parts; ++part) total += totals[part * columns + c];
-    finish(c, total);
+    for (std::int64_t part = 0; part < parts; ++part) total += partial.data<double>()[part * outputs + i];
+    finish(i, total);
   }
 }
 
@@ -53,8 +74,8 @@ void sum_each(const Tensor& x, const cpu::Split& s, Finish finish) {
     return;
   }
   const cpu::Walk<1> kept(s.kept, {&s.kept_strides}), reduced(s.reduced, {&s.reduced_strides});
-  if (kept.size[0] == outputs && reduced.size[0] == n && kept.stride[0][0] == 1 && n > 1) {
-    return sum_columns<of>(data, n, outputs, reduced.stride[0][0], finish);
+  if (kept.stride[0][0] == 1 && (kept.size[0] >= cpu::min_columns || kept.size[0] == outputs) && n > 1) {
+    return sum_columns<of>(data, kept, outputs, reduced, n, finish);
   }
   if (outputs == 1 && reduced.size[0] == n && reduced.stride[0][0] == 1) {
     return finish(0, cpu::total_of_long_row<of>(data, n));

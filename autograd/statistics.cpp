@@ -7,6 +7,7 @@
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -53,13 +54,13 @@ cpu::Extreme<T> extreme_of_long_row(const T* x, std::int64_t n) {
 template <bool largest, class T>
 void extremes_of_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t row_stride, T* y,
                          std::int32_t* rows_of) {
-  const auto tile = [=]<bool with_rows>(std::int64_t first, std::int64_t last) {
-    std::copy(x + first, x + last, y + first);
-    if constexpr (with_rows) std::fill(rows_of + first, rows_of + last, 0);
+  const auto find = [=]<bool with_rows>() {
+    std::copy_n(x, columns, y);
+    if constexpr (with_rows) std::fill_n(rows_of, columns, 0);
     for (std::int64_t r = 1; r < rows; ++r) {
       const T* const row = x + r * row_stride;
 #pragma omp simd
-      for (std::int64_t c = first; c < last; ++c) {
+      for (std::int64_t c = 0; c < columns; ++c) {
         const T v = row[c], best = y[c];
         const bool wins = !(largest ? v <= best : v >= best) && best == best;  // the first NaN wins
         y[c] = wins ? v : best;
@@ -67,10 +68,7 @@ void extremes_of_columns(const T* x, std::int64_t rows, std::int64_t columns, st
       }
     }
   };
-  cpu::parallel_for((columns + max_columns - 1) / max_columns, 1, [&](std::int64_t begin, std::int64_t end) {
-    const std::int64_t first = begin * max_columns, last = std::min(columns, end * max_columns);
-    rows_of ? tile.template operator()<true>(first, last) : tile.template operator()<false>(first, last);
-  });
+  rows_of ? find.template operator()<true>() : find.template operator()<false>();
 }
 
 // Sets y to the extremes of x over the axes, and winners, unless empty, to their positions in a contiguous x.
@@ -84,12 +82,20 @@ void find_extremes(const char* operation, const Tensor& x, const std::vector<int
   const cpu::Walk<2> reduced(s.reduced, {&s.reduced_strides, &numbers.reduced_strides});
   const std::int64_t n = s.reduced.numel(), outputs = s.kept.numel(), inner = reduced.size[0];
   const std::int64_t step = reduced.stride[0][0], number_step = reduced.stride[1][0];
-  if (inner == n && step != 1 && kept.size[0] == outputs && kept.stride[0][0] == 1 && n <= INT32_MAX) {
-    std::vector<std::int32_t> rows_of(winners.size());
-    extremes_of_columns<largest>(data, n, outputs, step, y, winners.empty() ? nullptr : rows_of.data());
-    for (std::size_t i = 0; i < winners.size(); ++i) {
-      winners[i] = static_cast<std::int64_t>(i) * kept.stride[1][0] + rows_of[i] * number_step;
-    }
+  if (inner == n && step != 1 && kept.stride[0][0] == 1 && kept.size[0] >= cpu::min_columns && n <= INT32_MAX) {
+    const std::int64_t columns = kept.size[0], tiles = (columns + max_columns - 1) / max_columns;
+    cpu::for_rows(outputs / columns * tiles, n * std::min(columns, max_columns), [&](std::int64_t task) {
+      const std::int64_t first = task % tiles * max_columns, width = std::min(max_columns, columns - first);
+      const std::int64_t output = task / tiles * columns + first;
+      const auto [from, number] = kept.offsets(task / tiles);
+      std::array<std::int32_t, max_columns> rows_of;
+      extremes_of_columns<largest>(data + from + first, n, width, step, y + output,
+                                   winners.empty() ? nullptr : rows_of.data());
+      for (std::int64_t c = 0; c < width && !winners.empty(); ++c) {
+        winners[static_cast<std::size_t>(output + c)] =
+            number + (first + c) * kept.stride[1][0] + rows_of[static_cast<std::size_t>(c)] * number_step;
+      }
+    });
     return;
   }
   const auto pick = [&](std::int64_t output, std::int64_t from, std::int64_t number) {

@@ -250,6 +250,11 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   const Shape heads{n * c / (T_ * d), T_, d}, angles{T_, d / 2};
   add("rotary", [](T t, T cosine, T sine) { return rotary(t, cosine.detach(), sine.detach(), RotaryPairs::halves); },
       {heads, angles, angles});
+  add("sum, middle axis", [](T t) { return sum(t, {1}); }, {heads});
+  add("max, middle axis", [](T t) { return max(t, {1}); }, {heads});
+  add("var, middle axis", [](T t) { return var(t, {1}); }, {heads});
+  add("logsumexp, middle axis", [](T t) { return logsumexp(t, {1}); }, {heads});
+  add("softmax, middle axis", [](T t) { return softmax(t, 1); }, {heads});
   add("attention", [](T Q, T K, T V) { return attention(Q, K, V).output; }, {heads, heads, heads});
   add("attention with weights", [](T Q, T K, T V) { return attention(Q, K, V, {.weights = true}).weights; },
       {heads, heads, heads});

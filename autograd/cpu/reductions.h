@@ -17,6 +17,9 @@ struct Split {
 };
 Split split_axes(const char* operation, const Tensor& x, const std::vector<int>& axes, const Shape& strides);
 
+// The least number of kept elements beside each other in memory, the columns, for which whole rows of them are reduced.
+constexpr std::int64_t min_columns = 8;
+
 // What is added up of each element: the element, or its square, in double.
 enum class Of { elements, squares };
 

@@ -46,6 +46,32 @@ TEST_CASE("Reductions over any axes of any layout equal naive loops") {
   CHECK(std::isnan(max(tensor({3}, {1, std::nan(""), 2})).item()));
 }
 
+TEST_CASE("Reductions over axes between others equal naive loops, with many rows and columns") {
+  Random random(22);
+  const auto check = [&](const Shape& shape, const std::vector<int>& axes, const Shape& output) {
+    INFO(to_string(shape));
+    const Tensor x = scattered(uniform(shape, random), random);
+    Naive values(x), total(output), largest(output);
+    largest.values.assign(largest.values.size(), -std::numeric_limits<double>::infinity());
+    for_each_index(shape, [&](const Shape& index) {
+      total[index] += values[index];
+      largest[index] = std::max(largest[index], values[index]);
+    });
+    CHECK(distance(sum(x, axes, true), total) < 1e-6);
+    CHECK(distance(max(x, axes, true), largest) == 0);
+    const Tensor v = variable(x.clone());
+    const Recording recording;
+    const Tensor dx = backward(sum(max(v, axes)))[v];
+    CHECK(distance(sum(dx * v, axes, true), largest) == 0);  // the gradient is 1 at the greatest element
+    CHECK(sum(dx).item() == static_cast<double>(output.numel()));
+  };
+  check({3, 1300, 9}, {1}, {3, 1, 9});
+  check({2, 5, 5000}, {1}, {2, 1, 5000});
+  check({2, 600, 3, 40}, {1}, {2, 1, 3, 40});
+  check({2, 7, 3, 40, 8}, {1, 3}, {2, 1, 3, 1, 8});
+  check({4, 6, 7}, {1}, {4, 1, 7});
+}
+
 TEST_CASE("The error of a float sum does not grow with its length") {
   constexpr std::int64_t n = 10000000;
   Tensor x({n}, DType::float32);
