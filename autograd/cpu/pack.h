@@ -127,15 +127,22 @@ void pack(std::int64_t k, std::int64_t n, Matrix<T> X, T* to) {
     const T* from = X.data + first * X.column_stride;
     std::int64_t p = 0;
     if constexpr (width % square<T> == 0) {
-      for (; X.row_stride == 1 && p + square<T> <= k; p += square<T>) {
-        for (std::int64_t j = 0; j < width; j += square<T>) {
-          const T* column[square<T>];
-          for (std::int64_t i = 0; i < square<T>; ++i) {
-            column[i] = from + p + std::min(j + i, columns - 1) * X.column_stride;
+      // `count` rows at a time; with all of a line of the cache, it is read once even if the columns compete for few lines
+      const auto transpose_rows = [&](std::int64_t count) {
+        for (; X.row_stride == 1 && p + count <= k; p += count) {
+          for (std::int64_t j = 0; j < width; j += square<T>) {
+            for (std::int64_t q = p; q < p + count; q += square<T>) {
+              const T* column[square<T>];
+              for (std::int64_t i = 0; i < square<T>; ++i) {
+                column[i] = from + q + std::min(j + i, columns - 1) * X.column_stride;
+              }
+              transpose_square(column, to + q * width + j, width);
+            }
           }
-          transpose_square(column, to + p * width + j, width);
         }
-      }
+      };
+      transpose_rows(line_bytes / static_cast<std::int64_t>(sizeof(T)));
+      transpose_rows(square<T>);
     }
     for (; p < k; ++p) {
       for (std::int64_t j = 0; j < columns; ++j) to[p * width + j] = from[p * X.row_stride + j * X.column_stride];
