@@ -6,6 +6,7 @@
 #include "autograd/cpu/bfloat16_gemm.h"
 #include "autograd/cpu/blas.h"
 #include "autograd/cpu/kernels.h"
+#include "autograd/cpu/micro_kernel.h"
 #include "autograd/cpu/subnormals.h"
 
 #include <heed/autograd/machine.h>
@@ -58,7 +59,7 @@ template <class T>
 class Scratch {
  public:
   Scratch(const Blocking& blocking, std::int64_t taps)
-      : size_(taps * blocking.size.height * blocking.size.width),
+      : size_(taps * blocking.size.height * blocking.size.width + vector_bytes),
         tensor_({blocking.is_copied ? threads() : 0, size_}, dtype_of<T>, "conv2d"),
         data_(tensor_.template mutable_data<T>()) {}
   T* of_this_thread() const { return data_ + current_thread() * size_; }
@@ -72,8 +73,11 @@ class Scratch {
 // Calls row(row of the matrix, numbers of x for it, or nullptr in the padding, begin and end of those that lie in x) for the taps of
 // `channels` channels and each output row of a block.
 template <class T, class X, class Row>
-[[gnu::always_inline]] inline void for_each_row(const Convolution& c, std::int64_t channels, const Block& block, X* x,
-                                                T* matrix, Row row) {
+[[gnu::always_inline]] inline void for_each_row(const Convolution& convolution, std::int64_t channels,
+                                                const Block& positions, X* x, T* matrix, Row row) {
+  const Convolution c = convolution;  // copies, which stay in registers while rows are written
+  const Block block = positions;
+  const std::int64_t row_step = c.stride.height * c.size.width;
   for (std::int64_t channel = 0; channel < channels; ++channel, x += c.plane()) {
     for (std::int64_t p = 0; p < c.kernel.height; ++p) {
       for (std::int64_t q = 0; q < c.kernel.width; ++q) {
@@ -82,32 +86,53 @@ template <class T, class X, class Row>
         const std::int64_t begin = std::min(block.columns, shift >= 0 ? 0 : ceil_divide(-shift, c.stride.width));
         const std::int64_t end =
             std::max(begin, std::min(block.columns, rest > 0 ? ceil_divide(rest, c.stride.width) : 0));
-        for (std::int64_t i = block.row; i < block.row + block.rows; ++i, matrix += block.columns) {
-          const std::int64_t from = i * c.stride.height + p * c.dilation.height - c.padding.height;
+        std::int64_t from = block.row * c.stride.height + p * c.dilation.height - c.padding.height;
+        X* source = x + (from * c.size.width + shift);
+        for (std::int64_t i = 0; i < block.rows; ++i) {
           const bool is_inside = from >= 0 && from < c.size.height;
-          row(matrix, is_inside ? x + (from * c.size.width + shift) : nullptr, begin, end);
+          row(matrix, is_inside ? source : nullptr, begin, end);
+          matrix += block.columns, source += row_step, from += c.stride.height;
         }
       }
     }
   }
 }
 
+// Copies elements begin to end of a row of n, and sets the others to 0.
+template <class T>
+[[gnu::always_inline]] inline void copy_padded(const T* from, T* to, std::int64_t begin, std::int64_t end,
+                                               std::int64_t n) {
+#if defined(__AVX512F__)
+  constexpr std::int64_t width = vector_bytes / static_cast<std::int64_t>(sizeof(T));
+  typedef T Vector __attribute__((vector_size(vector_bytes)));
+  const auto bits = [=](std::int64_t count) { return (1u << std::clamp<std::int64_t>(count, 0, width)) - 1; };
+  for (std::int64_t j = 0; j < n; j += width) {
+    Vector values;
+    load_masked(from + j, values, bits(end - j) & ~bits(begin - j));
+    std::memcpy(to + j, &values, sizeof values);  // what it writes behind the row is written again later
+  }
+#else
+  for (std::int64_t j = 0; j < begin; ++j) to[j] = T{0};
+  if (end > begin) std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin) * sizeof(T));
+  for (std::int64_t j = end; j < n; ++j) to[j] = T{0};
+#endif
+}
+
 template <class T>
 void copy_block(const Convolution& c, const Block& block, const T* x, T* matrix) {
-  const auto copy = [&](auto step) {
-    for_each_row(c, c.channels, block, x, matrix, [&](T* to, const T* from, std::int64_t begin, std::int64_t end) {
-      if (!from) begin = end = block.columns;
-      for (std::int64_t j = 0; j < begin; ++j) to[j] = T{0};
-      if constexpr (std::is_same_v<decltype(step), std::int64_t>) {
-        for (std::int64_t j = begin; j < end; ++j) to[j] = from[j * step];
-      } else if (from) {
-        std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin) * sizeof(T));
-      }
-      for (std::int64_t j = end; j < block.columns; ++j) to[j] = T{0};
-    });
-  };
-  if (c.stride.width == 1) return copy(std::integral_constant<std::int64_t, 1>{});
-  copy(c.stride.width);
+  const std::int64_t step = c.stride.width, n = block.columns;
+  if (step == 1) {
+    return for_each_row(c, c.channels, block, x, matrix,
+                        [n](T* to, const T* from, std::int64_t begin, std::int64_t end) {
+                          copy_padded(from ? from : to, to, begin, from ? end : begin, n);
+                        });
+  }
+  for_each_row(c, c.channels, block, x, matrix, [=](T* to, const T* from, std::int64_t begin, std::int64_t end) {
+    if (!from) end = begin;
+    for (std::int64_t j = 0; j < begin; ++j) to[j] = T{0};
+    for (std::int64_t j = begin; j < end; ++j) to[j] = from[j * step];
+    for (std::int64_t j = end; j < n; ++j) to[j] = T{0};
+  });
 }
 
 template <class T>

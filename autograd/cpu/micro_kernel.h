@@ -35,13 +35,16 @@ constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
 // Read and write the first `count` values of a vector. Reading sets the others to 0.
 #if defined(__AVX512F__)
 template <class T, class Vector>
-void load_first(const T* from, Vector& values, std::int64_t count) {
-  const auto mask = (1u << count) - 1;
+void load_masked(const T* from, Vector& values, unsigned mask) {
   if constexpr (sizeof(T) == 4) {
     values = reinterpret_cast<Vector>(_mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), from));
   } else {
     values = reinterpret_cast<Vector>(_mm512_maskz_loadu_pd(static_cast<__mmask8>(mask), from));
   }
+}
+template <class T, class Vector>
+void load_first(const T* from, Vector& values, std::int64_t count) {
+  load_masked(from, values, (1u << count) - 1);
 }
 template <class T, class Vector>
 void store_first(const Vector& values, T* to, std::int64_t count) {
