@@ -89,9 +89,12 @@ inline Normal<Lanes<double>> normal(Lanes<double> x) {
   return {erfc(-x * sqrt_half) / 2.0, std::numbers::inv_sqrtpi * sqrt_half * exp(-x * x / 2.0)};
 }
 
-template <class T>
-[[gnu::always_inline]] inline T sigmoid(T x) {  // a loop with a call does not vectorise
-  return T{1} / (T{1} + exp(-x));
+// 1 / (1 + e^-x), as 0.5 / (0.5 + e^-x / 2): the half of the largest e^-x is infinite first where the result is 0.
+[[gnu::always_inline]] inline float sigmoid(float x) {
+  const float below = -x > 89.5F ? 89.5F : -x, clamped = below < -87.0F ? -87.0F : below;  // keeps NaN
+  const PowerOfTwo e = split_exp(clamped, 1);
+  return 0.5F / (0.5F + e.scale * (1 + e.expm1_r));
 }
+inline double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
 }  // namespace heed::cpu
