@@ -225,14 +225,17 @@ Tensor avg_pool(const Tensor& x, const Windows& w) {
     const double share = 1.0 / static_cast<double>(w.kernel.height * w.kernel.width);
     w.for_each_plane([&](std::int64_t plane) {
       const T* const from = all + plane * w.plane();
-      T* const to = results + plane * w.positions();
-      w.for_each([=](std::int64_t at, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
-        double total = 0;
-        for (std::int64_t i = top; i < bottom; ++i) {
-          for (std::int64_t j = left; j < right; ++j) total += static_cast<double>(from[i * w.size.width + j]);
-        }
-        to[at] = static_cast<T>(total * share);
-      });
+      std::vector<double> sums(static_cast<std::size_t>(w.positions()));
+      w.for_each_element(
+          [=, totals = sums.data()](std::int64_t at, std::int64_t first, std::int64_t n, auto stride, auto together) {
+#pragma omp simd
+            for (std::int64_t j = 0; j < n; ++j) {
+              for (std::int64_t k = 0; k < together; ++k)
+                totals[at + j] += static_cast<double>(from[first + j * stride + k]);
+            }
+          });
+      std::ranges::transform(sums, results + plane * w.positions(),
+                             [share](double total) { return static_cast<T>(total * share); });
     });
   };
   const Tensor y = cpu::computed(x, w.flat_out(), find_means, "avg_pool2d");
@@ -251,10 +254,10 @@ Tensor spread_evenly(const Tensor& dy, const Windows& w) {
     w.for_each_plane([&](std::int64_t plane) {
       const T* const from = all + plane * w.positions();
       T* const to = results + plane * w.plane();
-      w.for_each([=](std::int64_t at, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
-        const T each = from[at] * share;
-        for (std::int64_t i = top; i < bottom; ++i) {
-          for (std::int64_t j = left; j < right; ++j) to[i * w.size.width + j] += each;
+      w.for_each_element([=](std::int64_t at, std::int64_t first, std::int64_t n, auto stride, auto together) {
+#pragma omp simd
+        for (std::int64_t j = 0; j < n; ++j) {
+          for (std::int64_t k = 0; k < together; ++k) to[first + j * stride + k] += from[at + j] * share;
         }
       });
     });
