@@ -88,6 +88,8 @@ Booleans operator>(const Tensor& a, double b) { return a > constant_like(a, b); 
 Booleans operator>=(const Tensor& a, double b) { return a >= constant_like(a, b); }
 Booleans equal(const Tensor& a, double b) { return equal(a, constant_like(a, b)); }
 Booleans equal(const Tensor& a, const Tensor& b) { return compared("equal", a, b, std::equal_to<>()); }
+Booleans operator!=(const Tensor& a, const Tensor& b) { return compared("!=", a, b, std::not_equal_to<>()); }
+Booleans operator!=(const Tensor& a, double b) { return a != constant_like(a, b); }
 
 Ids argmax(const Tensor& x, int axis, bool keepdim, bool last_of_equals) {
   return extreme("argmax", x, axis, keepdim, true, last_of_equals);

@@ -74,8 +74,6 @@ Booleans operator==(const Tensor& a, const Tensor& b) { return equal(a, b); }
 Booleans operator==(const Tensor& a, double b) { return equal(a, b); }
 Booleans operator==(const Ids& a, const Ids& b) { return equal(a, b); }
 Booleans operator==(const Ids& a, std::int32_t b) { return equal(a, b); }
-Booleans operator!=(const Tensor& a, const Tensor& b) { return !equal(a, b); }
-Booleans operator!=(const Tensor& a, double b) { return !equal(a, b); }
 Booleans operator!=(const Ids& a, const Ids& b) { return !equal(a, b); }
 Booleans operator!=(const Ids& a, std::int32_t b) { return !equal(a, b); }
 Booleans operator==(const Booleans& a, const Booleans& b) { return equal(a, b); }

@@ -160,6 +160,16 @@ Tensor scatter(const Tensor& x, const Ids& indices, const Tensor& values, int ax
                 }));
 }
 
+static const Operation scatter_max_operation(
+    "scatter_max", "y = x, y[i, indices[i, j]] = max(itself, values[i, j]), in the order of j",
+    "dx = dy, 0 where y is a value; dvalues[i, j] = dy[i, indices[i, j]], 0 where y is not this value", [] {
+      constexpr Argument::Values distinct = Argument::Values::distinct;
+      const auto along = [](int axis) {  // between the numbers of x
+        return [axis](auto& x) { return scatter_max(x[0], sample_indices(), x[1] + 0.05, axis); };
+      };
+      return std::vector<GradientSample>{{"columns", {{{2, 2}, distinct}, {{2, 3}, distinct}}, along(1)},
+                                         {"rows", {{{4, 3}, distinct}, {{2, 3}, distinct}}, along(0)}};
+    });
 Tensor scatter_max(const Tensor& x, const Ids& indices, const Tensor& values, int axis) {
   const int a = checked_scatter("scatter_max", x, indices, values, axis);
   if (values.numel() == 0) return x;
@@ -168,19 +178,27 @@ Tensor scatter_max(const Tensor& x, const Ids& indices, const Tensor& values, in
   }
   Tensor greatest = x.detach().clone();
   const Tensor dense = contiguous(values.detach());
-  std::vector<std::int32_t> source(static_cast<std::size_t>(x.numel()), -1);  // the value that y is, row-major; -1: x
+  const auto source =
+      cpu::unset_values<std::int32_t>("scatter_max", x.shape());  // the value that y is, row-major; -1: x
+  std::fill_n(source.get(), x.numel(), -1);
   dispatch(x.dtype(), [&]<class T>() {
     const T* const from = dense.data<T>();
     T* const to = greatest.mutable_data<T>();
     for_chosen(indices, greatest.strides(), a, [&](std::int64_t e, std::int64_t offset) {
-      if (from[e] <= to[offset] || std::isnan(to[offset])) return;
-      to[offset] = from[e];
-      source[static_cast<std::size_t>(offset)] = static_cast<std::int32_t>(e);
+      const T before = to[offset], value = from[e];
+      if (value <= before || std::isnan(before)) return;
+      to[offset] = value;
+      source[offset] = static_cast<std::int32_t>(e);
     });
   });
-  const Ids sources({x.numel()}, std::move(source));
-  const Tensor taken = index_select(reshape(values, {-1}), where(sources < 0, 0, sources));
-  return where(reshape(sources >= 0, x.shape()), reshape(taken, x.shape()), x);
+  return record(scatter_max_operation, {&x, &values}, greatest, Saved(Ids({x.numel()}, source)),
+                Recordable([from = values.shape()](const Tensor& dy, const Ids& sources) {
+                  const Booleans is_value = sources >= 0;
+                  const Tensor flat = reshape(dy, {-1}), of_values = zeros({from.numel()}, dy.dtype());
+                  return std::vector{
+                      reshape(where(is_value, 0, flat), dy.shape()),
+                      reshape(index_add(of_values, where(is_value, sources, 0), where(is_value, flat, 0)), from)};
+                }));
 }
 
 Ids gather(const Ids& x, const Ids& indices, int axis) {

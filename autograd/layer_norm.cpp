@@ -103,7 +103,8 @@ Tensor normalised(const Operation& operation, const Rule& rule, const Tensor& x,
     T *to = y.mutable_data<T>(), *means = statistics.mutable_data<T>(), *inverse = means + rows;
     cpu::parallel_for(rows, grain, [=](std::int64_t begin, std::int64_t end) {
       const cpu::StreamScope scope;
-      constexpr std::int64_t together = 8;  // rows per round, so that several independent sums overlap
+      // rows per round, so that several independent sums overlap; long ones must stay in the first cache
+      const std::int64_t together = n < 512 ? 8 : 2;
       const double count = static_cast<double>(n);
       for (std::int64_t first = begin, last; first < end; first = last) {
         last = std::min(end, first + together);

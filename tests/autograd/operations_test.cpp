@@ -95,6 +95,7 @@ TEST_CASE("operations() contains every differentiable function, with its formula
                                        "index_select",
                                        "scatter",
                                        "scatter_add",
+                                       "scatter_max",
                                        "cumsum",
                                        "rotary",
                                        "rms_norm",
