@@ -25,6 +25,23 @@ Tensor moved_axis(const Tensor& x, int from, int to) {
   return permute(x, order);
 }
 
+void check_smoothing(double e) {
+  if (!(e >= 0 && e < 1)) fail("cross_entropy: label_smoothing must lie in [0, 1), got {}", e);
+}
+
+void check_class_weights(const Tensor& weights, std::int64_t classes) {
+  if (weights.is_variable() || weights.tape_node().recording != 0) {
+    fail("cross_entropy: class_weights must be a constant, but gradients would reach them; detach them");
+  }
+  if (weights.shape() != Shape{classes}) {
+    fail("cross_entropy: class_weights must be of shape ({}), got {}", classes, to_string(weights.shape()));
+  }
+  for (const double weight : weights.to_vector()) {
+    if (weight >= 0 && std::isfinite(weight)) continue;
+    fail("cross_entropy: class_weights must be finite and at least 0, got {}", weight);
+  }
+}
+
 // The weight of each label in the loss, and their total.
 struct LabelWeights {
   std::vector<double> of_class;  // empty: 1 each
@@ -32,19 +49,9 @@ struct LabelWeights {
 
   LabelWeights(const Ids& labels, std::int64_t classes, const CrossEntropyOptions& options)
       : of_all_classes(static_cast<double>(classes)) {
-    const Tensor& given = options.class_weights;
-    if (given.defined()) {
-      if (given.is_variable() || given.tape_node().recording != 0) {
-        fail("cross_entropy: class_weights must be a constant, but gradients would reach them; detach them");
-      }
-      if (given.shape() != Shape{classes}) {
-        fail("cross_entropy: class_weights must be of shape ({}), got {}", classes, to_string(given.shape()));
-      }
-      of_class = given.to_vector();
-      for (const double weight : of_class) {
-        if (weight >= 0 && std::isfinite(weight)) continue;
-        fail("cross_entropy: class_weights must be finite and at least 0, got {}", weight);
-      }
+    if (options.class_weights.defined()) {
+      check_class_weights(options.class_weights, classes);
+      of_class = options.class_weights.to_vector();
       of_all_classes = std::accumulate(of_class.begin(), of_class.end(), 0.0);
     }
     for (std::int64_t i = 0; i < labels.numel(); ++i) {
@@ -141,7 +148,7 @@ Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropy
          has_axis_1 ? "; {.axis = 1} takes the classes along axis 1" : "");
   }
   const double e = options.label_smoothing;
-  if (!(e >= 0 && e < 1)) fail("cross_entropy: label_smoothing must lie in [0, 1), got {}", e);
+  check_smoothing(e);
   const bool each = options.reduction == Reduction::none, is_mean = options.reduction == Reduction::mean;
   const std::int64_t rows = labels.numel(), classes = logits.size(axis);
   const LabelWeights w(labels, classes, options);
@@ -223,6 +230,30 @@ Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropy
       }));
 }
 
+Tensor cross_entropy(const Tensor& logits, const Tensor& probabilities, const CrossEntropyOptions& options) {
+  cpu::check_one_dtype("cross_entropy", logits, probabilities);
+  if (probabilities.shape() != logits.shape()) {
+    fail(
+        "cross_entropy: expected probabilities of the shape of the logits, {}, or labels, which are Ids; got a tensor "
+        "{}",
+        to_string(logits.shape()), to_string(probabilities.shape()));
+  }
+  const int axis = checked_axis("cross_entropy", options.axis, logits.rank());
+  const std::int64_t classes = logits.size(axis);
+  const double e = options.label_smoothing;
+  check_smoothing(e);
+  Tensor targets = e > 0 ? probabilities * (1 - e) + e / static_cast<double>(classes) : probabilities;
+  if (options.class_weights.defined()) {
+    check_class_weights(options.class_weights, classes);
+    Shape along_axis;
+    for (int i = 0; i < logits.rank(); ++i) along_axis.append(i == axis ? classes : 1);
+    targets = targets * reshape(options.class_weights.to(logits.dtype()), along_axis);
+  }
+  const Tensor log_p = log_softmax(logits, axis);
+  const Booleans is_impossible = equal(targets, 0) & equal(log_p, -std::numeric_limits<double>::infinity());
+  return reduced(-sum(where(is_impossible, 0, targets * log_p), axis), options.reduction);
+}
+
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
   check_target("mse_loss", x, target);
   return reduced(square(x - target), reduction);
@@ -238,8 +269,12 @@ static const Operation bce_operation(
       }
       return samples;
     });
-Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reduction) {
+Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reduction, const Tensor& positive_weight) {
   check_target("bce_with_logits", x, target);
+  if (positive_weight.defined()) {
+    const Tensor w = broadcast_to(positive_weight, x.shape());
+    return reduced((1 - target) * x + ((w - 1) * target + 1) * softplus(-x), reduction);
+  }
   const Tensor each = cpu::map("bce_with_logits", x, target, cpu::on_lanes([](auto v, auto t) {
                                  const decltype(v) zero{};
                                  const auto rest = cpu::log1p(cpu::exp(v > zero ? -v : v));

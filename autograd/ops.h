@@ -76,18 +76,19 @@ Tensor& operator/=(const Tensor&, const auto&) = delete;  // would change nothin
 
 /// Functions of each element. The result has the shape of x. (functions.cpp, exponentials.cpp)
 Tensor exp(const Tensor& x);
-Tensor log(const Tensor& x);                              ///< natural logarithm; -infinity at 0, NaN below 0
-Tensor sqrt(const Tensor& x);                             ///< square root
-Tensor square(const Tensor& x);                           ///< x^2
-Tensor abs(const Tensor& x);                              ///< gradient 0 at 0
-Tensor sin(const Tensor& x);                              ///< sine
-Tensor cos(const Tensor& x);                              ///< cosine
-Tensor tanh(const Tensor& x);                             ///< hyperbolic tangent
-Tensor erf(const Tensor& x);                              ///< error function
-Tensor log1p(const Tensor& x);                            ///< ln(1 + x), exact near 0
-Tensor expm1(const Tensor& x);                            ///< e^x - 1, exact near 0
-Tensor pow(const Tensor& x, double exponent);             ///< x^exponent
-Tensor clamp(const Tensor& x, double low, double high);   ///< min(max(x, low), high); gradient 1 from low to high
+Tensor log(const Tensor& x);                   ///< natural logarithm; -infinity at 0, NaN below 0
+Tensor sqrt(const Tensor& x);                  ///< square root
+Tensor square(const Tensor& x);                ///< x^2
+Tensor abs(const Tensor& x);                   ///< gradient 0 at 0
+Tensor sin(const Tensor& x);                   ///< sine
+Tensor cos(const Tensor& x);                   ///< cosine
+Tensor tanh(const Tensor& x);                  ///< hyperbolic tangent
+Tensor erf(const Tensor& x);                   ///< error function
+Tensor log1p(const Tensor& x);                 ///< ln(1 + x), exact near 0
+Tensor expm1(const Tensor& x);                 ///< e^x - 1, exact near 0
+Tensor pow(const Tensor& x, double exponent);  ///< x^exponent
+/// Returns min(max(x, low), high), with gradient 1 from low to high.
+Tensor clamp(const Tensor& x, double low, double high = std::numeric_limits<double>::infinity());
 Tensor sigmoid(const Tensor& x);                          ///< 1 / (1 + e^-x)
 Tensor softplus(const Tensor& x);                         ///< ln(1 + e^x)
 Tensor relu(const Tensor& x);                             ///< max(x, 0), gradient 0 at 0
@@ -284,9 +285,14 @@ struct CrossEntropyOptions {
 /// ignored label do not count; the loss is 0 if all are ignored. Smoothing e in [0, 1) mixes the target with uniform e / C
 /// (Szegedy et al. 2016, arXiv:1512.00567). A row of -infinity has loss infinity and gradient 0, as in log_softmax().
 Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropyOptions& options = {});
+/// Returns the mean over rows of -sum(p log softmax(logits)) over the classes, for targets that are probabilities p, of logits'
+/// shape: of a teacher (Hinton et al. 2015, arXiv:1503.02531) or of mixed examples. Such rows have no label to ignore.
+Tensor cross_entropy(const Tensor& logits, const Tensor& probabilities, const CrossEntropyOptions& options = {});
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);  ///< (x - target)^2
-/// Returns -t log s - (1 - t) log(1 - s), s = sigmoid(x), for targets t from 0 to 1.
-Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
+/// Returns -w t log s - (1 - t) log(1 - s), s = sigmoid(x), for targets t from 0 to 1. The weight w of positive targets broadcasts
+/// to x; undefined: 1.
+Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean,
+                       const Tensor& positive_weight = {});
 /// Returns the share of rows (..., C) whose largest logit is that of the label (...). Rows with the ignored label do not
 /// count, as in cross_entropy(). `axis` is the axis of the classes. Throws `Error` without another row.
 double accuracy(const Tensor& logits, const Ids& labels, std::int32_t ignored_label = -1, int axis = -1);

@@ -5,15 +5,20 @@
 
 #include <numeric>
 
-// x[key] as in NumPy: whole numbers, slices, None, ..., and one array of integers or booleans.
+// x[key] as in NumPy: whole numbers, slices, None, ..., and arrays of integers or booleans.
 namespace heed::python {
 namespace {
+
+// The elements along an axis, or along axes that were joined, that an array selects.
+struct Selected {
+  int axis = 0;
+  Ids places;
+};
 
 struct Indexed {
   Tensor x;
   int axis = 0;
-  bool has_array = false;
-  int array_axis = 0, array_axes = 0;  // of the result, that the array selected
+  std::vector<Selected> selected;
 };
 
 [[noreturn]] void fail_range(const Indexed& at, std::int64_t index) {
@@ -44,16 +49,7 @@ void take_slice(Indexed& at, nb::handle key) {
   ++at.axis;
 }
 
-void check_first(Indexed& at) {
-  if (std::exchange(at.has_array, true)) {
-    fail(
-        "index: expected at most one array or list; x.gather(j[:, None], 1) picks an element of each row, x[i][:, j] "
-        "every pair of a row and a column");
-  }
-}
-
 void take_integers(Indexed& at, const IntegerArray& key) {
-  check_first(at);
   const Ids ids = ids_of("index", key);
   const std::int64_t size = at.x.size(at.axis);
   std::vector<std::int32_t> places(ids.begin(), ids.end());
@@ -61,18 +57,10 @@ void take_integers(Indexed& at, const IntegerArray& key) {
     if (place < -size || place >= size) fail_range(at, place);
     if (place < 0) place = static_cast<std::int32_t>(place + size);
   }
-  Shape shape;
-  for (int i = 0; i < at.axis; ++i) shape.append(at.x.shape()[i]);
-  for (const std::int64_t one : ids.shape()) shape.append(one);
-  for (int i = at.axis + 1; i < at.x.rank(); ++i) shape.append(at.x.shape()[i]);
-  at.x = index_select(at.x, Ids({ids.numel()}, std::move(places)), at.axis);
-  if (ids.rank() != 1) at.x = reshape(at.x, shape);
-  at.array_axis = at.axis, at.array_axes = ids.rank();
-  at.axis += ids.rank();
+  at.selected.push_back({at.axis++, Ids(ids.shape(), std::move(places))});
 }
 
 void take_booleans(Indexed& at, const BooleanArray& key) {
-  check_first(at);
   const Booleans chosen = booleans_of("index", key);
   const int last = at.axis + chosen.rank() - 1;
   for (int i = 0; i < chosen.rank(); ++i) {
@@ -88,9 +76,30 @@ void take_booleans(Indexed& at, const BooleanArray& key) {
   if (chosen.rank() == 0) at.x = unsqueeze(at.x, at.axis);
   if (chosen.rank() > 1) at.x = flatten(at.x, at.axis, last);
   const std::int64_t count = std::ssize(places);
-  at.x = index_select(at.x, Ids({count}, std::move(places)), at.axis);
-  at.array_axis = at.axis, at.array_axes = 1;
-  ++at.axis;
+  at.selected.push_back({at.axis++, Ids({count}, std::move(places))});
+}
+
+// Selects by all arrays together, which broadcast. Their axes are at the place of the first one, or in front.
+Tensor select(const Indexed& at, bool in_front) {
+  const auto first = static_cast<std::size_t>(in_front ? 0 : at.selected.front().axis);
+  std::vector<int> order(static_cast<std::size_t>(at.x.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  for (const Selected& one : at.selected) std::erase(order, one.axis);
+  for (std::size_t i = 0; i < at.selected.size(); ++i) {
+    order.insert(order.begin() + static_cast<std::ptrdiff_t>(first + i), at.selected[i].axis);
+  }
+  Tensor x = permute(at.x, order);
+  const int axis = static_cast<int>(first), count = static_cast<int>(at.selected.size());
+  Ids places = at.selected.front().places;
+  for (int i = 1; i < count; ++i) {
+    places = places * static_cast<std::int32_t>(x.size(axis + i)) + at.selected[static_cast<std::size_t>(i)].places;
+  }
+  x = flatten(x, axis, axis + count - 1);
+  Shape shape;
+  for (int i = 0; i < axis; ++i) shape.append(x.shape()[i]);
+  for (const std::int64_t size : places.shape()) shape.append(size);
+  for (int i = axis + 1; i < x.rank(); ++i) shape.append(x.shape()[i]);
+  return reshape(index_select(x, reshape(places, {places.numel()}), axis), shape);
 }
 
 bool holds_booleans(nb::handle part) {
@@ -121,15 +130,6 @@ bool stand_apart(const nb::tuple& parts) {
   return !places.empty() && places.back() - places.front() + 1 != places.size();
 }
 
-Tensor with_axes_in_front(const Tensor& x, int first, int count) {
-  std::vector<int> order;
-  for (int i = 0; i < count; ++i) order.push_back(first + i);
-  for (int i = 0; i < x.rank(); ++i) {
-    if (i < first || i >= first + count) order.push_back(i);
-  }
-  return permute(x, order);
-}
-
 }  // namespace
 
 Tensor element_of(const Tensor& x, nb::handle key) {
@@ -145,7 +145,7 @@ Tensor element_of(const Tensor& x, nb::handle key) {
     const std::string text = fmt::format("index: {} indices for a tensor of shape {}", taken, x.shape());
     throw nb::index_error(text.c_str());
   }
-  Indexed at{x};
+  Indexed at{.x = x, .selected = {}};
   for (nb::handle part : parts) {
     if (part.is_none()) {
       at.x = unsqueeze(at.x, at.axis++);
@@ -161,9 +161,7 @@ Tensor element_of(const Tensor& x, nb::handle key) {
       take_integers(at, {nb::borrow(part)});
     }
   }
-  return at.has_array && at.array_axis > 0 && stand_apart(parts)
-             ? with_axes_in_front(at.x, at.array_axis, at.array_axes)
-             : at.x;
+  return at.selected.empty() ? at.x : select(at, stand_apart(parts));
 }
 
 }  // namespace heed::python

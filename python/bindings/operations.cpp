@@ -2,6 +2,8 @@
 
 #include <heed/autograd/ops.h>
 
+#include <limits>
+
 namespace heed::python {
 namespace {
 
@@ -47,6 +49,12 @@ Reduction reduction_named(const std::string& name) {
   fail("reduction: expected 'mean', 'sum' or 'none', got '{}'", name);
 }
 
+// Returns the tensor itself, or the numbers of an array in the type of x.
+Tensor target_of(const char* where, nb::handle given, const Tensor& x) {
+  if (nb::isinstance<Tensor>(given)) return nb::cast<Tensor>(given);
+  return tensor_of(where, given, {nb::str(to_string(x.dtype()))});
+}
+
 using Reduce = Tensor (*)(const Tensor&, const heed::Axes&, bool);
 template <class F>
 void reduction(nb::module_& m, nb::class_<Tensor>& c, const char* name, const char* doc, F f) {
@@ -86,7 +94,8 @@ void bind_elementwise(nb::module_& m, nb::class_<Tensor>& c) {
   unary("sign", sign, "Returns -1, 0 or 1, with gradient 0.");
   unary("contiguous", contiguous, "Returns x itself if it is contiguous, else a copy.");
   both(m, c, "leaky_relu", "Returns x where x > 0, else slope x.", &leaky_relu, "slope"_a = 0.01);
-  both(m, c, "clamp", "Returns min(max(x, low), high).", &clamp, "low"_a, "high"_a);
+  both(m, c, "clamp", "Returns min(max(x, low), high).", &clamp, "low"_a = -std::numeric_limits<double>::infinity(),
+       "high"_a = std::numeric_limits<double>::infinity());
   m.def("pow", nb::overload_cast<const Tensor&, double>(&pow), "x"_a, "exponent"_a, Unlocked(), "Returns x^exponent.");
   m.def("pow", nb::overload_cast<const Tensor&, const Tensor&>(&pow), "x"_a, "exponent"_a, Unlocked());
   m.def("swiglu", &swiglu, "gate"_a, "value"_a, Unlocked(),
@@ -296,25 +305,36 @@ void bind_products(nb::module_& m) {
       "cross_entropy",
       [](const Tensor& logits, const IntegerArray& labels, int ignored_label, double label_smoothing, int axis,
          const std::optional<Tensor>& class_weights, const std::string& reduction) {
-        const Ids ids = ids_of("cross_entropy", labels);
         const CrossEntropyOptions options{ignored_label, label_smoothing, axis, or_undefined(class_weights),
                                           reduction_named(reduction)};
+        if (nb::hasattr(labels.given, "ndim") && nb::cast<int>(labels.given.attr("ndim")) == logits.rank()) {
+          const Tensor probabilities = target_of("cross_entropy", labels.given, logits);
+          return unlocked([&] { return cross_entropy(logits, probabilities, options); });
+        }
+        const Ids ids = ids_of("cross_entropy", labels);
         return unlocked([&] { return cross_entropy(logits, ids, options); });
       },
       "logits"_a, "labels"_a, "ignored_label"_a = -1, "label_smoothing"_a = 0.0, "axis"_a = -1,
       "class_weights"_a = nb::none(), "reduction"_a = "mean",
-      "Returns the mean of -log softmax(logits)[label]: logits (..., C), labels (...) -> ().");
-  using Loss = Tensor (*)(const Tensor&, const Tensor&, Reduction);
-  const auto loss = [&](const char* name, const char* doc, Loss f) {
-    m.def(
-        name,
-        [f](const Tensor& x, const Tensor& target, const std::string& reduction) {
-          return f(x, target, reduction_named(reduction));
-        },
-        "x"_a, "target"_a, "reduction"_a = "mean", doc);
-  };
-  loss("mse_loss", "Returns the mean of (x - target)^2.", &mse_loss);
-  loss("bce_with_logits", "Returns the mean of -t log s - (1 - t) log(1 - s), s = sigmoid(x).", &bce_with_logits);
+      "Returns the mean of -log softmax(logits)[label]: logits (..., C), labels (...) -> (). A tensor of logits' shape "
+      "has "
+      "the probability of each class instead.");
+  m.def(
+      "mse_loss",
+      [](const Tensor& x, const Operand& target, const std::string& reduction) {
+        return mse_loss(x, target_of("mse_loss", target.given, x), reduction_named(reduction));
+      },
+      "x"_a, "target"_a, "reduction"_a = "mean", "Returns the mean of (x - target)^2.");
+  m.def(
+      "bce_with_logits",
+      [](const Tensor& x, const Operand& target, const std::string& reduction,
+         const std::optional<Tensor>& positive_weight) {
+        return bce_with_logits(x, target_of("bce_with_logits", target.given, x), reduction_named(reduction),
+                               or_undefined(positive_weight));
+      },
+      "x"_a, "target"_a, "reduction"_a = "mean", "positive_weight"_a = nb::none(),
+      "Returns the mean of -w t log s - (1 - t) log(1 - s), s = sigmoid(x). The weight w of positive targets "
+      "broadcasts to x.");
   m.def(
       "accuracy",
       [](const Tensor& logits, const IntegerArray& labels, int ignored_label, int axis) {

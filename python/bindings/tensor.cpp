@@ -163,7 +163,7 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
   c.def(
       "__getitem__", [](const Tensor& x, nb::handle key) { return element_of(x, key); }, nb::arg().none(),
       nb::sig("def __getitem__(self, key: typing.Any, /) -> Tensor"),
-      "Returns the part that `key` selects: whole numbers, slices, None, ..., and one array or list of integers or "
+      "Returns the part that `key` selects: whole numbers, slices, None, ..., and arrays or lists of integers or "
       "booleans.");
   c.def("__setitem__", &set_element, nb::arg().none(), nb::arg(),
         nb::sig("def __setitem__(self, key: typing.Any, value: Tensor | ArrayLike, /) -> None"),

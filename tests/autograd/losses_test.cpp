@@ -1,5 +1,6 @@
 #include "tests/autograd/helpers.h"
 
+#include <heed/autograd/gradcheck/check.h>
 #include <heed/autograd/ops.h>
 
 #include <algorithm>
@@ -145,6 +146,44 @@ TEST_CASE("The mean cross_entropy divides by the total weight of the labels, and
             .item() == 0);  // a row without weight may have probability 0
 }
 
+// The values of PyTorch 2.14.1.
+TEST_CASE("cross_entropy takes the probabilities of the classes") {
+  const auto made = [](std::initializer_list<double> numbers) { return tensor({2, 3}, numbers, DType::float64); };
+  const Tensor x = variable(made({1, 2, 3, 0, -1, 4})), p = made({.2, .3, .5, 1, 0, 0}),
+               weights = tensor({3}, {1, 2, .5}, DType::float64);
+  const auto loss_and_gradient = [&](const CrossEntropyOptions& options) {
+    const Recording recording;
+    const Tensor loss = cross_entropy(x, p, options);
+    std::vector<double> all = backward(loss)[x].to_vector();
+    all.push_back(loss.item());
+    return all;
+  };
+  CHECK(distance(loss_and_gradient({}),
+                 {-0.05498471341480979, -0.027635764472601174, 0.08262047788741089, -0.49106600906484776,
+                  0.0032866315926545426, 0.48777937747219324, 2.5661754272916015}) < 1e-14);
+  CHECK(distance(loss_and_gradient({.label_smoothing = 0.1, .class_weights = weights}),
+                 {-0.05887543740872306, -0.1734233032817449, 0.23229874069046794, -0.4575837758825952,
+                  -0.029991924547467883, 0.4875757004300631, 2.778949485279793}) < 1e-14);
+  CHECK(distance(loss_and_gradient({.class_weights = weights, .reduction = Reduction::sum}),
+                 {-0.10546789817110055, -0.34303510539246246, 0.44850300356356293, -0.9821320181296955,
+                  0.006573263185309085, 0.9755587549443865, 5.452731152805422}) < 1e-14);
+  const Tensor each = cross_entropy(transpose(x), transpose(p), {.axis = 0, .reduction = Reduction::none});
+  CHECK(distance(each.to_vector(), {1.1076059644443805, 4.024744890138822}) < 1e-14);
+  CHECK(check_gradients([&](auto& t) { return cross_entropy(t[0], t[1], {.label_smoothing = 0.2}); }, {x.detach(), p})
+            .passed);
+  const double endless = std::numeric_limits<double>::infinity();
+  CHECK(cross_entropy(tensor({2}, {1, -endless}), tensor({2}, {1, 0})).item() == 0);
+  CHECK(cross_entropy(tensor({2}, {1, -endless}), tensor({2}, {0.5, 0.5})).item() == endless);
+  check_messages(
+      {{"cross_entropy: expected probabilities of the shape of the logits, (2, 3), or labels, which are Ids; "
+        "got a tensor (2)",
+        [&] { cross_entropy(x, zeros({2}, DType::float64)); }},
+       {"cross_entropy: label_smoothing must lie in [0, 1), got 1",
+        [&] { cross_entropy(x, p, {.label_smoothing = 1}); }},
+       {"cross_entropy: class_weights must be of shape (3), got (2)",
+        [&] { cross_entropy(x, p, {.class_weights = ones({2})}); }}});
+}
+
 TEST_CASE("accuracy is the share of rows whose largest logit is the label") {
   const Tensor logits = tensor({2, 2, 3}, {1, 2, 3, 3, 2, 1, 0, 5, 5, -1, -2, -1});  // the first of equal logits counts
   CHECK(accuracy(logits, Ids({2, 2}, {2, 0, 1, 0})) == 1);
@@ -191,6 +230,25 @@ TEST_CASE("mse_loss and bce_with_logits equal their formulas, bce_with_logits al
   CHECK((far[0] == 0 && far[1] == 1e4));
   CHECK(far[2] == Approx(std::exp(-30)));
   CHECK(far[3] == Approx(30));
+}
+
+// The values of PyTorch 2.14.1.
+TEST_CASE("bce_with_logits weights positive targets") {
+  const Tensor x = variable(tensor({2, 3}, {1, 2, 3, 0, -1, 4}, DType::float64)),
+               t = tensor({2, 3}, {0, 1, .25, .5, 0, 1}, DType::float64);
+  const Tensor weight = tensor({3}, {3, 1, .5}, DType::float64);
+  const Recording recording;
+  const Tensor loss = bce_with_logits(x, t, Reduction::mean, weight);
+  CHECK(loss.item() == Approx(0.9068891072975397).epsilon(1e-14));
+  CHECK(distance(backward(loss)[x].to_vector(), {0.12184309643833414, -0.01986715367035295, 0.11808372682827152,
+                                                 -0.08333333333333333, 0.04482357022833252, -0.0014988508301742958}) <
+        1e-14);
+  CHECK(distance(bce_with_logits(x, t, Reduction::none, ones({}, DType::float64)).to_vector(),
+                 bce_with_logits(x, t, Reduction::none).to_vector()) < 1e-15);
+  check_messages(
+      {{"broadcast_to: shapes (2) and (2, 3) do not broadcast: 2 != 3 at axis -1. Sizes must be equal, or one of them "
+        "1",
+        [&] { bce_with_logits(x, t, Reduction::mean, ones({2}, DType::float64)); }}});
 }
 
 TEST_CASE("Wrong use of cross_entropy throws an Error that states what was expected") {

@@ -15,7 +15,10 @@ import pytest
 KEYS = [0, -1, None, (1, 2), (slice(None), 1), slice(1, None), slice(None, None, 2), slice(None, None, -1), (..., 0), (None, 1),
         (0, None, ..., slice(0, 2)), [1, 0], (slice(None), [2, 0, 2]), (slice(None), numpy.array([[0, 1], [1, 2]])),
         numpy.array([True, False]), (slice(None), numpy.array([True, False, True])), (), slice(5, 9), numpy.int64(1),
-        numpy.arange(24).reshape(2, 3, 4) % 2 == 0, (slice(None), slice(None), slice(3, 0, -2)), [True, False], [-1, 0]]
+        numpy.arange(24).reshape(2, 3, 4) % 2 == 0, (slice(None), slice(None), slice(3, 0, -2)), [True, False], [-1, 0],
+        ([0, 1, 1], [2, 0, -1]), ([0, 1], slice(None), [1, 3]), (slice(None), [0, 2], [3, 1]), ([[0], [1]], [0, 2]), ([0, 1], [1, 2], [3, 3]),
+        (0, [0, 2], [1, 1]), ([1], None, [0]), (numpy.array([True, True]), [0, 2]), ([0, 1], numpy.arange(12).reshape(3, 4) % 6 == 0),
+        (..., [0, 2], [1, 1]), ([], []), (numpy.zeros((2, 0), int), [0])]
 
 
 def numbers(*shape):
@@ -28,7 +31,7 @@ def test_index_selects_what_numpy_selects(key):
     assert numpy.array_equal(heedml.tensor(array)[key].numpy(), array[key])
 
 
-@pytest.mark.parametrize("key", [2, (0, 3), (0, 0, 0, 0), (..., ...), numpy.array([True]), [3], 1.5, "a", 10**30, {}],
+@pytest.mark.parametrize("key", [2, (0, 3), (0, 0, 0, 0), (..., ...), numpy.array([True]), [3], ([0, 1], [0, 1, 2]), ([0], [3]), 1.5, "a", 10**30, {}],
                          ids=repr)
 def test_a_wrong_index_raises(key):
     with pytest.raises((IndexError, heedml.Error)):
@@ -295,6 +298,27 @@ def test_draws_by_weight():
         random.choice([-1, 2])
     logits = heedml.tensor([0.0, 3.0, 2.0])
     assert {heedml.sample(logits, random, top_k=2) for _ in range(100)} == {1, 2} and heedml.sample(logits, random, temperature=0) == 1
+
+
+def test_gradients_reach_what_two_arrays_select():
+    q, rows, actions = heedml.variable(numbers(3, 2)), [0, 2, 0], [1, 0, 1]
+    with heedml.Recording():
+        gradient = heedml.sum(q[rows, actions]).backward()[q]
+    assert gradient.tolist() == [[0, 2], [0, 0], [1, 0]]
+
+
+def test_losses_take_what_their_targets_are():
+    x, one_hot = numbers(4, 3), numpy.eye(3, dtype=numpy.float32)[[0, 2, 1, 1]]
+    labels = heedml.cross_entropy(heedml.tensor(x), [0, 2, 1, 1])
+    assert heedml.cross_entropy(heedml.tensor(x), one_hot).item() == pytest.approx(labels.item(), rel=1e-6)
+    assert heedml.cross_entropy(heedml.tensor(x), one_hot.astype(float)).dtype == "float32"
+    assert heedml.mse_loss(heedml.tensor(x), x).item() == heedml.mse_loss(heedml.tensor([1.0]), [1]).item() == 0
+    s = 1 / (1 + numpy.exp(-x))
+    weighted = -(5 * one_hot * numpy.log(s) + (1 - one_hot) * numpy.log(1 - s)).mean()
+    loss = heedml.bce_with_logits(heedml.tensor(x), one_hot, positive_weight=heedml.tensor(5.0))
+    assert loss.item() == pytest.approx(weighted, rel=1e-5)
+    assert numpy.array_equal(heedml.clamp(heedml.tensor(x), high=0).numpy(), numpy.minimum(x, 0))
+    assert numpy.array_equal(heedml.tensor(x).clamp(0).numpy(), numpy.maximum(x, 0))
 
 
 def test_reading_an_index_gives_what_writing_it_takes():
