@@ -2,23 +2,48 @@
 
 #include <heed/autograd/ops.h>
 
+#include <cmath>
+#include <functional>
 #include <limits>
+#include <type_traits>
 
 // Arithmetic of integers, and comparisons by == and !=. Sums that leave the 32 bits of an Id are errors.
 namespace heed {
 namespace {
 
-// Returns f(a, b, y), which sets y, for each pair of elements. Throws where f returns false.
+// Returns f(a, b) of each pair of elements, computed in double, which is exact. Throws where that is no integer of 32 bits.
 Ids calculated(const char* operation, const Ids& a, const Ids& b, const char* needs, auto f) {
   const Shape shape = broadcast_shapes(operation, a.shape(), b.shape());
   const auto values = cpu::unset_values<std::int32_t>(operation, shape);
-  const Ids left = broadcast_to(a, shape), right = broadcast_to(b, shape);
+  const std::int64_t n = shape.numel();
+  const bool has_one_left = a.numel() == 1, has_one_right = b.numel() == 1;
+  const Ids left = has_one_left ? a : broadcast_to(a, shape), right = has_one_right ? b : broadcast_to(b, shape);
   const std::int32_t *const u = left.data(), *const v = right.data();
-  for (std::int64_t i = 0; i < left.numel(); ++i) {
-    if (!f(u[i], v[i], values[i])) fail("{}: {} {} {} at position {}: {}", operation, u[i], operation, v[i], i, needs);
+  constexpr double min = std::numeric_limits<std::int32_t>::min(), max = std::numeric_limits<std::int32_t>::max();
+  const auto calculate = [=, to = values.get()](auto step_u, auto step_v) {
+    bool all_fit = true;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double value = f(static_cast<double>(u[i * step_u]), static_cast<double>(v[i * step_v]));
+      const bool fits = value >= min && value <= max;
+      all_fit &= fits;
+      to[i] = static_cast<std::int32_t>(fits ? value : 0);
+    }
+    return all_fit;
+  };
+  const std::integral_constant<std::int64_t, 0> none;
+  const std::integral_constant<std::int64_t, 1> one;
+  if (has_one_right ? (has_one_left ? calculate(none, none) : calculate(one, none))
+                    : (has_one_left ? calculate(none, one) : calculate(one, one))) {
+    return Ids(shape, values);
   }
-  return Ids(shape, values);
+  for (std::int64_t i = 0;; ++i) {
+    const std::int32_t x = u[has_one_left ? 0 : i], y = v[has_one_right ? 0 : i];
+    const double value = f(static_cast<double>(x), static_cast<double>(y));
+    if (!(value >= min && value <= max)) fail("{}: {} {} {} at position {}: {}", operation, x, operation, y, i, needs);
+  }
 }
+
+constexpr auto floor_quotient = [](double u, double v) { return std::floor(u / v); };
 
 constexpr const char* id_fits = "the result must fit in 32 bits";
 constexpr const char* id_divides = "the divisor must not be 0, and the result must fit in 32 bits";
@@ -36,29 +61,12 @@ Ids broadcast_to(const Ids& x, const Shape& shape) {
   return Ids(shape, values);
 }
 
-Ids operator+(const Ids& a, const Ids& b) {
-  return calculated("+", a, b, id_fits, [](auto u, auto v, auto& y) { return !__builtin_add_overflow(u, v, &y); });
-}
-Ids operator-(const Ids& a, const Ids& b) {
-  return calculated("-", a, b, id_fits, [](auto u, auto v, auto& y) { return !__builtin_sub_overflow(u, v, &y); });
-}
-Ids operator*(const Ids& a, const Ids& b) {
-  return calculated("*", a, b, id_fits, [](auto u, auto v, auto& y) { return !__builtin_mul_overflow(u, v, &y); });
-}
-Ids operator/(const Ids& a, const Ids& b) {
-  return calculated("/", a, b, id_divides, [](std::int32_t u, std::int32_t v, std::int32_t& y) {
-    if (v == 0 || (u == std::numeric_limits<std::int32_t>::min() && v == -1)) return false;
-    y = u / v - (u % v != 0 && (u < 0) != (v < 0));
-    return true;
-  });
-}
+Ids operator+(const Ids& a, const Ids& b) { return calculated("+", a, b, id_fits, std::plus<>()); }
+Ids operator-(const Ids& a, const Ids& b) { return calculated("-", a, b, id_fits, std::minus<>()); }
+Ids operator*(const Ids& a, const Ids& b) { return calculated("*", a, b, id_fits, std::multiplies<>()); }
+Ids operator/(const Ids& a, const Ids& b) { return calculated("/", a, b, id_divides, floor_quotient); }
 Ids operator%(const Ids& a, const Ids& b) {
-  return calculated("%", a, b, id_divides, [](std::int32_t u, std::int32_t v, std::int32_t& y) {
-    if (v == 0) return false;
-    y = v == -1 ? 0 : u % v;
-    if (y != 0 && (y < 0) != (v < 0)) y += v;
-    return true;
-  });
+  return calculated("%", a, b, id_divides, [](double u, double v) { return u - v * floor_quotient(u, v); });
 }
 Ids operator+(const Ids& a, std::int32_t b) { return a + full_ids({}, b); }
 Ids operator-(const Ids& a, std::int32_t b) { return a - full_ids({}, b); }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 namespace heed {
@@ -59,10 +60,15 @@ void for_chosen(const Ids& indices, const Shape& strides, int axis, F f) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::int64_t row = backwards ? rows - 1 - r : r, offset = walk.offsets(row)[0];
     const std::int32_t* const index = indices.data() + row * n;
-    for (std::int64_t k = 0; k < n; ++k) {
-      const std::int64_t i = backwards ? n - 1 - k : k;
-      f(row * n + i, offset + i * step + index[i] * along);
-    }
+    const auto visit = [&](auto step_of_row, auto step_of_index) {
+      for (std::int64_t k = 0; k < n; ++k) {
+        const std::int64_t i = backwards ? n - 1 - k : k;
+        f(row * n + i, offset + i * step_of_row + index[i] * step_of_index);
+      }
+    };
+    const std::integral_constant<std::int64_t, 0> none;
+    const std::integral_constant<std::int64_t, 1> one;
+    step == 0 && along == 1 ? visit(none, one) : visit(step, along);  // along dense rows
   }
 }
 
