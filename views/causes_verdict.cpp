@@ -162,6 +162,9 @@ std::vector<std::string> causes_verdict(const Causes& causes) {
   const Cause* everywhere = causes.find(Cause::What::edge_everywhere, -1, -1, "antecedent");
   std::vector<std::string> lines = answer(causes, alone, everywhere ? *everywhere : in_layer ? *in_layer : alone);
   const bool has_answers = alone.verdict.kind != Verdict::Kind::no_answers;
+  if (has_answers && alone.verdict.lost.share > 1 && !std::isnan(alone.verdict.chance)) {
+    lines[0] += " A loss of more than 100 % means accuracy below chance.";
+  }
   if (causes.attention_alone && has_answers) {
     lines[0] +=
         " The last layer has no residual, so the query's state there comes only from the tokens that it attends to.";

@@ -2,6 +2,7 @@
 // views/, explain/ and page_run.cpp. said() takes the first format that fits and translates the values, too, so longer ones stand first.
 const programChinese = {
   '{} The last layer has no residual, so the query\'s state there comes only from the tokens that it attends to.': '{0}最后一层没有残差连接，查询词在那里的状态只来自它所关注的词元。',
+  '{} A loss of more than 100 % means accuracy below chance.': '{0}损失超过 100 % 意味着准确率低于随机水平。',
 
   // causes_verdict()
   'Not this head alone: without the edge from the query to the antecedent in {}, {}; without it in every head, {} over {} sentences.': '不只是这个头：在{0}里切断从查询词到先行词的边，{1}；在全部的头里切断，{2}，共 {3} 个句子。',

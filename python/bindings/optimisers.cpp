@@ -90,14 +90,36 @@ OptimizerOptions options_of(const std::string& method, const nb::kwargs& given) 
   return options;
 }
 
+// Binds state() and load_state() of the object that of(class) is.
+template <class C>
+void bind_state(nb::class_<C>& c, const char* what, auto of) {
+  c.def(
+      "state",
+      [of](C& self) {
+        NamedTensors state = of(self).state();
+        for (auto& [name, value] : state) value = value.clone();
+        return dict_of(state);
+      },
+      nb::sig("def state(self) -> dict[str, Tensor]"), what);
+  c.def(
+      "load_state",
+      [of](C& self, const nb::dict& state, const std::string& source) {
+        of(self).load_state(named_tensors("load_state", state), source);
+      },
+      "state"_a, "source"_a = "the dict",
+      nb::sig("def load_state(self, state: dict[str, Tensor], source: str = 'the dict') -> None"),
+      "Restores a state().");
+}
+
 }  // namespace
 
 void bind_optimisers(nb::module_& m) {
-  nb::class_<RatedOptimizer>(
+  nb::class_<RatedOptimizer> optimizer(
       m, "Optimizer",
       "Updates parameters in place from their gradients, and keeps the moments.\n\n    optimizer = "
       "heedml.Optimizer(parameters, method='adamw', lr=3e-4, weight_decay=0.1)\n    "
-      "optimizer.step(gradients)\n\nMethods: sgd (with momentum), adam, adamw, with the formulas of torch.optim.")
+      "optimizer.step(gradients)\n\nMethods: sgd (with momentum), adam, adamw, with the formulas of torch.optim.");
+  optimizer
       .def(
           "__init__",
           [](RatedOptimizer* self, const Parameters& parameters, const std::string& method, double lr,
@@ -124,25 +146,11 @@ void bind_optimisers(nb::module_& m) {
       .def_rw("lr", &RatedOptimizer::lr, "The learning rate of a step without one.")
       .def_prop_ro(
           "steps", [](const RatedOptimizer& o) { return o.optimizer.steps(); }, "The number of updates so far.")
-      .def(
-          "state",
-          [](const RatedOptimizer& o) {
-            NamedTensors state = o.optimizer.state();
-            for (auto& [name, value] : state) value = value.clone();
-            return dict_of(state);
-          },
-          nb::sig("def state(self) -> dict[str, Tensor]"), "Returns a copy of the moments and of the number of steps.")
-      .def(
-          "load_state",
-          [](RatedOptimizer& o, const nb::dict& state, const std::string& source) {
-            o.optimizer.load_state(named_tensors("load_state", state), source);
-          },
-          "state"_a, "source"_a = "the dict",
-          nb::sig("def load_state(self, state: dict[str, Tensor], source: str = 'the dict') -> None"),
-          "Restores a state().")
       .def("__repr__", [](const RatedOptimizer& o) {
         return fmt::format("heedml.Optimizer(method='{}', lr={}, steps={})", o.method, o.lr, o.optimizer.steps());
       });
+  bind_state(optimizer, "Returns a copy of the moments and of the number of steps.",
+             [](RatedOptimizer& o) -> Optimizer& { return o.optimizer; });
   nb::class_<Schedule>(
       m, "Schedule",
       "The learning rate of each step: constant, linear, cosine, step,\nwarmup_stable_decay or one_cycle.\n\n    "
@@ -176,10 +184,12 @@ void bind_optimisers(nb::module_& m) {
         shown.open = std::make_unique<WeightAverage::Shown>(nb::cast<WeightAverage&>(shown.average));
       },
       [](Shown& shown) { shown.open.reset(); });
-  nb::class_<WeightAverage>(m, "WeightAverage",
-                            "The mean of a model's weights over steps (Izmailov et al. 2018).\n\n    average = "
-                            "heedml.WeightAverage(parameters)\n    average.add()             # after each step\n    "
-                            "with average.shown():     # the parameters hold the mean")
+  nb::class_<WeightAverage> average(
+      m, "WeightAverage",
+      "The mean of a model's weights over steps (Izmailov et al. 2018).\n\n    average = "
+      "heedml.WeightAverage(parameters)\n    average.add()             # after each step\n    "
+      "with average.shown():     # the parameters hold the mean");
+  average
       .def(
           "__init__",
           [](WeightAverage* self, const Parameters& parameters, double decay) {
@@ -195,9 +205,13 @@ void bind_optimisers(nb::module_& m) {
             return new Shown{nb::borrow(self), nullptr};
           },
           nb::sig("def shown(self) -> ShownAverage"), "Returns a context in which the parameters hold the mean.");
-  nb::class_<Lbfgs>(m, "Lbfgs",
-                    "Minimises a function of few parameters by L-BFGS (Liu & Nocedal 1989), as torch.optim.LBFGS.\n\n"
-                    "    lbfgs = heedml.Lbfgs(parameters)\n    lbfgs.step(lambda: heedml.mse_loss(net(x), y))")
+  const auto itself = [](auto& self) -> auto& { return self; };
+  bind_state(average, "Returns a copy of the mean and of the number of steps.", itself);
+  nb::class_<Lbfgs> lbfgs(
+      m, "Lbfgs",
+      "Minimises a function of few parameters by L-BFGS (Liu & Nocedal 1989), as torch.optim.LBFGS.\n\n"
+      "    lbfgs = heedml.Lbfgs(parameters)\n    lbfgs.step(lambda: heedml.mse_loss(net(x), y))");
+  lbfgs
       .def(
           "__init__",
           [](Lbfgs* self, const Parameters& parameters, double lr, int max_iterations, int history, bool line_search) {
@@ -216,6 +230,7 @@ void bind_optimisers(nb::module_& m) {
       .def_prop_ro("iterations", &Lbfgs::iterations, "Iterations so far.")
       .def_prop_ro("evaluations", &Lbfgs::evaluations, "Calls of the loss so far.")
       .def("__repr__", [](const Lbfgs& l) { return fmt::format("heedml.Lbfgs(iterations={})", l.iterations()); });
+  bind_state(lbfgs, "Returns a copy of the history and of the numbers of iterations and evaluations.", itself);
   m.def("global_norm", &global_norm, "gradients"_a, Unlocked(),
         "Returns the Euclidean norm of all gradients together.");
   m.def(

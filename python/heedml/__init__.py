@@ -13,7 +13,10 @@
 `heedml.train("toy.yaml")` trains what a configuration describes, `heedml.load(path)` opens a run or a pretrained model.
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from ._core import *  # noqa: F403
+from ._core import Tensor as _Tensor
 from ._core import __version__ as __version__
 from .configs import bare_transformer as bare_transformer
 from .configs import bert as bert
@@ -67,3 +70,11 @@ from .studies import Verification as Verification
 from .studies import Weights as Weights
 from .studies import Why as Why
 from .studies import WhyAnswer as WhyAnswer
+
+if not _TYPE_CHECKING:  # to a type checker a missing name is an error already
+    from . import hints as _hints
+
+    def __getattr__(name: str) -> None:
+        raise _hints.missing("heedml", _hints.OF_MODULE, list(globals()), name)
+
+    _hints.add_to(_Tensor)

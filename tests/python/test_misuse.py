@@ -1,6 +1,7 @@
 """Each public function gets absurd arguments: one exception or a value, never a crash, never a hang."""
 
 import inspect
+import re
 import subprocess
 import sys
 import warnings
@@ -86,6 +87,17 @@ def test_methods_of_tensors_survive_absurd_arguments():
     names = [f"heedml.Tensor.{name}" for name in dir(heedml.Tensor) if callable(getattr(heedml.Tensor, name)) and name not in skipped]
     done = survivors(names)
     assert done.returncode == 0, (done.returncode, done.stdout[-300:], done.stderr[-3000:])
+
+
+def test_names_of_pytorch_that_heedml_lacks_say_what_to_write():
+    from heedml import hints
+    x = heedml.tensor([1.0])
+    assert not hints.OF_MODULE.keys() & {*dir(heedml)} and not hints.OF_TENSOR.keys() & {*dir(x)} and {"sum", "std"} < {*dir(x)}
+    for owner, name, expected in ((heedml, "cat", "heedml has no 'cat'; instead: concat"), (x, "view", "a Tensor has no 'view'; instead: reshape(shape)"),
+                                  (heedml, "sofmax", "heedml has no 'sofmax'; did you mean softmax?"), (heedml, "_x", "heedml has no '_x'")):
+        assert not hasattr(owner, name)
+        with pytest.raises(AttributeError, match=f"^{re.escape(expected)}$"):
+            getattr(owner, name)
 
 
 def test_methods_of_models_layers_and_results_survive_absurd_arguments(tmp_path):

@@ -387,6 +387,11 @@ def test_settings_of_optimisers_and_schedules():
     average.add()
     with average.shown():
         assert heedml.mse_loss(net(x), y).item() < 1e-4
+    average.add()
+    for made, again in ((average, heedml.WeightAverage(scope.parameters, decay=0.9)), (lbfgs, heedml.Lbfgs(scope.parameters))):
+        again.load_state(made.state())
+        assert all((again.state()[name].numpy() == value.numpy()).all() for name, value in made.state().items())
+    assert average.state()["steps"].item() == 2
     with heedml.Recording():
         gradients = heedml.mse_loss(net(x) * 100, y).backward()
     heedml.clip_by_value(gradients, 0.5)

@@ -120,7 +120,7 @@ TEST_CASE("causes_verdict answers by the share lost and its interval") {
       answer(causes_of(56, 40, 200)) ==
       "Yes: without the edge from the query to the antecedent in layer 2 head 1, 144.0 % of the advantage over chance "
       "is lost (130.3 to 156.0); 28.0 % (22.0 to 34.9) of 200 sentences are then answered right (before 100.0 %, by "
-      "chance 50.0 %).");
+      "chance 50.0 %). A loss of more than 100 % means accuracy below chance.");
   CHECK(answer(causes_of(160, 40, 200))
             .starts_with("In part: without the edge from the query to the antecedent in layer 2 head 1, 40.0 % of the "
                          "advantage over chance is lost (29.7 to 52.7); 80.0 % (73.6 to 85.2) of 200 sentences "));
