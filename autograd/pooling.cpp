@@ -23,6 +23,10 @@ struct Windows {
   Shape flat() const { return {planes, plane()}; }
   Shape flat_out() const { return {planes, positions()}; }
 
+  bool is_whole() const { return kernel == size && padding == HeightWidth(0); }  // the window is the image
+  // Whether a row of windows is shorter than a window: one window after the other is then faster.
+  bool has_few() const { return out.width < kernel.width; }
+
   // Calls f(plane) for each plane, in parallel.
   void for_each_plane(auto f) const { cpu::for_rows(planes, positions() * kernel.height * kernel.width, f); }
 
@@ -225,6 +229,17 @@ Tensor avg_pool(const Tensor& x, const Windows& w) {
     const double share = 1.0 / static_cast<double>(w.kernel.height * w.kernel.width);
     w.for_each_plane([&](std::int64_t plane) {
       const T* const from = all + plane * w.plane();
+      T* const to = results + plane * w.positions();
+      if (w.has_few()) {
+        return w.for_each(
+            [=](std::int64_t at, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
+              double total = 0;
+              for (std::int64_t i = top; i < bottom; ++i) {
+                for (std::int64_t j = left; j < right; ++j) total += static_cast<double>(from[i * w.size.width + j]);
+              }
+              to[at] = static_cast<T>(total * share);
+            });
+      }
       std::vector<double> sums(static_cast<std::size_t>(w.positions()));
       w.for_each_element(
           [=, totals = sums.data()](std::int64_t at, std::int64_t first, std::int64_t n, auto stride, auto together) {
@@ -234,8 +249,7 @@ Tensor avg_pool(const Tensor& x, const Windows& w) {
                 totals[at + j] += static_cast<double>(from[first + j * stride + k]);
             }
           });
-      std::ranges::transform(sums, results + plane * w.positions(),
-                             [share](double total) { return static_cast<T>(total * share); });
+      std::ranges::transform(sums, to, [share](double total) { return static_cast<T>(total * share); });
     });
   };
   const Tensor y = cpu::computed(x, w.flat_out(), find_means, "avg_pool2d");
@@ -254,6 +268,15 @@ Tensor spread_evenly(const Tensor& dy, const Windows& w) {
     w.for_each_plane([&](std::int64_t plane) {
       const T* const from = all + plane * w.positions();
       T* const to = results + plane * w.plane();
+      if (w.has_few()) {
+        return w.for_each(
+            [=](std::int64_t at, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
+              const T each = from[at] * share;
+              for (std::int64_t i = top; i < bottom; ++i) {
+                for (std::int64_t j = left; j < right; ++j) to[i * w.size.width + j] += each;
+              }
+            });
+      }
       w.for_each_element([=](std::int64_t at, std::int64_t first, std::int64_t n, auto stride, auto together) {
 #pragma omp simd
         for (std::int64_t j = 0; j < n; ++j) {
@@ -289,13 +312,15 @@ Tensor pooled_1d(const char* operation, const Tensor& x, std::int64_t kernel, co
 }  // namespace
 
 Tensor max_pool2d(const Tensor& x, HeightWidth kernel, const PoolOptions& options) {
-  return pooled(x, windows_of("max_pool2d", x, kernel, options), max_pool);
+  const Windows w = windows_of("max_pool2d", x, kernel, options);
+  return w.is_whole() ? max(x, {2, 3}, true) : pooled(x, w, max_pool);
 }
 Tensor max_pool1d(const Tensor& x, std::int64_t kernel, const PoolOptions& options) {
   return pooled_1d("max_pool1d", x, kernel, options, max_pool);
 }
 Tensor avg_pool2d(const Tensor& x, HeightWidth kernel, const PoolOptions& options) {
-  return pooled(x, windows_of("avg_pool2d", x, kernel, options), avg_pool);
+  const Windows w = windows_of("avg_pool2d", x, kernel, options);
+  return w.is_whole() ? mean(x, {2, 3}, true) : pooled(x, w, avg_pool);
 }
 Tensor avg_pool1d(const Tensor& x, std::int64_t kernel, const PoolOptions& options) {
   return pooled_1d("avg_pool1d", x, kernel, options, avg_pool);

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <type_traits>
 
 // Views share the storage of x; their gradients undo the view.
 namespace heed {
@@ -192,15 +193,18 @@ Tensor add_selected(Tensor dx, Selection selection, const Tensor& dy) {
   const Tensor source = contiguous(dy);
   const std::int64_t inner = dx.strides()[selection.axis], size = dx.size(selection.axis),
                      outer = dx.numel() / (size * inner), count = dy.numel() / (outer * inner);
-  const std::int64_t runs = selection.step == 1 ? 1 : count,
+  const std::int64_t runs = selection.step == 1 || inner == 1 ? 1 : count,
                      n = count / runs * inner;  // per outer index; of n elements
   dispatch(dy.dtype(), [&]<class T>() {
     const T* const from = source.data<T>();
     T* const to = dx.mutable_data<T>() + selection.first * inner;
-    cpu::for_rows(outer * runs, n, [=](std::int64_t run) {
-      T* const sum = to + (run / runs * size + run % runs * selection.step) * inner;
-      for (std::int64_t i = 0; i < n; ++i) sum[i] += from[run * n + i];
-    });
+    const auto add = [=](auto apart) {
+      cpu::for_rows(outer * runs, n, [=](std::int64_t run) {
+        T* const sum = to + (run / runs * size + run % runs * selection.step) * inner;
+        for (std::int64_t i = 0; i < n; ++i) sum[i * apart] += from[run * n + i];
+      });
+    };
+    inner == 1 && selection.step != 1 ? add(selection.step) : add(std::integral_constant<std::int64_t, 1>());
   });
   return dx;
 }
@@ -296,6 +300,11 @@ static void copy_blocks(const Tensor& x, T* y, std::int64_t block, std::int64_t 
   const auto copy_from = [=](std::int64_t e, std::int64_t count) {
     std::copy_n(from + walk.offsets(e / run)[0] + e % run, count, y + e / block * step + e % block);
   };
+  if (block == 1 && run == x.numel()) {
+    return cpu::parallel_for(run, cpu::row_grain(run), [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) y[i * step] = from[i];
+    });
+  }
   const std::int64_t piece = std::min(run, block), pieces = x.numel() / piece;
   constexpr std::int64_t most = 1 << 14;  // elements that one thread copies at a time
   if (piece > most) {

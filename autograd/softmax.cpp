@@ -121,8 +121,25 @@ static const Operation log_softmax_operation("log_softmax", "y = x - ln sum(e^x)
                                              [] { return row_samples(log_softmax); });
 Tensor log_softmax(const Tensor& x, int axis) {
   check_rows("log_softmax", x);
-  if (const int a = checked_axis("log_softmax", axis, x.rank()); a != x.rank() - 1)
-    return transpose(log_softmax(transpose(x, a, -1)), a, -1);
+  const int a = checked_axis("log_softmax", axis, x.rank());
+  const auto recordable = Recordable([a](const Tensor& dy, const Tensor& Y) {
+    const Tensor dx = dy - exp(Y) * sum(dy, {a}, true);
+    if (Y.size(a) == 0) return std::vector{dx};
+    return std::vector{masked_fill(dx, equal(max(Y.detach(), {a}, true), minus_infinity), 0)};
+  });
+  if (a != x.rank() - 1) {
+    const Around around(x.shape(), a);
+    const Tensor y = by_columns(x, around, [=]<class T>(const T* from, T* to, std::int64_t, std::int64_t count) {
+      cpu::softmax_columns<true>(from, to, around.n, around.inner, count);
+    });
+    const auto backward = [around](const Tensor& dy, const Tensor& Y) {
+      return std::vector{
+          by_columns(dy, around, [&]<class T>(const T* g, T* to, std::int64_t begin, std::int64_t count) {
+            cpu::log_softmax_columns_backward(Y.data<T>() + begin, g, to, around.n, around.inner, count);
+          })};
+    };
+    return record(log_softmax_operation, {&x}, y, Saved(y), backward, recordable);
+  }
   const std::int64_t n = x.size(-1);
   const Tensor y = by_rows(x, [=]<class T>(const T* from, T* to, std::int64_t) {
     const T m = cpu::max_row(from, n), log_total = cpu::softmax_row(from, to, n, m);
@@ -137,11 +154,7 @@ Tensor log_softmax(const Tensor& x, int axis) {
       for (std::int64_t j = 0; j < n; ++j) to[j] = masked ? T{0} : g[j] - to[j] * total;
     })};
   };
-  return record(log_softmax_operation, {&x}, y, Saved(y), backward, Recordable([n](const Tensor& dy, const Tensor& Y) {
-                  const Tensor dx = dy - exp(Y) * sum(dy, {-1}, true);
-                  if (n == 0) return std::vector{dx};
-                  return std::vector{masked_fill(dx, equal(max(Y.detach(), {-1}, true), minus_infinity), 0)};
-                }));
+  return record(log_softmax_operation, {&x}, y, Saved(y), backward, recordable);
 }
 
 }  // namespace heed

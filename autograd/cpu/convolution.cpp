@@ -8,12 +8,14 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/micro_kernel.h"
 #include "autograd/cpu/subnormals.h"
+#include "autograd/cpu/sums.h"
 
 #include <heed/autograd/machine.h>
 
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 namespace heed::cpu {
 namespace {
@@ -148,12 +150,117 @@ void add_block(const Convolution& c, std::int64_t channels, const Block& block, 
   add(c.stride.width);
 }
 
+// Whether each group has one channel and one filter, as a depthwise convolution: a product of matrices would have one row.
+bool is_depthwise(const Convolution& c) {
+  return c.channels == 1 && c.filters == 1 && c.groups > 1 && c.precision == Precision::float32;
+}
+
+// A channel of x with its padding around it.
+template <class T>
+struct Padded {
+  std::int64_t width;
+  std::vector<T> numbers;
+  explicit Padded(const Convolution& c)
+      : width(c.size.width + 2 * c.padding.width),
+        numbers(static_cast<std::size_t>(width * (c.size.height + 2 * c.padding.height))) {}
+
+  // Calls row(numbers inside the padding, those of x) for each row of the channel.
+  void for_each_row_inside(const Convolution& c, auto* x, auto row) {
+    T* inside = numbers.data() + c.padding.height * width + c.padding.width;
+    for (std::int64_t i = 0; i < c.size.height; ++i) row(inside + i * width, x + i * c.size.width);
+  }
+
+  // Calls row(tap, numbers of y, numbers inside, step of these) for each row of y and each tap.
+  template <class Y, class Row>
+  [[gnu::always_inline]] inline void for_each_tap(const Convolution& convolution, Y* y, Row row) {
+    const Convolution c = convolution;
+    const auto with_step = [&](auto step) {
+      for (std::int64_t i = 0; i < c.out.height; ++i, y += c.out.width) {
+        for (std::int64_t p = 0, tap = 0; p < c.kernel.height; ++p) {
+          T* const from = numbers.data() + (i * c.stride.height + p * c.dilation.height) * width;
+          for (std::int64_t q = 0; q < c.kernel.width; ++q, ++tap) row(tap, y, from + q * c.dilation.width, step);
+        }
+      }
+    };
+    if (c.stride.width == 1) return with_step(std::integral_constant<std::int64_t, 1>{});
+    with_step(c.stride.width);
+  }
+};
+
+// Calls channel(index of its filter, its x, its y) for each channel of each image.
+void for_each_channel(const Convolution& c, auto* x, auto* y, auto channel) {
+  for_rows(c.images * c.groups, c.positions() * c.taps(), [&](std::int64_t item) {
+    const DenormalsAreZero all_normal;
+    channel(item % c.groups, x + item * c.plane(), y + item * c.positions());
+  });
+}
+
+template <class T>
+void convolve_depthwise(const Convolution& c, const T* x, const T* W, const T* bias, T* y) {
+  for_each_channel(c, x, y, [&](std::int64_t filter, const T* from, T* to) {
+    Padded<T> padded(c);
+    padded.for_each_row_inside(c, from, [n = c.size.width](T* inside, const T* row) { std::copy_n(row, n, inside); });
+    std::fill_n(to, c.positions(), bias ? bias[filter] : T{0});
+    padded.for_each_tap(c, to,
+                        [w = W + filter * c.taps(), n = c.out.width](std::int64_t tap, T* out, const T* in, auto step) {
+                          const T weight = w[tap];
+#pragma omp simd
+                          for (std::int64_t j = 0; j < n; ++j) out[j] += weight * in[j * step];
+                        });
+  });
+}
+
+template <class T>
+void convolve_depthwise_transposed(const Convolution& c, const T* y, const T* W, const T* bias, T* x) {
+  for_each_channel(c, x, y, [&](std::int64_t filter, T* to, const T* from) {
+    Padded<T> padded(c);
+    padded.for_each_tap(c, from,
+                        [w = W + filter * c.taps(), n = c.out.width](std::int64_t tap, const T* out, T* in, auto step) {
+                          const T weight = w[tap];
+#pragma omp simd
+                          for (std::int64_t j = 0; j < n; ++j) in[j * step] += weight * out[j];
+                        });
+    padded.for_each_row_inside(c, to, [n = c.size.width, b = bias ? bias[filter] : T{0}](const T* inside, T* row) {
+      for (std::int64_t j = 0; j < n; ++j) row[j] = b + inside[j];
+    });
+  });
+}
+
+template <class T>
+void convolve_depthwise_for_weights(const Convolution& c, const T* x, const T* y, T* W) {
+  constexpr std::int64_t lanes = 16;  // partial sums of a tap in a channel of an image
+  for_rows(c.groups, c.images * c.positions() * c.taps(), [&](std::int64_t group) {
+    const DenormalsAreZero all_normal;
+    std::vector<double> sums(static_cast<std::size_t>(c.taps()));
+    for (std::int64_t item = group; item < c.images * c.groups; item += c.groups) {
+      Padded<T> padded(c);
+      padded.for_each_row_inside(c, x + item * c.plane(),
+                                 [n = c.size.width](T* inside, const T* row) { std::copy_n(row, n, inside); });
+      std::vector<T> partial(static_cast<std::size_t>(c.taps() * lanes));
+      const auto add_products = [=, &partial, n = c.out.width](std::int64_t tap, const T* out, const T* in, auto step) {
+        T* const sum = partial.data() + tap * lanes;
+        std::int64_t j = 0;
+        for (; j + lanes <= n; j += lanes) {
+#pragma omp simd
+          for (std::int64_t l = 0; l < lanes; ++l) sum[l] += out[j + l] * in[(j + l) * step];
+        }
+#pragma omp simd
+        for (std::int64_t l = 0; l < n - j; ++l) sum[l] += out[j + l] * in[(j + l) * step];
+      };
+      padded.for_each_tap(c, y + item * c.positions(), add_products);
+      for (std::size_t tap = 0; tap < sums.size(); ++tap) sums[tap] += sum_row(partial.data() + tap * lanes, lanes);
+    }
+    std::ranges::transform(sums, W + group * c.taps(), [](double sum) { return static_cast<T>(sum); });
+  });
+}
+
 }  // namespace
 
 template <class T>
 void convolve(const Convolution& c, const T* x, const T* W, const T* bias, T* y) {
   blas_description();  // loads the library before any thread needs it
   const std::int64_t k = c.taps(), all = c.positions();
+  if (is_depthwise(c)) return convolve_depthwise(c, x, W, bias, y);
   const Blocking blocking(c, k);
   const std::int64_t blocks = blocking.blocks();
   const Scratch<T> scratch(blocking, k);
@@ -177,6 +284,7 @@ void convolve(const Convolution& c, const T* x, const T* W, const T* bias, T* y)
 template <class T>
 void convolve_transposed(const Convolution& c, const T* y, const T* W, const T* bias, T* x) {
   blas_description();
+  if (is_depthwise(c)) return convolve_depthwise_transposed(c, y, W, bias, x);
   // Few images are divided by channels, too.
   const std::int64_t items = c.images * c.groups, wanted = items >= 8 ? 1 : ceil_divide(8, items);
   const std::int64_t channels = ceil_divide(c.channels, wanted), parts = ceil_divide(c.channels, channels);
@@ -211,6 +319,7 @@ template <class T>
 void convolve_for_weights(const Convolution& c, const T* x, const T* y, T* W) {
   blas_description();
   const std::int64_t k = c.taps(), all = c.positions(), of_group = c.filters * k;
+  if (is_depthwise(c)) return convolve_depthwise_for_weights(c, x, y, W);
   const Blocking blocking(c, k);
   const std::int64_t blocks = blocking.blocks();
   const Scratch<T> scratch(blocking, k);

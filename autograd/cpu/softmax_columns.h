@@ -46,8 +46,9 @@ template <class T>
   }
 }
 
-// Computes y = softmax(x) of columns of n rows. A column of -infinity gives 0; one with a NaN gives NaN.
-template <class T>
+// Computes y = softmax(x) of columns of n rows, or its logarithm. A column of -infinity gives 0, or -infinity; one with a NaN gives
+// NaN.
+template <bool logarithm = false, class T>
 void softmax_columns(const T* x, T* y, std::int64_t n, std::int64_t stride, std::int64_t columns) {
   const Lanes<T> zero{}, lowest = zero - std::numeric_limits<T>::infinity();
   Lanes<T> largest[vectors_together], share[vectors_together];
@@ -60,12 +61,42 @@ void softmax_columns(const T* x, T* y, std::int64_t n, std::int64_t stride, std:
   ColumnSums<T> totals;
   for_vectors<T>(n, stride, columns, [&](std::int64_t v, std::int64_t offset, std::int64_t count) {
     const Lanes<T> value = exp(load_lanes(x + offset, 1, count) - largest[v]);
-    store_lanes(y + offset, value, count);
+    if constexpr (!logarithm) store_lanes(y + offset, value, count);
     totals.add(v, value);
   });
-  for (std::int64_t v = 0; v < vectors_together; ++v) share[v] = totals[v] == zero ? zero : 1 / totals[v];
+  for (std::int64_t v = 0; v < vectors_together; ++v) {
+    const Lanes<T> total = totals[v];
+    if constexpr (logarithm) {
+      share[v] = total == zero ? zero : log(total);
+    } else {
+      share[v] = total == zero ? zero : 1 / total;
+    }
+  }
   for_vectors<T>(n, stride, columns, [&](std::int64_t v, std::int64_t offset, std::int64_t count) {
-    store_lanes(y + offset, load_lanes(y + offset, 1, count) * share[v], count);
+    if constexpr (logarithm) {
+      store_lanes(y + offset, (load_lanes(x + offset, 1, count) - largest[v]) - share[v], count);
+    } else {
+      store_lanes(y + offset, load_lanes(y + offset, 1, count) * share[v], count);
+    }
+  });
+}
+
+// Computes dx = dy - e^y sum(dy) of columns of n rows, 0 in a column of -infinity.
+template <class T>
+void log_softmax_columns_backward(const T* y, const T* dy, T* dx, std::int64_t n, std::int64_t stride,
+                                  std::int64_t columns) {
+  const Lanes<T> zero{}, lowest = zero - std::numeric_limits<T>::infinity();
+  Lanes<T> largest[vectors_together];
+  std::fill_n(largest, vectors_together, lowest);
+  ColumnSums<T> totals;
+  for_vectors<T>(n, stride, columns, [&](std::int64_t v, std::int64_t offset, std::int64_t count) {
+    const Lanes<T> value = load_lanes(y + offset, 1, count);
+    largest[v] = value <= largest[v] ? largest[v] : value;  // a NaN, too
+    totals.add(v, load_lanes(dy + offset, 1, count));
+  });
+  for_vectors<T>(n, stride, columns, [&](std::int64_t v, std::int64_t offset, std::int64_t count) {
+    const Lanes<T> share = exp(load_lanes(y + offset, 1, count)) * totals[v];
+    store_lanes(dx + offset, largest[v] == lowest ? zero : load_lanes(dy + offset, 1, count) - share, count);
   });
 }
 

@@ -47,6 +47,27 @@ TEST_CASE("Convolutions have PyTorch's values, gradients and second derivatives"
         [](auto& t) { return conv1d(t[0], t[1], t[2], {.stride = 2, .padding = 3, .dilation = 2, .groups = 2}); });
 }
 
+TEST_CASE("A depthwise convolution equals one convolution for each channel") {
+  Random random(6);
+  const auto made = [&](const Shape& shape) { return variable(random_normal(shape, random, DType::float64)); };
+  const Tensor x = made({2, 3, 9, 23}), W = made({3, 1, 3, 4}), b = made({3});
+  for (const ConvOptions& options : {ConvOptions{}, ConvOptions{.stride = 2, .padding = 1},
+                                     ConvOptions{.stride = {1, 3}, .padding = {1, 2}, .dilation = {2, 1}}}) {
+    const Recording recording;
+    ConvOptions of_groups = options;
+    of_groups.groups = 3;
+    const Tensor y = conv2d(x, W, b, of_groups);
+    std::vector<Tensor> parts;
+    for (std::int64_t c = 0; c < 3; ++c) {
+      parts.push_back(conv2d(slice(x, 1, c, c + 1), slice(W, 0, c, c + 1), slice(b, 0, c, c + 1), options));
+    }
+    const Tensor expected = concat(parts, 1), dy = random_normal(y.shape(), random, DType::float64);
+    CHECK(error(y, expected) < 1e-13);
+    const std::vector<Tensor> found = grad(sum(y * dy), {x, W, b}), wanted = grad(sum(expected * dy), {x, W, b});
+    for (std::size_t i = 0; i < 3; ++i) CHECK(error(found[i], wanted[i]) < 1e-12);
+  }
+}
+
 TEST_CASE("Transposed convolutions have PyTorch's values, gradients and second derivatives") {
   check("transposed", [](auto& t) {
     return conv_transpose2d(t[0], t[1], t[2],
@@ -65,6 +86,20 @@ TEST_CASE("Pooling has PyTorch's values, gradients and second derivatives") {
   check("max_pool1d", [](auto& t) { return max_pool1d(t[0], 3); }, {"x"});
   check("avg_pool2d", [](auto& t) { return avg_pool2d(t[0], {3, 2}, {.stride = {2, 1}, .padding = 1}); }, {"x"});
   check("avg_pool1d", [](auto& t) { return avg_pool1d(t[0], 4, {.stride = 3, .padding = 2}); }, {"x"});
+}
+
+TEST_CASE("Windows that are an image or a half of it give what smaller ones give") {
+  Random random(5);
+  const Tensor x = variable(random_normal({2, 3, 8, 8}, random, DType::float64));
+  const auto same = [&](const Tensor& found, const Tensor& wanted) {
+    CHECK(found.shape() == wanted.shape());
+    CHECK(error(found, wanted) < 1e-14);
+    CHECK(error(grad(sum(found * found), {x})[0], grad(sum(wanted * wanted), {x})[0]) < 1e-14);
+  };
+  const Recording recording;
+  same(avg_pool2d(x, 4), avg_pool2d(avg_pool2d(x, 2), 2));
+  same(avg_pool2d(x, 8), avg_pool2d(avg_pool2d(x, 4), 2));
+  same(max_pool2d(x, 8), max_pool2d(max_pool2d(x, 4), 2));
 }
 
 TEST_CASE("Convolution gives the same bits for any number of threads, in float32, with any shape of block") {
