@@ -11,7 +11,7 @@
 namespace heed {
 namespace {
 
-// Returns f(a, b) of each pair of elements, computed in double, which is exact. Throws where that is no integer of 32 bits.
+// Returns f(a, b) of each pair of elements, computed in double, which is exact. Throws where the result does not fit in 32 bits.
 Ids calculated(const char* operation, const Ids& a, const Ids& b, const char* needs, auto f) {
   const Shape shape = broadcast_shapes(operation, a.shape(), b.shape());
   const auto values = cpu::unset_values<std::int32_t>(operation, shape);

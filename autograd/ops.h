@@ -286,7 +286,7 @@ struct CrossEntropyOptions {
 /// (Szegedy et al. 2016, arXiv:1512.00567). A row of -infinity has loss infinity and gradient 0, as in log_softmax().
 Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropyOptions& options = {});
 /// Returns the mean over rows of -sum(p log softmax(logits)) over the classes, for targets that are probabilities p, of logits'
-/// shape: of a teacher (Hinton et al. 2015, arXiv:1503.02531) or of mixed examples. Such rows have no label to ignore.
+/// shape: of a teacher (Hinton et al. 2015, arXiv:1503.02531) or of mixed examples. ignored_label does not apply.
 Tensor cross_entropy(const Tensor& logits, const Tensor& probabilities, const CrossEntropyOptions& options = {});
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);  ///< (x - target)^2
 /// Returns -w t log s - (1 - t) log(1 - s), s = sigmoid(x), for targets t from 0 to 1. The weight w of positive targets broadcasts

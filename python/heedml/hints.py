@@ -1,4 +1,4 @@
-"""What to write for names of PyTorch and NumPy that heedml does not have."""
+"""Says what to write for names of PyTorch and NumPy that heedml does not have."""
 
 import difflib
 
