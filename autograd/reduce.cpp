@@ -19,15 +19,16 @@ namespace {
 template <cpu::Of of, class T, class Finish>
 void sum_columns(const T* x, const cpu::Walk<1>& kept, std::int64_t outputs, const cpu::Walk<1>& reduced,
                  std::int64_t n, Finish finish) {
-  constexpr std::int64_t max_rows = 512, max_columns = 2048, together = 8;
+  constexpr std::int64_t max_rows = 512, max_columns = 1024, together = 8;
   const std::int64_t columns = kept.size[0], rows = reduced.size[0], row_stride = reduced.stride[0][0];
   const std::int64_t rows_a_part = cpu::equal_grain(rows, max_rows);
   const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
-  const std::int64_t tiles = (columns + max_columns - 1) / max_columns, tasks = outputs / columns * parts * tiles;
+  const std::int64_t tile = cpu::equal_grain(columns, max_columns), tiles = (columns + tile - 1) / tile;
   Tensor partial({parts > 1 ? parts : 0, outputs}, DType::float64);
+  double* const sums_of_parts = partial.mutable_data<double>();
   const auto sum_tile = [&](std::int64_t task) {
-    const std::int64_t first = task % tiles * max_columns, part = task / tiles % parts, outer = task / tiles / parts;
-    const std::int64_t width = std::min(columns - first, max_columns), output = outer * columns + first;
+    const std::int64_t first = task % tiles * tile, part = task / tiles % parts, outer = task / tiles / parts;
+    const std::int64_t width = std::min(columns - first, tile), output = outer * columns + first;
     std::array<double, max_columns> total;
     std::fill_n(total.begin(), width, 0.0);
     reduced.rows(0, n / rows, [&](std::int64_t, const std::array<std::int64_t, 1>& offset) {
@@ -50,15 +51,15 @@ void sum_columns(const T* x, const cpu::Walk<1>& kept, std::int64_t outputs, con
       }
     });
     if (parts > 1) {
-      std::copy_n(total.begin(), width, partial.mutable_data<double>() + part * outputs + output);
+      std::copy_n(total.begin(), width, sums_of_parts + part * outputs + output);
     } else {
       for (std::int64_t c = 0; c < width; ++c) finish(output + c, total[static_cast<std::size_t>(c)]);
     }
   };
-  cpu::for_rows(tasks, rows_a_part * std::min(columns, max_columns), sum_tile);
+  cpu::for_rows(outputs / columns * parts * tiles, rows_a_part * std::min(columns, tile), sum_tile);
   for (std::int64_t i = 0; parts > 1 && i < outputs; ++i) {
     double total = 0;
-    for (std::int64_t part = 0; part < parts; ++part) total += partial.data<double>()[part * outputs + i];
+    for (std::int64_t part = 0; part < parts; ++part) total += sums_of_parts[part * outputs + i];
     finish(i, total);
   }
 }

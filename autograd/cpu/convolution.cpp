@@ -150,9 +150,12 @@ void add_block(const Convolution& c, std::int64_t channels, const Block& block, 
   add(c.stride.width);
 }
 
-// Whether each group has one channel and one filter, as a depthwise convolution: a product of matrices would have one row.
+// Whether each group has one channel and one filter, as a depthwise convolution: a product of matrices would have one row. Its
+// padding must not be much larger than the image, as it is stored.
 bool is_depthwise(const Convolution& c) {
-  return c.channels == 1 && c.filters == 1 && c.groups > 1 && c.precision == Precision::float32;
+  constexpr std::int64_t usual = 64;
+  return c.channels == 1 && c.filters == 1 && c.groups > 1 && c.precision == Precision::float32 &&
+         c.padding.height <= c.size.height + usual && c.padding.width <= c.size.width + usual;
 }
 
 // A channel of x with its padding around it.
