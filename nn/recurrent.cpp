@@ -134,9 +134,9 @@ LSTMCell::LSTMCell(Scope scope, int in, int width)
       hidden(scope / "hidden", width, 4 * width, options(width, false)) {}
 
 LSTMCell::State LSTMCell::operator()(const Tensor& x, const State& state) const {
-  const std::vector<Tensor> next = step(
-      *this, input(x),
-      {checked_state("LSTMCell", x, state.h, input, hidden), checked_state("LSTMCell", x, state.c, input, hidden)});
+  const std::vector<Tensor> before{checked_state("LSTMCell", x, state.h, input, hidden),
+                                   checked_state("LSTMCell", x, state.c, input, hidden)};
+  const std::vector<Tensor> next = step(*this, input(x), before);
   return {next[0], next[1]};
 }
 

@@ -53,8 +53,8 @@ TEST_CASE("Gradients of quotients are right at both ends of the range of a float
     const Tensor x = variable(full({1}, a)), y = variable(full({1}, b));
     const Recording recording;
     const Tensor cotangent = full({1}, dy);
-    const auto is_right = [&](const Tensor& quotient) {
-      return std::abs(backward(quotient, cotangent)[y].item() / db - 1) < 1e-6;
+    const auto is_right = [&, expected = db](const Tensor& quotient) {
+      return std::abs(backward(quotient, cotangent)[y].item() / expected - 1) < 1e-6;
     };
     CHECK(is_right(x / y));
     CHECK(is_right(a / y));

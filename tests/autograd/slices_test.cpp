@@ -65,7 +65,7 @@ TEST_CASE("Backward of many parts of a tensor needs one gradient of its size") {
        }}};
   for (const auto& [name, part] : parts) {
     INFO(name);
-    CHECK(gradient_memory(x, [&] { return sum_of_parts(count, part); }) < 1.5);
+    CHECK(gradient_memory(x, [&, f = part] { return sum_of_parts(count, f); }) < 1.5);
   }
 }
 

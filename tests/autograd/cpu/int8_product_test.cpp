@@ -141,8 +141,8 @@ TEST_CASE("int8_product keeps the largest integers, infinities, NaN and subnorma
     std::fill_n(x.begin() + 5 * k, k, 1e-33F);
     for (int hidden = 0; hidden < 3; ++hidden) {
       std::optional<cpu::WithoutUnits> no_vnni, no_avx2;
-      if (hidden > 0) no_vnni.emplace(std::initializer_list{Unit::avx512_vnni});
-      if (hidden > 1) no_avx2.emplace(std::initializer_list{Unit::avx2});
+      if (hidden > 0) no_vnni.emplace(std::initializer_list<Unit>{Unit::avx512_vnni});
+      if (hidden > 1) no_avx2.emplace(std::initializer_list<Unit>{Unit::avx2});
       const std::vector<float> y = product_of(6, x, k, W, nullptr);
       for (std::int64_t j = 0; j < n; ++j) {
         const std::vector<float> column = W.column(j);
