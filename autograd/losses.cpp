@@ -272,7 +272,11 @@ static const Operation bce_operation(
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reduction, const Tensor& positive_weight) {
   check_target("bce_with_logits", x, target);
   if (positive_weight.defined()) {
-    const Tensor w = broadcast_to(positive_weight, x.shape());
+    if (broadcast_shapes("bce_with_logits: positive_weight", x.shape(), positive_weight.shape()) != x.shape()) {
+      fail("bce_with_logits: positive_weight {} must broadcast to x, {}", to_string(positive_weight.shape()),
+           to_string(x.shape()));
+    }
+    const Tensor& w = positive_weight;
     return reduced((1 - target) * x + ((w - 1) * target + 1) * softplus(-x), reduction);
   }
   const Tensor each = cpu::map("bce_with_logits", x, target, cpu::on_lanes([](auto v, auto t) {

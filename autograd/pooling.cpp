@@ -53,7 +53,9 @@ struct Windows {
           for (std::int64_t k = 0; k < kernel.width; k += together) {
             const std::int64_t before = std::max<std::int64_t>(0, padding.width - k),
                                first = (before + step - 1) / step;
-            const std::int64_t last = std::min((size.width - 1 + padding.width - k) / step, out.width - 1);
+            const std::int64_t room = size.width - 1 + padding.width - k;
+            if (room < 0) break;  // no window has this element in the image
+            const std::int64_t last = std::min(room / step, out.width - 1);
             const std::int64_t column = first * step + k - padding.width;
             f(i * out.width + first, row * size.width + column, last - first + 1, step, together);
           }

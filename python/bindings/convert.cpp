@@ -270,6 +270,12 @@ Tensor tensor_of(const char* where, nb::handle data, const TypeName& type) {
   const DType dtype = dtype_of_name(where, type, is_wide ? DType::float64 : DType::float32);
   const bool as_double = dtype == DType::float64;
   const nb::object numbers = array.attr("astype")(as_double ? "float64" : "float32", "copy"_a = false);
+  if ((kind == "i" || kind == "u") && !as_double && (!type.given || type.given.is_none())) {
+    const nb::object rounded = numbers.attr("astype")("float64"), exact = array.attr("astype")("float64");
+    if (PyObject_IsTrue(nb::object(rounded.attr("__eq__")(exact).attr("all")()).ptr()) != 1) {
+      fail("{}: float32 does not hold whole numbers above 2^24 exactly; convert the array to numpy.float64", where);
+    }
+  }
   Tensor x(shape_of_array(where, array), as_double ? DType::float64 : DType::float32, where);
   const auto copy = [&]<class T>() {
     const auto from = nb::cast<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>(numbers);

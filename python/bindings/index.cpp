@@ -91,6 +91,7 @@ Tensor select(const Indexed& at, bool in_front) {
   Tensor x = permute(at.x, order);
   const int axis = static_cast<int>(first), count = static_cast<int>(at.selected.size());
   Ids places = at.selected.front().places;
+  for (const Selected& one : at.selected) (void)broadcast_shapes("index by arrays", places.shape(), one.places.shape());
   for (int i = 1; i < count; ++i) {
     places = places * static_cast<std::int32_t>(x.size(axis + i)) + at.selected[static_cast<std::size_t>(i)].places;
   }

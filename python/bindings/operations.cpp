@@ -304,9 +304,11 @@ void bind_products(nb::module_& m) {
   m.def(
       "cross_entropy",
       [](const Tensor& logits, const IntegerArray& labels, int ignored_label, double label_smoothing, int axis,
-         const std::optional<Tensor>& class_weights, const std::string& reduction) {
-        const CrossEntropyOptions options{ignored_label, label_smoothing, axis, or_undefined(class_weights),
-                                          reduction_named(reduction)};
+         const std::optional<Operand>& class_weights, const std::string& reduction) {
+        const CrossEntropyOptions options{
+            ignored_label, label_smoothing, axis,
+            class_weights ? target_of("cross_entropy", class_weights->given, logits) : Tensor(),
+            reduction_named(reduction)};
         if (nb::hasattr(labels.given, "ndim") && nb::cast<int>(labels.given.attr("ndim")) == logits.rank()) {
           const Tensor probabilities = target_of("cross_entropy", labels.given, logits);
           return unlocked([&] { return cross_entropy(logits, probabilities, options); });
@@ -328,9 +330,9 @@ void bind_products(nb::module_& m) {
   m.def(
       "bce_with_logits",
       [](const Tensor& x, const Operand& target, const std::string& reduction,
-         const std::optional<Tensor>& positive_weight) {
+         const std::optional<Operand>& positive_weight) {
         return bce_with_logits(x, target_of("bce_with_logits", target.given, x), reduction_named(reduction),
-                               or_undefined(positive_weight));
+                               positive_weight ? target_of("bce_with_logits", positive_weight->given, x) : Tensor());
       },
       "x"_a, "target"_a, "reduction"_a = "mean", "positive_weight"_a = nb::none(),
       "Returns the mean of -w t log s - (1 - t) log(1 - s), s = sigmoid(x). The weight w of positive targets "

@@ -245,10 +245,13 @@ TEST_CASE("bce_with_logits weights positive targets") {
         1e-14);
   CHECK(distance(bce_with_logits(x, t, Reduction::none, ones({}, DType::float64)).to_vector(),
                  bce_with_logits(x, t, Reduction::none).to_vector()) < 1e-15);
-  check_messages(
-      {{"broadcast_to: shapes (2) and (2, 3) do not broadcast: 2 != 3 at axis -1. Sizes must be equal, or one of them "
-        "1",
-        [&] { bce_with_logits(x, t, Reduction::mean, ones({2}, DType::float64)); }}});
+  check_messages({{"bce_with_logits: positive_weight: shapes (2, 3) and (2) do not broadcast: 3 != 2 at axis -1. Sizes "
+                   "must be equal, or one of them "
+                   "1",
+                   [&] { bce_with_logits(x, t, Reduction::mean, ones({2}, DType::float64)); }},
+                  {"bce_with_logits: positive_weight (4, 2, 3) must broadcast to x, (2, 3)", [&] {
+                     bce_with_logits(x, t, Reduction::mean, ones({4, 2, 3}, DType::float64));
+                   }}});
 }
 
 TEST_CASE("Wrong use of cross_entropy throws an Error that states what was expected") {

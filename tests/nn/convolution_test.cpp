@@ -89,6 +89,39 @@ TEST_CASE("Pooling has PyTorch's values, gradients and second derivatives") {
   check("avg_pool1d", [](auto& t) { return avg_pool1d(t[0], 4, {.stride = 3, .padding = 2}); }, {"x"});
 }
 
+TEST_CASE("Pooling equals naive loops for windows that reach past either end") {
+  Random random(7);
+  int count = 0;
+  for (std::int64_t side = 1; side <= 7; ++side) {
+    const Tensor x = variable(random_normal({1, 2, 2, side}, random, DType::float64));
+    for (std::int64_t k = 1; k <= 9; ++k) {
+      for (std::int64_t stride = 1; stride <= 4; ++stride) {
+        for (std::int64_t padding = 0; padding <= k / 2 && k <= side + 2 * padding; ++padding, ++count) {
+          INFO(side << ", kernel " << k << ", stride " << stride << ", padding " << padding);
+          const Recording recording;
+          const PoolOptions options{.stride = {1, stride}, .padding = {0, padding}};
+          const Tensor largest = max_pool2d(x, {1, k}, options), means = avg_pool2d(x, {1, k}, options);
+          const std::int64_t out = (side + 2 * padding - k) / stride + 1;
+          REQUIRE(largest.shape() == Shape{1, 2, 2, out});
+          for_each_index(largest.shape(), [&](const Shape& i) {
+            double best = -std::numeric_limits<double>::infinity(), total = 0;
+            for (std::int64_t j = 0; j < k; ++j) {
+              const std::int64_t at = i[3] * stride + j - padding;
+              if (at < 0 || at >= side) continue;
+              best = std::max(best, x.at({0, i[1], i[2], at}));
+              total += x.at({0, i[1], i[2], at});
+            }
+            CHECK(largest.at({0, i[1], i[2], i[3]}) == best);
+            CHECK(means.at({0, i[1], i[2], i[3]}) == Approx(total / static_cast<double>(k)).margin(1e-12));
+          });
+          CHECK(sum(backward(sum(largest))[x]).item() == static_cast<double>(largest.numel()));
+        }
+      }
+    }
+  }
+  CHECK(count > 200);
+}
+
 TEST_CASE("Windows that are an image or a half of it give what smaller ones give") {
   Random random(5);
   const Tensor x = variable(random_normal({2, 3, 8, 8}, random, DType::float64));

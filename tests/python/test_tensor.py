@@ -317,6 +317,13 @@ def test_losses_take_what_their_targets_are():
     weighted = -(5 * one_hot * numpy.log(s) + (1 - one_hot) * numpy.log(1 - s)).mean()
     loss = heedml.bce_with_logits(heedml.tensor(x), one_hot, positive_weight=heedml.tensor(5.0))
     assert loss.item() == pytest.approx(weighted, rel=1e-5)
+    assert heedml.bce_with_logits(heedml.tensor(x), one_hot, positive_weight=numpy.array(5.0)).item() == loss.item()
+    assert heedml.cross_entropy(heedml.tensor(x), [0, 2, 1, 1], class_weights=[1, 1, 1]).item() == labels.item()
+    with pytest.raises(heedml.Error, match=r"index by arrays: shapes \(2\) and \(3\) do not broadcast"):
+        heedml.tensor(x)[[0, 1], [0, 1, 2]]
+    with pytest.raises(heedml.Error, match=r"tensor: float32 does not hold whole numbers above 2\^24 exactly"):
+        heedml.tensor(numpy.array([2**24 + 1]))
+    assert heedml.tensor(numpy.array([2**24 + 1]), dtype="float64").item() == 2**24 + 1 and heedml.tensor([2**24]).item() == 2**24
     assert numpy.array_equal(heedml.clamp(heedml.tensor(x), high=0).numpy(), numpy.minimum(x, 0))
     assert numpy.array_equal(heedml.tensor(x).clamp(0).numpy(), numpy.maximum(x, 0))
 
