@@ -9,9 +9,14 @@ _BOTH = {
     "chunk": "split(x, [2, 2], axis), with the sizes of the parts", "clip": "clamp(low, high)", "count_nonzero": _NUMPY,
     "dot": "(x * y).sum(), or x @ y of matrices", "isfinite": "numpy.isfinite(x.numpy())", "isnan": "numpy.isnan(x.numpy())",
     "mm": "x @ y", "mul": "x * y", "nonzero": _NUMPY, "outer": "x[:, None] * y", "unique": _NUMPY}
+_HUBER = "where(abs(d) <= 1, d * d / 2, abs(d) - 0.5).mean() with d = x - y"
 OF_MODULE = {
-    **_BOTH, "bmm": "x @ y", "cat": "concat", "concatenate": "concat", "eye": "tensor(numpy.eye(n))",
-    "functional": "functions are in the module itself: heedml.relu(x)", "jit": "nothing needs to be compiled",
+    **_BOTH, "Module": "any class that takes a Scope", "ReLU": "relu(x)", "Sequential": "a class that takes a Scope",
+    "adaptive_avg_pool2d": "x.mean((2, 3)), or avg_pool2d", "huber_loss": _HUBER, "kl_div": "(p * (log(p) - log_q)).sum(-1).mean()",
+    "nll_loss": "cross_entropy(logits, labels)", "smooth_l1_loss": _HUBER, "bmm": "x @ y", "cat": "concat",
+    "concatenate": "concat", "eye": "tensor(numpy.eye(n))",
+    "functional": "functions are in the module itself: heedml.relu(x)",
+    "jit": "nothing needs to be compiled",
     "linspace": "tensor(numpy.linspace(a, b, n))", "load_state_dict": "scope.parameters.load(load_tensors(path))", "manual_seed": _SEED,
     "nn": "layers are in the module itself, and take a scope: heedml.Linear(scope, 3, 4)",
     "no_grad": "nothing is recorded outside a Recording; inside, NoRecording()", "ones_like": "ones(x.shape, x.dtype)",
@@ -22,9 +27,12 @@ OF_MODULE = {
 OF_TENSOR = {
     **_BOTH, "add_": "x += y", "astype": "to('float64')", "copy": "clone()",
     "copy_": "copy_from(y)", "cpu": "tensors are in the memory of the processor", "cuda": "tensors are in the memory of the processor",
-    "data": "detach()", "dim": "ndim", "double": "to('float64')", "expand": "broadcast_to(shape)", "float": "to('float32')",
-    "grad": "gradients = loss.backward() in a Recording, then gradients[x]", "int": "x.numpy().astype(int)", "is_leaf": "is_variable",
-    "long": "x.numpy().astype(int)", "masked_fill_": "masked_fill(mask, value)", "numel": "size", "ravel": "flatten()",
+    "data": "detach()", "device": "tensors are in the memory of the processor",
+    "dim": "ndim", "double": "to('float64')", "expand": "broadcast_to(shape)", "expand_as": "broadcast_to(y.shape)",
+    "float": "to('float32')",
+    "grad": "gradients = loss.backward() in a Recording, then gradients[x]", "int": "x.numpy().astype(int)",
+    "is_leaf": "is_variable", "long": "x.numpy().astype(int)", "masked_fill_": "masked_fill(mask, value)", "masked_select": "x[mask]",
+    "numel": "size", "ravel": "flatten()",
     "requires_grad": "is_variable; variable(x) makes one", "requires_grad_": "variable(x)", "t": "T", "type": "to('float64')",
     "view": "reshape(shape)", "zero_grad": "nothing to reset: each backward() gives new gradients"}
 
