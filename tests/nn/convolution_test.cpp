@@ -96,7 +96,9 @@ TEST_CASE("Pooling equals naive loops for windows that reach past either end") {
     const Tensor x = variable(random_normal({1, 2, 2, side}, random, DType::float64));
     for (std::int64_t k = 1; k <= 9; ++k) {
       for (std::int64_t stride = 1; stride <= 4; ++stride) {
-        for (std::int64_t padding = 0; padding <= k / 2 && k <= side + 2 * padding; ++padding, ++count) {
+        for (std::int64_t padding = 0; padding <= k / 2; ++padding) {
+          if (k > side + 2 * padding) continue;
+          ++count;
           INFO(side << ", kernel " << k << ", stride " << stride << ", padding " << padding);
           const Recording recording;
           const PoolOptions options{.stride = {1, stride}, .padding = {0, padding}};
@@ -119,7 +121,7 @@ TEST_CASE("Pooling equals naive loops for windows that reach past either end") {
       }
     }
   }
-  CHECK(count > 200);
+  CHECK(count > 500);
 }
 
 TEST_CASE("Windows that are an image or a half of it give what smaller ones give") {
