@@ -166,6 +166,9 @@ struct Padded {
   explicit Padded(const Convolution& c)
       : width(c.size.width + 2 * c.padding.width),
         numbers(static_cast<std::size_t>(width * (c.size.height + 2 * c.padding.height))) {}
+  Padded(const Convolution& c, const T* x) : Padded(c) {
+    for_each_row_inside(c, x, [n = c.size.width](T* inside, const T* row) { std::copy_n(row, n, inside); });
+  }
 
   // Calls row(numbers inside the padding, those of x) for each row of the channel.
   void for_each_row_inside(const Convolution& c, auto* x, auto row) {
@@ -201,8 +204,7 @@ void for_each_channel(const Convolution& c, auto* x, auto* y, auto channel) {
 template <class T>
 void convolve_depthwise(const Convolution& c, const T* x, const T* W, const T* bias, T* y) {
   for_each_channel(c, x, y, [&](std::int64_t filter, const T* from, T* to) {
-    Padded<T> padded(c);
-    padded.for_each_row_inside(c, from, [n = c.size.width](T* inside, const T* row) { std::copy_n(row, n, inside); });
+    Padded<T> padded(c, from);
     std::fill_n(to, c.positions(), bias ? bias[filter] : T{0});
     padded.for_each_tap(c, to,
                         [w = W + filter * c.taps(), n = c.out.width](std::int64_t tap, T* out, const T* in, auto step) {
@@ -236,9 +238,7 @@ void convolve_depthwise_for_weights(const Convolution& c, const T* x, const T* y
     const DenormalsAreZero all_normal;
     std::vector<double> sums(static_cast<std::size_t>(c.taps()));
     for (std::int64_t item = group; item < c.images * c.groups; item += c.groups) {
-      Padded<T> padded(c);
-      padded.for_each_row_inside(c, x + item * c.plane(),
-                                 [n = c.size.width](T* inside, const T* row) { std::copy_n(row, n, inside); });
+      Padded<T> padded(c, x + item * c.plane());
       std::vector<T> partial(static_cast<std::size_t>(c.taps() * lanes));
       const auto add_products = [=, &partial, n = c.out.width](std::int64_t tap, const T* out, const T* in, auto step) {
         T* const sum = partial.data() + tap * lanes;

@@ -18,7 +18,7 @@ constexpr double survival_share = 0.9;        ///< least share of the resamples 
 
 /// Options of a study of circuits.
 struct CircuitOptions {
-  /// Whose scores choose; by default exact where that takes seconds, else deeplift.
+  /// The method whose scores choose; by default exact where that takes seconds, else deeplift.
   std::optional<ScoreMethod> method{};
   int steps = default_ig_steps;  ///< of ScoreMethod::eap_ig
   EdgeChoice choice = EdgeChoice::greedy;
