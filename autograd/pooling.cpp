@@ -24,9 +24,6 @@ struct Windows {
   Shape flat_out() const { return {planes, positions()}; }
 
   bool is_whole() const { return kernel == size && padding == HeightWidth(0); }  // the window is the image
-  // Whether a row of windows is shorter than a window: one window after the other is then faster.
-  bool has_few() const { return out.width < kernel.width; }
-
   // Calls f(plane) for each plane, in parallel.
   void for_each_plane(auto f) const { cpu::for_rows(planes, positions() * kernel.height * kernel.width, f); }
 
@@ -43,27 +40,38 @@ struct Windows {
   }
 
   // Calls f(first window, element, n, stride, together) for n windows in a row and `together` of their elements. These begin at
-  // `element` in the first window, and `stride` further in each next one. Each window meets its elements in order.
+  // `element` in the first window, and `stride` further in each next one. Each window meets its elements in order. Where a row
+  // of windows is shorter than a window, it is called for each window alone, with the elements that lie in a row.
   [[gnu::always_inline]] inline void for_each_element(auto f) const {
-    const auto call = [&](auto step, auto together) {
-      for (std::int64_t i = 0; i < out.height; ++i) {
-        const std::int64_t top = i * stride.height - padding.height;
-        for (std::int64_t row = std::max<std::int64_t>(0, top); row < std::min(size.height, top + kernel.height);
-             ++row) {
-          for (std::int64_t k = 0; k < kernel.width; k += together) {
-            const std::int64_t before = std::max<std::int64_t>(0, padding.width - k),
-                               first = (before + step - 1) / step;
-            const std::int64_t room = size.width - 1 + padding.width - k;
-            if (room < 0) break;  // no window has this element in the image
-            const std::int64_t last = std::min(room / step, out.width - 1);
-            const std::int64_t column = first * step + k - padding.width;
-            f(i * out.width + first, row * size.width + column, last - first + 1, step, together);
-          }
-        }
-      }
-    };
     const std::integral_constant<std::int64_t, 1> one;
     const std::integral_constant<std::int64_t, 2> two;
+    // calls each(first window, first element) for each row of windows and each row of elements in them
+    const auto for_each_pair_of_rows = [&](auto each) {
+      for (std::int64_t i = 0; i < out.height; ++i) {
+        const std::int64_t top = i * stride.height - padding.height, end = std::min(size.height, top + kernel.height);
+        for (std::int64_t row = std::max<std::int64_t>(0, top); row < end; ++row) each(i * out.width, row * size.width);
+      }
+    };
+    if (out.width < kernel.width) {
+      return for_each_pair_of_rows([&](std::int64_t windows, std::int64_t elements) {
+        for (std::int64_t j = 0; j < out.width; ++j) {
+          const std::int64_t left = j * stride.width - padding.width, first = std::max<std::int64_t>(0, left);
+          const std::int64_t end = std::min(size.width, left + kernel.width);
+          f(windows + j, elements + first, std::int64_t{1}, one, end - first);
+        }
+      });
+    }
+    const auto call = [&](auto step, auto together) {
+      for_each_pair_of_rows([&](std::int64_t windows, std::int64_t elements) {
+        for (std::int64_t k = 0; k < kernel.width; k += together) {
+          const std::int64_t before = std::max<std::int64_t>(0, padding.width - k), first = (before + step - 1) / step;
+          const std::int64_t room = size.width - 1 + padding.width - k;
+          if (room < 0) break;  // no window has this element in the image
+          const std::int64_t last = std::min(room / step, out.width - 1);
+          f(windows + first, elements + first * step + k - padding.width, last - first + 1, step, together);
+        }
+      });
+    };
     if (stride.width == 1) return call(one, one);
     if (stride.width != 2) return call(stride.width, one);
     kernel.width == 2 && padding.width == 0 ? call(two, two) : call(two, one);
@@ -232,16 +240,6 @@ Tensor avg_pool(const Tensor& x, const Windows& w) {
     w.for_each_plane([&](std::int64_t plane) {
       const T* const from = all + plane * w.plane();
       T* const to = results + plane * w.positions();
-      if (w.has_few()) {
-        return w.for_each(
-            [=](std::int64_t at, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
-              double total = 0;
-              for (std::int64_t i = top; i < bottom; ++i) {
-                for (std::int64_t j = left; j < right; ++j) total += static_cast<double>(from[i * w.size.width + j]);
-              }
-              to[at] = static_cast<T>(total * share);
-            });
-      }
       std::vector<double> sums(static_cast<std::size_t>(w.positions()));
       w.for_each_element(
           [=, totals = sums.data()](std::int64_t at, std::int64_t first, std::int64_t n, auto stride, auto together) {
@@ -270,15 +268,6 @@ Tensor spread_evenly(const Tensor& dy, const Windows& w) {
     w.for_each_plane([&](std::int64_t plane) {
       const T* const from = all + plane * w.positions();
       T* const to = results + plane * w.plane();
-      if (w.has_few()) {
-        return w.for_each(
-            [=](std::int64_t at, std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
-              const T each = from[at] * share;
-              for (std::int64_t i = top; i < bottom; ++i) {
-                for (std::int64_t j = left; j < right; ++j) to[i * w.size.width + j] += each;
-              }
-            });
-      }
       w.for_each_element([=](std::int64_t at, std::int64_t first, std::int64_t n, auto stride, auto together) {
 #pragma omp simd
         for (std::int64_t j = 0; j < n; ++j) {
