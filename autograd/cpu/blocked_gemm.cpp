@@ -89,7 +89,7 @@ void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const
             ahead = &next_a;
           }
           const auto multiply = [&](auto vectors) {
-            multiply_micro_tile<T, vectors>(std::min(MR, mc - r), kc, rows, ahead, packed, ldb, alpha,
+            multiply_micro_tile<T, vectors>(std::min(MR, mc - r), kc, rows, ahead, EqualRows<T>{packed, ldb}, alpha,
                                             p == 0 ? beta : T{1}, c, ldc, columns);
           };
           if constexpr (long_vectors) {

@@ -1,66 +1,42 @@
 // Convolution by matrix products. The numbers of x that a block of output rows reads are copied to a matrix (taps, positions),
 // where a row holds what one weight is multiplied with (Chellapilla et al. 2006, "High performance convolutional neural networks for
-// document processing"). A block is so small that the matrix stays in the cache.
+// document processing"). A block is so small that the matrix stays in the cache. Most convolutions of float32 do without the
+// matrix (direct_convolution.cpp).
 #include "autograd/cpu/convolution.h"
 
 #include "autograd/cpu/bfloat16_gemm.h"
 #include "autograd/cpu/blas.h"
+#include "autograd/cpu/convolution_image.h"
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/micro_kernel.h"
 #include "autograd/cpu/subnormals.h"
-#include "autograd/cpu/sums.h"
 
 #include <heed/autograd/machine.h>
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
 namespace heed::cpu {
 namespace {
 
-constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+// Blocks, whose numbers of x are copied unless they are the matrix already.
+struct CopiedBlocking : Blocking {
+  bool is_copied;
 
-// Consecutive output positions: whole rows, or a part of a row.
-struct Block {
-  std::int64_t row, column, rows, columns;
-  std::int64_t first(const Convolution& c) const { return row * c.out.width + column; }
-  std::int64_t size() const { return rows * columns; }
-};
-
-// The output positions of an image in blocks. They depend only on the sizes.
-struct Blocking {
-  HeightWidth size, count;  // of a block, and number of blocks along each axis
-  bool is_copied;           // false: a block of x is the matrix already
-
-  Blocking(const Convolution& c, std::int64_t taps)
-      : size(1),
-        count(1),
+  CopiedBlocking(const Convolution& c, std::int64_t taps)
+      : Blocking(c, std::max<std::int64_t>(32, 131072 / taps)),
         is_copied(c.kernel != HeightWidth(1) || c.stride != HeightWidth(1) || c.padding != HeightWidth(0) ||
-                  c.size != c.out) {
-    const std::int64_t positions = std::max<std::int64_t>(32, 131072 / taps);
-    size.width = part(c.out.width, positions);
-    size.height =
-        size.width == c.out.width ? part(c.out.height, std::max<std::int64_t>(1, positions / c.out.width)) : 1;
-    count = {ceil_divide(c.out.height, size.height), ceil_divide(c.out.width, size.width)};
-  }
-  std::int64_t blocks() const { return count.height * count.width; }
-  Block block(const Convolution& c, std::int64_t i) const {
-    const std::int64_t row = i / count.width * size.height, column = i % count.width * size.width;
-    return {row, column, std::min(size.height, c.out.height - row), std::min(size.width, c.out.width - column)};
-  }
-
- private:
-  // Returns the size, at most `most`, of equal parts of `all`.
-  static std::int64_t part(std::int64_t all, std::int64_t most) { return ceil_divide(all, ceil_divide(all, most)); }
+                  c.size != c.out) {}
 };
 
 // A matrix for each thread.
 template <class T>
 class Scratch {
  public:
-  Scratch(const Blocking& blocking, std::int64_t taps)
+  Scratch(const CopiedBlocking& blocking, std::int64_t taps)
       : size_(taps * blocking.size.height * blocking.size.width + vector_bytes),
         tensor_({blocking.is_copied ? threads() : 0, size_}, dtype_of<T>, "conv2d"),
         data_(tensor_.template mutable_data<T>()) {}
@@ -150,111 +126,15 @@ void add_block(const Convolution& c, std::int64_t channels, const Block& block, 
   add(c.stride.width);
 }
 
-// Whether each group has one channel and one filter, as a depthwise convolution: a product of matrices would have one row. Its
-// padding must not be much larger than the image, as it is stored.
-bool is_depthwise(const Convolution& c) {
-  constexpr std::int64_t usual = 64;
-  return c.channels == 1 && c.filters == 1 && c.groups > 1 && c.precision == Precision::float32 &&
-         c.padding.height <= c.size.height + usual && c.padding.width <= c.size.width + usual;
-}
-
-// A channel of x with its padding around it.
-template <class T>
-struct Padded {
-  std::int64_t width;
-  std::vector<T> numbers;
-  explicit Padded(const Convolution& c)
-      : width(c.size.width + 2 * c.padding.width),
-        numbers(static_cast<std::size_t>(width * (c.size.height + 2 * c.padding.height))) {}
-  Padded(const Convolution& c, const T* x) : Padded(c) {
-    for_each_row_inside(c, x, [n = c.size.width](T* inside, const T* row) { std::copy_n(row, n, inside); });
-  }
-
-  // Calls row(numbers inside the padding, those of x) for each row of the channel.
-  void for_each_row_inside(const Convolution& c, auto* x, auto row) {
-    T* inside = numbers.data() + c.padding.height * width + c.padding.width;
-    for (std::int64_t i = 0; i < c.size.height; ++i) row(inside + i * width, x + i * c.size.width);
-  }
-
-  // Calls row(tap, numbers of y, numbers inside, step of these) for each row of y and each tap.
-  template <class Y, class Row>
-  [[gnu::always_inline]] inline void for_each_tap(const Convolution& convolution, Y* y, Row row) {
-    const Convolution c = convolution;
-    const auto with_step = [&](auto step) {
-      for (std::int64_t i = 0; i < c.out.height; ++i, y += c.out.width) {
-        for (std::int64_t p = 0, tap = 0; p < c.kernel.height; ++p) {
-          T* const from = numbers.data() + (i * c.stride.height + p * c.dilation.height) * width;
-          for (std::int64_t q = 0; q < c.kernel.width; ++q, ++tap) row(tap, y, from + q * c.dilation.width, step);
-        }
-      }
-    };
-    if (c.stride.width == 1) return with_step(std::integral_constant<std::int64_t, 1>{});
-    with_step(c.stride.width);
-  }
-};
-
-// Calls channel(index of its filter, its x, its y) for each channel of each image.
-void for_each_channel(const Convolution& c, auto* x, auto* y, auto channel) {
-  for_rows(c.images * c.groups, c.positions() * c.taps(), [&](std::int64_t item) {
-    const DenormalsAreZero all_normal;
-    channel(item % c.groups, x + item * c.plane(), y + item * c.positions());
-  });
-}
-
-template <class T>
-void convolve_depthwise(const Convolution& c, const T* x, const T* W, const T* bias, T* y) {
-  for_each_channel(c, x, y, [&](std::int64_t filter, const T* from, T* to) {
-    Padded<T> padded(c, from);
-    std::fill_n(to, c.positions(), bias ? bias[filter] : T{0});
-    padded.for_each_tap(c, to,
-                        [w = W + filter * c.taps(), n = c.out.width](std::int64_t tap, T* out, const T* in, auto step) {
-                          const T weight = w[tap];
-#pragma omp simd
-                          for (std::int64_t j = 0; j < n; ++j) out[j] += weight * in[j * step];
-                        });
-  });
-}
-
-template <class T>
-void convolve_depthwise_transposed(const Convolution& c, const T* y, const T* W, const T* bias, T* x) {
-  for_each_channel(c, x, y, [&](std::int64_t filter, T* to, const T* from) {
-    Padded<T> padded(c);
-    padded.for_each_tap(c, from,
-                        [w = W + filter * c.taps(), n = c.out.width](std::int64_t tap, const T* out, T* in, auto step) {
-                          const T weight = w[tap];
-#pragma omp simd
-                          for (std::int64_t j = 0; j < n; ++j) in[j * step] += weight * out[j];
-                        });
-    padded.for_each_row_inside(c, to, [n = c.size.width, b = bias ? bias[filter] : T{0}](const T* inside, T* row) {
-      for (std::int64_t j = 0; j < n; ++j) row[j] = b + inside[j];
-    });
-  });
-}
-
-template <class T>
-void convolve_depthwise_for_weights(const Convolution& c, const T* x, const T* y, T* W) {
-  constexpr std::int64_t lanes = 16;  // partial sums of a tap in a channel of an image
-  for_rows(c.groups, c.images * c.positions() * c.taps(), [&](std::int64_t group) {
-    const DenormalsAreZero all_normal;
-    std::vector<double> sums(static_cast<std::size_t>(c.taps()));
-    for (std::int64_t item = group; item < c.images * c.groups; item += c.groups) {
-      Padded<T> padded(c, x + item * c.plane());
-      std::vector<T> partial(static_cast<std::size_t>(c.taps() * lanes));
-      const auto add_products = [=, &partial, n = c.out.width](std::int64_t tap, const T* out, const T* in, auto step) {
-        T* const sum = partial.data() + tap * lanes;
-        std::int64_t j = 0;
-        for (; j + lanes <= n; j += lanes) {
-#pragma omp simd
-          for (std::int64_t l = 0; l < lanes; ++l) sum[l] += out[j + l] * in[(j + l) * step];
-        }
-#pragma omp simd
-        for (std::int64_t l = 0; l < n - j; ++l) sum[l] += out[j + l] * in[(j + l) * step];
-      };
-      padded.for_each_tap(c, y + item * c.positions(), add_products);
-      for (std::size_t tap = 0; tap < sums.size(); ++tap) sums[tap] += sum_row(partial.data() + tap * lanes, lanes);
-    }
-    std::ranges::transform(sums, W + group * c.taps(), [](double sum) { return static_cast<T>(sum); });
-  });
+// Returns the convolution, with the kernel read backwards, that is the transpose of one with stride 1.
+std::optional<Convolution> as_convolution(const Convolution& c) {
+  Convolution d = c;
+  std::swap(d.channels, d.filters);
+  std::swap(d.size, d.out);
+  d.padding = {c.dilation.height * (c.kernel.height - 1) - c.padding.height,
+               c.dilation.width * (c.kernel.width - 1) - c.padding.width};
+  if (c.stride != HeightWidth(1) || d.padding.height < 0 || d.padding.width < 0) return {};
+  return d;
 }
 
 }  // namespace
@@ -263,8 +143,11 @@ template <class T>
 void convolve(const Convolution& c, const T* x, const T* W, const T* bias, T* y) {
   blas_description();  // loads the library before any thread needs it
   const std::int64_t k = c.taps(), all = c.positions();
-  if (is_depthwise(c)) return convolve_depthwise(c, x, W, bias, y);
-  const Blocking blocking(c, k);
+  if (is_depthwise(c)) return convolve_depthwise(c, x, {W}, bias, y);
+  if constexpr (std::is_same_v<T, float>) {
+    if (convolves_directly(c)) return convolve_directly(c, x, {W}, bias, y);
+  }
+  const CopiedBlocking blocking(c, k);
   const std::int64_t blocks = blocking.blocks();
   const Scratch<T> scratch(blocking, k);
   parallel_for(c.images * c.groups * blocks, 1, [&](std::int64_t task, std::int64_t) {
@@ -287,12 +170,18 @@ void convolve(const Convolution& c, const T* x, const T* W, const T* bias, T* y)
 template <class T>
 void convolve_transposed(const Convolution& c, const T* y, const T* W, const T* bias, T* x) {
   blas_description();
+  if (const std::optional<Convolution> forward = as_convolution(c)) {
+    if (is_depthwise(*forward)) return convolve_depthwise(*forward, y, {.W = W, .is_mirrored = true}, bias, x);
+    if constexpr (std::is_same_v<T, float>) {
+      if (convolves_directly(*forward)) return convolve_directly(*forward, y, {.W = W, .is_mirrored = true}, bias, x);
+    }
+  }
   if (is_depthwise(c)) return convolve_depthwise_transposed(c, y, W, bias, x);
   // Few images are divided by channels, too.
   const std::int64_t items = c.images * c.groups, wanted = items >= 8 ? 1 : ceil_divide(8, items);
   const std::int64_t channels = ceil_divide(c.channels, wanted), parts = ceil_divide(c.channels, channels);
   const std::int64_t k = c.taps(), all = c.positions(), of_channel = c.kernel.height * c.kernel.width;
-  const Blocking blocking(c, channels * of_channel);
+  const CopiedBlocking blocking(c, channels * of_channel);
   const Scratch<T> scratch(blocking, channels * of_channel);
   parallel_for(items * parts, 1, [&](std::int64_t task, std::int64_t) {
     const DenormalsAreZero all_normal;
@@ -323,7 +212,10 @@ void convolve_for_weights(const Convolution& c, const T* x, const T* y, T* W) {
   blas_description();
   const std::int64_t k = c.taps(), all = c.positions(), of_group = c.filters * k;
   if (is_depthwise(c)) return convolve_depthwise_for_weights(c, x, y, W);
-  const Blocking blocking(c, k);
+  if constexpr (std::is_same_v<T, float>) {
+    if (convolves_directly(c)) return convolve_directly_for_weights(c, x, y, W);
+  }
+  const CopiedBlocking blocking(c, k);
   const std::int64_t blocks = blocking.blocks();
   const Scratch<T> scratch(blocking, k);
   // Sums a fixed number of parts of the blocks, then the parts in order.

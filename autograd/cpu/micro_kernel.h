@@ -115,11 +115,27 @@ class Ahead {
   std::int64_t column_ = 0, columns_ = 1, across_ = 0, down_ = 0, share_ = 0;
 };
 
+// Rows that are equally far apart, and rows that lie where `offsets` says.
+template <class T>
+struct EqualRows {
+  const T* first;
+  std::int64_t step;
+  const T* operator[](std::int64_t p) const { return first + p * step; }
+};
+template <class T>
+struct RowsAt {
+  const T* first;
+  const std::int64_t* offsets;
+  const T* operator[](std::int64_t p) const { return first + offsets[p]; }
+};
+
 // The micro-kernel: C = alpha A B + beta C for `rows` rows and the first `columns` columns of B's `vectors`: A (rows x
-// k), B (k x NR). A has dense rows or dense columns. `ahead` is used with `fetches`.
-template <class T, std::int64_t rows, int vectors, bool dense_rows, bool fetches>
-void micro_kernel(std::int64_t k, Matrix<T> A, Ahead<T>* ahead, const T* B, std::int64_t ldb, T alpha, T beta, T* C,
-                  std::int64_t ldc, std::int64_t columns) {
+// k), B (k x NR), given by its rows. A is a Matrix with dense rows, or given by its columns, which are dense. `ahead` is
+// used with `fetches`.
+template <class T, std::int64_t rows, int vectors, bool fetches, class OfA, class Rows>
+void micro_kernel(std::int64_t k, OfA A, Ahead<T>* ahead, Rows B, T alpha, T beta, T* C, std::int64_t ldc,
+                  std::int64_t columns) {
+  constexpr bool dense_rows = std::is_same_v<OfA, Matrix<T>>;
   typedef T Vector __attribute__((vector_size(vector_bytes)));
   constexpr std::int64_t width = NR<T> / 2;
   Vector sums[rows][vectors];
@@ -128,19 +144,22 @@ void micro_kernel(std::int64_t k, Matrix<T> A, Ahead<T>* ahead, const T* B, std:
   }
   // Pointers to all 14 rows would exceed the registers. A pointer to every fourth row reaches the rows between at once
   // and three times the row distance.
-  const T *row0 = A.data, *row4 = row0 + 4 * A.row_stride, *row8 = row4 + 4 * A.row_stride,
-          *row12 = row8 + 4 * A.row_stride;
-  const std::int64_t one = A.row_stride, step = dense_rows ? 1 : A.column_stride;
-  std::int64_t three = 3 * one;
+  const T *row0 = nullptr, *row4 = nullptr, *row8 = nullptr, *row12 = nullptr;
+  std::int64_t one = 0, three = 0;
+  if constexpr (dense_rows) {
+    one = A.row_stride, three = 3 * one;
+    row0 = A.data, row4 = row0 + 4 * one, row8 = row4 + 4 * one, row12 = row8 + 4 * one;
 #if defined(__x86_64__)
-  if constexpr (dense_rows) {  // otherwise g++ recognises the pattern and makes pointers to all rows
+    // otherwise g++ recognises the pattern and makes pointers to all rows
     asm("" : "+r"(three), "+r"(row4), "+r"(row8), "+r"(row12));
-  }
 #endif
+  }
   const auto multiply_add = [&](std::int64_t p) __attribute__((always_inline)) {
     Vector b[vectors];
-#pragma GCC unroll 2
-    for (std::int64_t v = 0; v < vectors; ++v) std::memcpy(&b[v], B + p * ldb + v * width, sizeof b[v]);
+    const T* const row_of_b = B[p];
+#pragma GCC unroll 4
+    for (std::int64_t v = 0; v < vectors; ++v) std::memcpy(&b[v], row_of_b + v * width, sizeof b[v]);
+    if constexpr (!dense_rows) row0 = A[p];
 #pragma GCC unroll 16
     for (std::int64_t i = 0; i < rows; ++i) {
       const T* const row = !dense_rows || i < 4 ? row0 : i < 8 ? row4 : i < 12 ? row8 : row12;
@@ -149,10 +168,10 @@ void micro_kernel(std::int64_t k, Matrix<T> A, Ahead<T>* ahead, const T* B, std:
                   : i % 4 == 1 ? row[one]
                   : i % 4 == 2 ? row[2 * one]
                                : row[three];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (std::int64_t v = 0; v < vectors; ++v) sums[i][v] += x * b[v];
     }
-    row0 += step, row4 += step, row8 += step, row12 += step;
+    if constexpr (dense_rows) ++row0, ++row4, ++row8, ++row12;
   };
   std::int64_t p = 0;
   if constexpr (fetches) {
@@ -172,7 +191,7 @@ void micro_kernel(std::int64_t k, Matrix<T> A, Ahead<T>* ahead, const T* B, std:
   const auto store = [&](auto whole) {
 #pragma GCC unroll 16
     for (std::int64_t i = 0; i < rows; ++i) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (std::int64_t v = 0; v < vectors; ++v) {
         T* to = C + i * ldc + v * width;
         const std::int64_t count = std::clamp<std::int64_t>(columns - v * width, 0, width);
@@ -197,18 +216,28 @@ void micro_kernel(std::int64_t k, Matrix<T> A, Ahead<T>* ahead, const T* B, std:
   columns == (width * vectors) ? store(std::true_type{}) : store(std::false_type{});
 }
 
+// Computes C = A B + beta C for `count` rows, at most MR, where A is given by its columns.
+template <class T, int vectors, std::int64_t rows = MR, class Columns, class Rows>
+void multiply_columns(std::int64_t count, std::int64_t k, Columns A, Rows B, T beta, T* C, std::int64_t ldc) {
+  if constexpr (rows > 1) {
+    if (count < rows) return multiply_columns<T, vectors, rows - 1>(count, k, A, B, beta, C, ldc);
+  }
+  micro_kernel<T, rows, vectors, false>(k, A, nullptr, B, T{1}, beta, C, ldc, vectors * NR<T> / 2);
+}
+
 template <class T, int vectors, std::int64_t rows = MR, class... Arguments>
 void multiply_micro_tile(std::int64_t count, std::int64_t k, Matrix<T> A, Ahead<T>* ahead, Arguments... arguments) {
   if constexpr (rows > 1) {
     if (count < rows) return multiply_micro_tile<T, vectors, rows - 1>(count, k, A, ahead, arguments...);
   }
+  const EqualRows<T> columns{A.data, A.column_stride};
   const bool dense_rows = A.column_stride == 1 || k <= 1;
   if constexpr (rows == MR) {
-    if (ahead && dense_rows) return micro_kernel<T, rows, vectors, true, true>(k, A, ahead, arguments...);
-    if (ahead) return micro_kernel<T, rows, vectors, false, true>(k, A, ahead, arguments...);
+    if (ahead && dense_rows) return micro_kernel<T, rows, vectors, true>(k, A, ahead, arguments...);
+    if (ahead) return micro_kernel<T, rows, vectors, true>(k, columns, ahead, arguments...);
   }
-  if (dense_rows) return micro_kernel<T, rows, vectors, true, false>(k, A, ahead, arguments...);
-  micro_kernel<T, rows, vectors, false, false>(k, A, ahead, arguments...);
+  if (dense_rows) return micro_kernel<T, rows, vectors, false>(k, A, ahead, arguments...);
+  micro_kernel<T, rows, vectors, false>(k, columns, ahead, arguments...);
 }
 
 }  // namespace heed::cpu

@@ -1,4 +1,5 @@
 #pragma once
+#include "autograd/cpu/blas.h"
 #include "autograd/cpu/vector_bytes.h"
 
 #include <algorithm>

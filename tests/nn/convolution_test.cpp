@@ -138,6 +138,57 @@ TEST_CASE("Windows that are an image or a half of it give what smaller ones give
   same(max_pool2d(x, 8), max_pool2d(max_pool2d(x, 4), 2));
 }
 
+TEST_CASE("Convolutions in float32 equal those in float64, which are computed in another way") {
+  struct Setting {
+    Shape x, W;
+    ConvOptions options;
+  };
+  std::vector<Setting> settings;
+  const std::vector<ConvOptions> all_options{{},
+                                             {.padding = 1},
+                                             {.padding = {0, 3}},
+                                             {.stride = 2, .padding = 1},
+                                             {.stride = {3, 1}, .padding = {2, 0}},
+                                             {.stride = {1, 3}, .padding = 2, .dilation = {2, 1}},
+                                             {.padding = 4, .dilation = {3, 2}},
+                                             {.stride = 2, .padding = 2, .dilation = 2}};
+  for (const ConvOptions& options : all_options) {
+    for (const Shape& kernel : {Shape{1, 3}, {3, 3}, {2, 5}, {4, 1}}) {
+      settings.push_back({{17, 3, 9, 11}, {33, 3, kernel[0], kernel[1]}, options});
+      settings.push_back({{3, 32, 16, 14}, {24, 16, kernel[0], kernel[1]}, options});
+      settings.back().options.groups = 2;
+      settings.back().W[0] = 2 * 12;
+      settings.push_back({{2, 4, 21, 35}, {4, 1, kernel[0], kernel[1]}, options});
+      settings.back().options.groups = 4;
+    }
+  }
+  settings.push_back({{40, 64, 4, 4}, {48, 64, 3, 3}, {.padding = 1}});        // blocks of several images
+  settings.push_back({{1, 5, 3, 30011}, {16, 5, 2, 7}, {.padding = {0, 9}}});  // of a part of a row
+  settings.push_back({{1, 24, 150, 130}, {31, 24, 5, 3}, {.padding = 2}});     // of several rows
+  settings.push_back({{1, 3, 300, 700}, {3, 1, 5, 3}, {.padding = 2, .groups = 3}});
+  for (const auto& [x_shape, W_shape, options] : settings) {
+    INFO(x_shape << " * " << W_shape << ", stride " << options.stride.height << " x " << options.stride.width
+                 << ", padding " << options.padding.height << " x " << options.padding.width << ", dilation "
+                 << options.dilation.height << " x " << options.dilation.width);
+    Random random(5);
+    const Tensor x = random_normal(x_shape, random), W = random_normal(W_shape, random),
+                 b = random_normal({W_shape[0]}, random), dy = random_normal(conv2d(x, W, b, options).shape(), random);
+    const auto results = [&, &options = options](DType dtype) {
+      const Tensor a = variable(x.to(dtype)), c = variable(W.to(dtype)), e = variable(b.to(dtype));
+      const Recording recording;
+      const Tensor y = conv2d(a, c, e, options);
+      const Gradients gradients = backward(y, dy.to(dtype));
+      return std::vector{y.detach(), gradients[a], gradients[c]};
+    };
+    const std::vector<Tensor> expected = results(DType::float64), got = results(DType::float32);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      INFO(i);
+      const double size = std::sqrt(sum_of_squares(expected[i]) / static_cast<double>(expected[i].numel()));
+      CHECK(error(got[i].to(DType::float64), expected[i]) < 1e-5 * size);
+    }
+  }
+}
+
 TEST_CASE("Convolution gives the same bits for any number of threads, in float32, with any shape of block") {
   Random random(3);
   struct Case {
