@@ -2,10 +2,12 @@
 
 #include <heed/files/file.h>
 
+#include <cstring>
+
 namespace heed::python {
 namespace {
 
-PyObject *error = nullptr, *out_of_memory = nullptr, *not_finite = nullptr, *file_error = nullptr;
+PyObject *error = nullptr, *out_of_memory = nullptr, *not_finite = nullptr, *file_error = nullptr, *explain = nullptr;
 
 void translate(const std::exception_ptr& thrown, void*) {
   try {
@@ -30,10 +32,22 @@ void bind_errors() {
   const auto kept = [&](const char* name) { return nb::object(errors.attr(name)).release().ptr(); };
   error = kept("Error"), out_of_memory = kept("OutOfMemoryError");
   not_finite = kept("NotFinite"), file_error = kept("FileError");
+  explain = nb::object(nb::module_::import_("heedml.arguments").attr("explain")).release().ptr();
   nb::register_exception_translator(translate);
 }
 
 }  // namespace heed::python
+
+// The linker puts this in place of PyErr_SetString(), by which nanobind reports wrong arguments (cmake/python.cmake).
+extern "C" void __real_PyErr_SetString(PyObject* type, const char* text);
+extern "C" void __wrap_PyErr_SetString(PyObject* type, const char* text) {
+  const bool is_call = type == PyExc_TypeError && std::strstr(text, "(): incompatible function arguments.");
+  PyObject* const words =
+      is_call && heed::python::explain ? PyObject_CallFunction(heed::python::explain, "s", text) : nullptr;
+  PyErr_Clear();
+  words && words != Py_None ? PyErr_SetObject(type, words) : __real_PyErr_SetString(type, text);
+  Py_XDECREF(words);
+}
 
 NB_MODULE(_core, m) {
   using namespace heed::python;

@@ -100,6 +100,33 @@ def test_names_of_pytorch_that_heedml_lacks_say_what_to_write():
             getattr(owner, name)
 
 
+def test_wrong_arguments_are_named():
+    x, scope = heedml.tensor([[1.0, 2.0]]), heedml.Scope(seed=1)
+    usage = "Usage: softmax(x, axis=-1)"
+    for call, expected in (
+            (lambda: x.sum(dim=1), "sum: no argument is called dim; did you mean axis? Usage: sum(axis=None, keepdim=False)"),
+            (lambda: heedml.softmax(x, "1"), f"softmax: axis: expected int, got str. {usage}"),
+            (lambda: heedml.softmax(x, 1, 2), f"softmax: expected at most 2 arguments without a name, got 3. {usage}"),
+            (lambda: heedml.softmax(x, 1, axis=1), f"softmax: axis is given twice. {usage}"),
+            (lambda: heedml.softmax([1.0]), f"softmax: x: expected Tensor, got list (heedml.tensor(value) makes one). {usage}"),
+            (lambda: heedml.softmax(axis=0), f"softmax: x is missing. {usage}"),
+            (lambda: heedml.Linear(3, 4), "Linear: scope: expected Scope, got int (layers take a scope first: scope = heedml.Scope(seed=1)); "
+             "out_features is missing. Usage: Linear(scope, in_features, out_features, bias=True)"),
+            (lambda: heedml.Linear(scope, 3, 4, nonsense=1), "Linear: no argument is called nonsense. "
+             "Usage: Linear(scope, in_features, out_features, bias=True)"),
+            (lambda: heedml.Random(-1), "Random: a value in the arguments (int) is of another type or out of range. Usage: Random(seed, stream=0)")):
+        with pytest.raises(TypeError, match=f"^{re.escape(expected)}$"):
+            call()
+    explained = 0
+    for owner in (heedml, heedml.Tensor, heedml.Model, heedml.Parameters):
+        for name in {name for name in dir(owner) if name[0] != "_" and callable(getattr(owner, name))}:
+            with pytest.raises((TypeError, heedml.Error)) as caught:
+                getattr(owner, name)(no_such_argument=object())
+            assert "incompatible" not in str(caught.value), name
+            explained += "no argument is called no_such_argument" in str(caught.value)
+    assert explained > 150
+
+
 def test_methods_of_models_layers_and_results_survive_absurd_arguments(tmp_path):
     called = {"__call__", "__getitem__", "__contains__", "__truediv__"}
     names = [f"({made}).{name}" for kind, made in OBJECTS.items() for name in dir(getattr(heedml, kind))
