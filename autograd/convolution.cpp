@@ -90,6 +90,13 @@ std::string sample_name(const Shape& x, const Shape& W, const ConvOptions& o, bo
                      sizes(o.stride), sizes(o.padding), sizes(o.dilation), o.groups, has_bias ? " with bias" : "");
 }
 
+// Whether a kernel covers its image, so that y has one position. Then products of matrices (images, numbers of an image) give the results.
+bool covers_image(const Convolution& c, DType dtype) {
+  return c.groups == 1 && c.kernel == c.size && c.padding == HeightWidth(0) && c.positions() == 1 &&
+         c.precision == Autocast::precision(dtype);
+}
+Tensor rows_of(const Tensor& x) { return reshape(x, {x.size(0), -1}); }
+
 Tensor forward(const Tensor& x, const Tensor& W, const Tensor& bias, const Convolution& c, const char* name = "conv2d");
 Tensor transposed(const Tensor& y, const Tensor& W, const Tensor& bias, const Convolution& c,
                   const char* name = "conv_transpose2d");
@@ -111,10 +118,14 @@ Tensor forward(const Tensor& x, const Tensor& W, const Tensor& bias, const Convo
   Tensor y({c.images, c.groups * c.filters, c.out.height, c.out.width}, x.dtype(), name);
   if (y.numel() > 0 && c.taps() > 0) {
     const Tensor from = constant_of(x), weights = constant_of(W), added = constant_of(bias);
-    dispatch(x.dtype(), [&]<class T>() {
-      cpu::convolve(c, from.data<T>(), weights.data<T>(), added.defined() ? added.data<T>() : nullptr,
-                    y.mutable_data<T>());
-    });
+    if (covers_image(c, x.dtype())) {
+      y = reshape(linear(rows_of(from), transpose(rows_of(weights)), added), y.shape());
+    } else {
+      dispatch(x.dtype(), [&]<class T>() {
+        cpu::convolve(c, from.data<T>(), weights.data<T>(), added.defined() ? added.data<T>() : nullptr,
+                      y.mutable_data<T>());
+      });
+    }
   } else if (y.numel() > 0) {
     y = zeros(y.shape(), y.dtype());
     if (bias.defined()) y = y + reshape(bias.detach(), {-1, 1, 1});
@@ -146,10 +157,15 @@ Tensor transposed(const Tensor& y, const Tensor& W, const Tensor& bias, const Co
   Tensor x({c.images, c.groups * c.channels, c.size.height, c.size.width}, y.dtype(), name);
   if (x.numel() > 0 && y.numel() > 0) {
     const Tensor from = constant_of(y), weights = constant_of(W), added = constant_of(bias);
-    dispatch(y.dtype(), [&]<class T>() {
-      cpu::convolve_transposed(c, from.data<T>(), weights.data<T>(), added.defined() ? added.data<T>() : nullptr,
-                               x.mutable_data<T>());
-    });
+    if (covers_image(c, y.dtype())) {
+      x = reshape(matmul(rows_of(from), rows_of(weights)), x.shape());
+      if (added.defined()) x = x + reshape(added, {-1, 1, 1});
+    } else {
+      dispatch(y.dtype(), [&]<class T>() {
+        cpu::convolve_transposed(c, from.data<T>(), weights.data<T>(), added.defined() ? added.data<T>() : nullptr,
+                                 x.mutable_data<T>());
+      });
+    }
   } else if (x.numel() > 0) {
     x = zeros(x.shape(), x.dtype());
     if (bias.defined()) x = x + reshape(bias.detach(), {-1, 1, 1});
@@ -179,8 +195,13 @@ Tensor for_weights(const Tensor& x, const Tensor& y, const Convolution& c) {
   Tensor W({c.groups * c.filters, c.channels, c.kernel.height, c.kernel.width}, x.dtype(), "conv2d");
   if (W.numel() > 0 && y.numel() > 0) {
     const Tensor from = constant_of(x), outputs = constant_of(y);
-    dispatch(x.dtype(),
-             [&]<class T>() { cpu::convolve_for_weights(c, from.data<T>(), outputs.data<T>(), W.mutable_data<T>()); });
+    if (covers_image(c, x.dtype())) {
+      W = reshape(matmul(transpose(rows_of(outputs)), rows_of(from)), W.shape());
+    } else {
+      dispatch(x.dtype(), [&]<class T>() {
+        cpu::convolve_for_weights(c, from.data<T>(), outputs.data<T>(), W.mutable_data<T>());
+      });
+    }
   } else {
     W = zeros(W.shape(), W.dtype());
   }

@@ -69,6 +69,20 @@ TEST_CASE("A depthwise convolution equals one convolution for each channel") {
   }
 }
 
+TEST_CASE("A kernel that covers its image is multiplied with it as a whole") {
+  Random random(8);
+  const auto made = [&](const Shape& shape) { return variable(random_normal(shape, random, DType::float64)); };
+  const Tensor x = made({5, 3, 4, 2}), W = made({6, 3, 4, 2}), b = made({6}), z = made({5, 6, 1, 1}), d = made({3});
+  const auto compare = [](const Tensor& got, const Tensor& expected, const std::vector<Tensor>& inputs) {
+    CHECK(error(got, expected) < 1e-13);
+    const std::vector<Tensor> gradients = grad(sum(sin(got)), inputs), others = grad(sum(sin(expected)), inputs);
+    for (std::size_t i = 0; i < inputs.size(); ++i) CHECK(error(gradients[i], others[i]) < 1e-13);
+  };
+  const Recording recording;
+  compare(conv2d(x, W, b, {.stride = 3}), reshape(einsum("bchw,fchw->bf", x, W) + b, {5, 6, 1, 1}), {x, W, b});
+  compare(conv_transpose2d(z, W, d), einsum("bf,fchw->bchw", reshape(z, {5, 6}), W) + reshape(d, {3, 1, 1}), {z, W, d});
+}
+
 TEST_CASE("Transposed convolutions have PyTorch's values, gradients and second derivatives") {
   check("transposed", [](auto& t) {
     return conv_transpose2d(t[0], t[1], t[2],
