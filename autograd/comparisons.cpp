@@ -43,6 +43,11 @@ Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_
     const T* data = rows.data<T>();
     const std::int64_t count = n ? x.numel() / n : 0;
     cpu::parallel_for(count, cpu::row_grain(count, 8 * n), [&](std::int64_t begin, std::int64_t end) {
+      if (k == 1 && n < cpu::short_row && !last && (largest || nan_first)) {
+        std::vector<T> values(static_cast<std::size_t>(end - begin));
+        const auto find = largest ? cpu::extremes_of_columns<true, T> : cpu::extremes_of_columns<false, T>;
+        return find(data + begin * n, n, end - begin, 1, n, values.data(), chosen.data() + begin);
+      }
       cpu::RowSorter<T> sorter;
       for (std::int64_t r = begin; r < end; ++r) {
         const T* const row = data + r * n;

@@ -16,6 +16,7 @@ namespace {
 // Returns the product of n numbers, as 32 products whose multiplications overlap. (g++ keeps arrays of eight in registers.)
 template <class T>
 double product_of_row(const T* x, std::int64_t n) {
+  if (n < 8) return std::accumulate(x, x + n, 1.0, std::multiplies());
   std::array<double, 8> a, b, c, d;
   for (auto* parts : {&a, &b, &c, &d}) parts->fill(1);
   const auto multiply = [x](std::array<double, 8>& parts, std::int64_t first) {

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 
 // Views share the storage of x; their gradients undo the view.
@@ -199,6 +200,14 @@ Tensor add_selected(Tensor dx, Selection selection, const Tensor& dy) {
     const T* const from = source.data<T>();
     T* const to = dx.mutable_data<T>() + selection.first * inner;
     const auto add = [=](auto apart) {
+      constexpr std::int64_t few = 8;
+      if (runs == 1 && n < few) {  // such as x[..., 0]: the elements of all rows, one by one
+        return cpu::parallel_for(outer, cpu::row_grain(outer, n), [=](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t i = 0; i < n; ++i) {
+            for (std::int64_t o = begin; o < end; ++o) to[o * size * inner + i * apart] += from[o * n + i];
+          }
+        });
+      }
       cpu::for_rows(outer * runs, n, [=](std::int64_t run) {
         T* const sum = to + (run / runs * size + run % runs * selection.step) * inner;
         for (std::int64_t i = 0; i < n; ++i) sum[i * apart] += from[run * n + i];
@@ -289,6 +298,31 @@ Tensor contiguous(const Tensor& x) {
                 Recordable([](const Tensor& dy) { return std::vector{dy}; }));
 }
 
+// Copies `rows` rows of n elements that begin every from_step elements, to rows that begin every `step` elements.
+template <class T>
+static void copy_rows(const T* from, std::int64_t from_step, T* y, std::int64_t step, std::int64_t rows,
+                      std::int64_t n) {
+  constexpr std::int64_t few = 8, many = 128;  // a call of memcpy() takes as long as copying some dozen elements
+  cpu::parallel_for(rows, cpu::row_grain(rows, n), [=](std::int64_t begin, std::int64_t end) {
+    if (n < few) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t r = begin; r < end; ++r) y[r * step + i] = from[r * from_step + i];
+      }
+      return;
+    }
+    for (std::int64_t r = begin; r < end; ++r) {
+      const T* const row = from + r * from_step;
+      T* const to = y + r * step;
+      if (n > many) {
+        std::copy_n(row, n, to);
+        continue;
+      }
+      for (std::int64_t i = 0; i + few <= n; i += few) std::memcpy(to + i, row + i, few * sizeof(T));
+      std::memcpy(to + n - few, row + n - few, few * sizeof(T));
+    }
+  });
+}
+
 // Copies x to y, where blocks of `block` elements begin every `step` elements.
 template <class T>
 static void copy_blocks(const Tensor& x, T* y, std::int64_t block, std::int64_t step) {
@@ -300,13 +334,12 @@ static void copy_blocks(const Tensor& x, T* y, std::int64_t block, std::int64_t 
   const auto copy_from = [=](std::int64_t e, std::int64_t count) {
     std::copy_n(from + walk.offsets(e / run)[0] + e % run, count, y + e / block * step + e % block);
   };
-  if (block == 1 && run == x.numel()) {
-    return cpu::parallel_for(run, cpu::row_grain(run), [=](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) y[i * step] = from[i];
-    });
+  constexpr std::int64_t most = 1 << 14;  // elements that one thread copies at a time
+  if (block <= most && run == x.numel()) return copy_rows(from, block, y, step, run / block, block);
+  if (block <= most && run == block && walk.rank == 2) {
+    return copy_rows(from, walk.stride[0][1], y, step, walk.size[1], block);
   }
   const std::int64_t piece = std::min(run, block), pieces = x.numel() / piece;
-  constexpr std::int64_t most = 1 << 14;  // elements that one thread copies at a time
   if (piece > most) {
     const std::int64_t parts = (piece + most - 1) / most;
     return cpu::parallel_for(pieces * parts, 1, [=](std::int64_t i, std::int64_t) {

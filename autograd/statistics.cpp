@@ -49,28 +49,6 @@ cpu::Extreme<T> extreme_of_long_row(const T* x, std::int64_t n) {
   return all;
 }
 
-// Sets y[c] to the extreme of column c of x (rows, columns), with element strides (row_stride, 1), and rows_of[c] to its first
-// row unless null.
-template <bool largest, class T>
-void extremes_of_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t row_stride, T* y,
-                         std::int32_t* rows_of) {
-  const auto find = [=]<bool with_rows>() {
-    std::copy_n(x, columns, y);
-    if constexpr (with_rows) std::fill_n(rows_of, columns, 0);
-    for (std::int64_t r = 1; r < rows; ++r) {
-      const T* const row = x + r * row_stride;
-#pragma omp simd
-      for (std::int64_t c = 0; c < columns; ++c) {
-        const T v = row[c], best = y[c];
-        const bool wins = !(largest ? v <= best : v >= best) && best == best;  // the first NaN wins
-        y[c] = wins ? v : best;
-        if constexpr (with_rows) rows_of[c] = wins ? static_cast<std::int32_t>(r) : rows_of[c];
-      }
-    }
-  };
-  rows_of ? find.template operator()<true>() : find.template operator()<false>();
-}
-
 // Sets y to the extremes of x over the axes, and winners, unless empty, to their positions in a contiguous x.
 template <bool largest, class T>
 void find_extremes(const char* operation, const Tensor& x, const std::vector<int>& axes, T* y,
@@ -82,15 +60,16 @@ void find_extremes(const char* operation, const Tensor& x, const std::vector<int
   const cpu::Walk<2> reduced(s.reduced, {&s.reduced_strides, &numbers.reduced_strides});
   const std::int64_t n = s.reduced.numel(), outputs = s.kept.numel(), inner = reduced.size[0];
   const std::int64_t step = reduced.stride[0][0], number_step = reduced.stride[1][0];
-  if (inner == n && step != 1 && kept.stride[0][0] == 1 && kept.size[0] >= cpu::min_columns && n <= INT32_MAX) {
+  const bool are_columns = step != 1 && kept.stride[0][0] == 1 && n <= INT32_MAX;
+  if (inner == n && (are_columns || n < cpu::short_row) && kept.size[0] >= cpu::min_columns) {
     const std::int64_t columns = kept.size[0], tiles = (columns + max_columns - 1) / max_columns;
     cpu::for_rows(outputs / columns * tiles, n * std::min(columns, max_columns), [&](std::int64_t task) {
       const std::int64_t first = task % tiles * max_columns, width = std::min(max_columns, columns - first);
       const std::int64_t output = task / tiles * columns + first;
       const auto [from, number] = kept.offsets(task / tiles);
       std::array<std::int32_t, max_columns> rows_of;
-      extremes_of_columns<largest>(data + from + first, n, width, step, y + output,
-                                   winners.empty() ? nullptr : rows_of.data());
+      cpu::extremes_of_columns<largest>(data + from + first * kept.stride[0][0], n, width, step, kept.stride[0][0],
+                                        y + output, winners.empty() ? nullptr : rows_of.data());
       for (std::int64_t c = 0; c < width && !winners.empty(); ++c) {
         winners[static_cast<std::size_t>(output + c)] =
             number + (first + c) * kept.stride[1][0] + rows_of[static_cast<std::size_t>(c)] * number_step;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 // The largest or smallest number of a row, and where it is. Internal.
 namespace heed::cpu {
@@ -65,6 +66,34 @@ std::int64_t find_extreme(const T* x, std::int64_t n, Extreme<T> extreme, bool n
   if (nan_wins && extreme.has_nan) return find_in_row(x, n, last, [](T v) { return v != v; });
   const std::int64_t found = find_in_row(x, n, last, [=](T v) { return v == extreme.value; });
   return found >= 0 ? found : last ? n - 1 : 0;
+}
+
+// Rows of fewer elements are compared beside each other, as columns.
+constexpr std::int64_t short_row = 40;
+
+// Sets y[c] to the extreme of column c of x (rows, columns), with strides (row_stride, column_stride), and rows_of[c] to its first
+// row unless null. The first NaN of a column wins.
+template <bool largest, class T>
+void extremes_of_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t row_stride,
+                         std::int64_t column_stride, T* y, std::int32_t* rows_of) {
+  const auto find = [=]<bool with_rows>(auto step) {
+    for (std::int64_t c = 0; c < columns; ++c) y[c] = x[c * step];
+    if constexpr (with_rows) std::fill_n(rows_of, columns, 0);
+    for (std::int64_t r = 1; r < rows; ++r) {
+      const T* const row = x + r * row_stride;
+#pragma omp simd
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const T v = row[c * step], best = y[c];
+        const bool wins = !(largest ? v <= best : v >= best) && best == best;
+        y[c] = wins ? v : best;
+        if constexpr (with_rows) rows_of[c] = wins ? static_cast<std::int32_t>(r) : rows_of[c];
+      }
+    }
+  };
+  const auto find_with_step = [=](auto step) {
+    rows_of ? find.template operator()<true>(step) : find.template operator()<false>(step);
+  };
+  column_stride == 1 ? find_with_step(std::integral_constant<std::int64_t, 1>{}) : find_with_step(column_stride);
 }
 
 }  // namespace heed::cpu

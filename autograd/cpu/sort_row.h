@@ -24,6 +24,8 @@ class RowSorter {
     }
     if (k > n / 4 && n >= 256) {
       sort_by_digits();
+    } else if (k > n / 4) {
+      std::sort(entries_.begin(), entries_.end());
     } else {
       std::partial_sort(entries_.begin(), entries_.begin() + k, entries_.end());
     }

@@ -124,6 +124,7 @@ TEST_CASE("max and min find the first extreme in rows, columns and strides of ev
     const Tensor y = largest ? max(seen, {axis}) : min(seen, {axis}), dx = backward(sum(y))[x];
     const Tensor constant = largest ? max(seen.detach(), {axis}) : min(seen.detach(), {axis});
     CHECK(same_bits(y.detach(), constant));
+    const Ids places = largest ? argmax(seen.detach(), axis) : argmin(seen.detach(), axis);
     const bool over_rows = (axis == 0) != (layout == 1);  // the extreme of each column of x
     for (std::int64_t i = 0; i < (over_rows ? m : n); ++i) {
       std::int64_t first = -1;
@@ -135,6 +136,7 @@ TEST_CASE("max and min find the first extreme in rows, columns and strides of ev
       const double found = y.at({i});
       CHECK((std::isnan(best) ? std::isnan(found) : found == best && std::signbit(found) == std::signbit(best)));
       CHECK((over_rows ? dx.at({first, i}) : dx.at({i, first})) == 1);
+      CHECK(places[i] == first);
     }
     CHECK(sum(dx).item() == static_cast<double>(over_rows ? m : n));
   }

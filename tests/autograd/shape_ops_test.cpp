@@ -123,6 +123,21 @@ TEST_CASE("concat joins rows that several threads copy") {
   }
 }
 
+TEST_CASE("concat joins rows of any length, and slices pass their gradients back") {
+  Random random(7);
+  for (std::int64_t n = 1; n < 140; ++n) {
+    const Tensor x = variable(uniform({5, n}, random)), y = uniform({5, n % 7}, random);
+    const Recording recording;
+    const Tensor joined = concat({y, x, slice(x, 1, n / 3, n)}, 1);
+    CHECK(distance(slice(joined, 1, 0, n % 7), y) == 0);
+    CHECK(distance(slice(joined, 1, n % 7, n % 7 + n), x) == 0);
+    CHECK(distance(slice(joined, 1, n % 7 + n, joined.size(1)), slice(x, 1, n / 3, n)) == 0);
+    const Tensor dx = backward(sum(joined * joined))[x];
+    CHECK(distance(slice(dx, 1, 0, n / 3), 2 * slice(x, 1, 0, n / 3)) == 0);
+    CHECK(distance(slice(dx, 1, n / 3, n), 4 * slice(x, 1, n / 3, n)) == 0);
+  }
+}
+
 TEST_CASE("concat joins tensors of any layout along an axis") {
   Random random(6);
   const Tensor x = scattered(uniform({2, 4, 3}, random), random);
