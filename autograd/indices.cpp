@@ -41,6 +41,10 @@ void check_indices(const char* operation, const Shape& x, const Ids& indices, in
 int checked_scatter(const char* operation, const Tensor& x, const Ids& indices, const Tensor& values, int axis) {
   check_defined(operation, {&x, &values});
   const int a = checked_axis(operation, axis, x.rank());
+  if (indices.rank() == 1 && x.rank() > 1 && values.rank() == x.rank() && values.size(a) == indices.numel()) {
+    fail("{}: expected indices {} like the values, one for each of them, got {}; index_add() adds a row for each index",
+         operation, to_string(values.shape()), to_string(indices.shape()));
+  }
   check_indices(operation, x.shape(), indices, a);
   if (values.shape() == indices.shape() && values.dtype() == x.dtype()) return a;
   fail("{}: expected values {} {}, as x and the indices, got {} {}", operation, to_string(x.dtype()),

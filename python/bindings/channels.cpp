@@ -161,7 +161,8 @@ void bind_channel_norms(nb::module_& m) {
       "Returns (x - mean) / sqrt(variance + eps) * gain + bias with the mean and variance of each channel, and these "
       "two, as constants: x (B, C, ...), the others (C).");
   m.def("group_norm", &group_norm, "x"_a, "groups"_a, "gain"_a, "bias"_a, "eps"_a = 1e-5, Unlocked(),
-        "Does the same with the mean and variance of each group of neighbouring channels of each example.");
+        "Returns (x - mean) / sqrt(variance + eps) * gain + bias with the mean and the variance of each group of "
+        "neighbouring channels of each example: x (B, C, ...), gain and bias (C).");
 }
 
 Lengths lengths_of(const char* where, const IntegerArray& lengths) {
@@ -202,7 +203,7 @@ void bind_recurrence(nb::module_& m) {
       "A long short-term memory: x (B, T, in) -> output (B, T, hidden) and the state (h, c), one (B, hidden) per "
       "layer each.\n\n    lstm = heedml.LSTM(scope / 'lstm', 32, 64)\n    output, state = lstm(x)\n    output, state = "
       "lstm(more, ([h.detach() for h in state[0]], [c.detach() for c in state[1]]))\n\nWith `bidirectional` the output "
-      "is (B, T, 2 hidden), and each layer has two states.")
+      "is (B, T, 2 hidden), and each layer has two states. Gates are in torch's order, and biases begin with 0.")
       .def(
           "__call__",
           [](const LSTM& l, const Tensor& x, const std::optional<std::pair<Tensors, Tensors>>& state,

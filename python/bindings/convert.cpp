@@ -99,8 +99,8 @@ DType dtype_of_name(const char* where, const TypeName& type, DType otherwise) {
   for (const DType known : {DType::float32, DType::float64, DType::bfloat16, DType::float16}) {
     if (name == to_string(known)) return known;
   }
-  fail("{}: expected the dtype 'float32', 'float64', 'bfloat16' or 'float16', got {}{}", where, text_of(type.given),
-       PyLong_Check(type.given.ptr()) ? "; sizes stand in a tuple: (2, 3)" : "");
+  fail("{}: expected the dtype 'float32' or 'float64', or 'bfloat16' or 'float16', which only to() makes, got {}{}",
+       where, text_of(type.given), PyLong_Check(type.given.ptr()) ? "; sizes stand in a tuple: (2, 3)" : "");
 }
 
 Ids ids_of(const char* where, const IntegerArray& given) {
@@ -270,10 +270,15 @@ Tensor tensor_of(const char* where, nb::handle data, const TypeName& type) {
   const DType dtype = dtype_of_name(where, type, is_wide ? DType::float64 : DType::float32);
   const bool as_double = dtype == DType::float64;
   const nb::object numbers = array.attr("astype")(as_double ? "float64" : "float32", "copy"_a = false);
-  if ((kind == "i" || kind == "u") && !as_double && (!type.given || type.given.is_none())) {
-    const nb::object rounded = numbers.attr("astype")("float64"), exact = array.attr("astype")("float64");
-    if (PyObject_IsTrue(nb::object(rounded.attr("__eq__")(exact).attr("all")()).ptr()) != 1) {
-      fail("{}: float32 does not hold whole numbers above 2^24 exactly; convert the array to numpy.float64", where);
+  const bool is_chosen = type.given && !type.given.is_none();
+  if ((kind == "i" || kind == "u") && (as_double || !is_chosen)) {
+    const nb::object quiet = numpy().attr("errstate")("invalid"_a = "ignore");  // a cast of what is out of range warns
+    quiet.attr("__enter__")();
+    const nb::object again = numbers.attr("astype")(array.attr("dtype"));
+    quiet.attr("__exit__")(nb::none(), nb::none(), nb::none());
+    if (PyObject_IsTrue(nb::object(again.attr("__eq__")(array).attr("all")()).ptr()) != 1) {
+      fail("{}: {} does not hold whole numbers above 2^{} exactly; convert the array by astype()", where,
+           to_string(dtype), as_double ? 53 : 24);
     }
   }
   Tensor x(shape_of_array(where, array), as_double ? DType::float64 : DType::float32, where);

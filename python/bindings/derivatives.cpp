@@ -50,11 +50,22 @@ TensorFunction of_python(const char* where, const nb::object& function) {
   };
 }
 
-// Calls the function again in backward(), which runs without Python's lock.
+// Calls the function again in backward(), which runs without Python's lock. A Random among the arguments draws the same numbers then.
 Tensor checkpointed(const nb::object& function, const nb::args& arguments) {
-  return checkpoint([call = kept(std::pair(function, arguments))] {
+  const auto copied = [](nb::handle argument) {
+    return nb::isinstance<Random>(argument) ? nb::cast(Random(nb::cast<const Random&>(argument)))
+                                            : nb::borrow(argument);
+  };
+  nb::list before;
+  for (nb::handle argument : arguments) before.append(copied(argument));
+  const auto is_first = std::make_shared<bool>(true);
+  return checkpoint([call = kept(std::tuple(function, arguments, before)), is_first, copied] {
     const nb::gil_scoped_acquire lock;
-    return tensors_of("checkpoint", call->first(*call->second)).at(0);
+    const auto& [f, given, again] = *call;
+    if (std::exchange(*is_first, false)) return tensors_of("checkpoint", f(*given)).at(0);
+    nb::list copies;
+    for (nb::handle argument : again) copies.append(copied(argument));
+    return tensors_of("checkpoint", f(*copies)).at(0);
   });
 }
 

@@ -45,7 +45,7 @@ extern "C" void __wrap_PyErr_SetString(PyObject* type, const char* text) {
   PyObject* const words =
       is_call && heed::python::explain ? PyObject_CallFunction(heed::python::explain, "s", text) : nullptr;
   PyErr_Clear();
-  words && words != Py_None ? PyErr_SetObject(type, words) : __real_PyErr_SetString(type, text);
+  words&& words != Py_None ? PyErr_SetObject(type, words) : __real_PyErr_SetString(type, text);
   Py_XDECREF(words);
 }
 

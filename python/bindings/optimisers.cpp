@@ -49,7 +49,14 @@ OptimizerOptions::Group group_of(nb::handle given) {
   for (const auto [key, value] : nb::borrow<nb::dict>(given)) {
     const std::string name = nb::cast<std::string>(nb::str(key));
     if (name == "parameters") {
-      group.parameters = nb::cast<std::vector<std::string>>(value);
+      const bool is_list = nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value);
+      for (nb::handle one : is_list ? nb::borrow(value) : nb::object(nb::make_tuple(nb::borrow(value)))) {
+        if (!nb::isinstance<nb::str>(one) && !nb::isinstance<Tensor>(one)) {
+          fail("Optimizer: expected 'parameters' of a group as names, such as 'head' or 'head.weight', or variables");
+        }
+        group.parameters.push_back(nb::isinstance<nb::str>(one) ? nb::cast<std::string>(one)
+                                                                : nb::cast<const Tensor&>(one).name());
+      }
     } else if (name == "rate") {
       group.rate = nb::cast<double>(value);
     } else if (name == "weight_decay") {

@@ -30,14 +30,14 @@ void bind_random(nb::module_& m) {
           [](Random& r, const Sizes& shape, double mean, double deviation, const TypeName& dtype) {
             return random_normal(shape_of("normal", shape), r, mean, deviation, dtype_of_name("normal", dtype));
           },
-          "shape"_a = nb::make_tuple(), "mean"_a = 0.0, "deviation"_a = 1.0, "dtype"_a = nb::none(),
+          "shape"_a = nb::make_tuple(), nb::kw_only(), "mean"_a = 0.0, "deviation"_a = 1.0, "dtype"_a = nb::none(),
           "Returns normal numbers.")
       .def(
           "uniform",
           [](Random& r, const Sizes& shape, double low, double high, const TypeName& dtype) {
             return random_uniform(shape_of("uniform", shape), r, low, high, dtype_of_name("uniform", dtype));
           },
-          "shape"_a = nb::make_tuple(), "low"_a = 0.0, "high"_a = 1.0, "dtype"_a = nb::none(),
+          "shape"_a = nb::make_tuple(), nb::kw_only(), "low"_a = 0.0, "high"_a = 1.0, "dtype"_a = nb::none(),
           "Returns uniform numbers in [low, high).")
       .def(
           "integers",

@@ -144,10 +144,14 @@ Tensor apply(const std::string& name, const nb::object& forward, const nb::objec
 
 Tensor variable_named(const Gradients& gradients, const std::string& name) {
   std::vector<std::string> names;
+  Tensor found;
   for (const auto& [variable, gradient] : gradients) {
-    if (variable.name() == name) return variable;
     names.push_back(variable.name());
+    if (variable.name() != name) continue;
+    if (found.defined()) fail("two variables are called '{}'; index the gradients by the variable", name);
+    found = variable;
   }
+  if (found.defined()) return found;
   fail("no gradient of a parameter '{}'{}", name, did_you_mean(name, names));
 }
 
@@ -162,7 +166,8 @@ void bind_gradients(nb::module_& m) {
       m, "Gradients",
       "The gradient of each variable that a loss depends on, by variable or by parameter name.\n\n   "
       " gradients = heedml.backward(loss)\n    gradients[layer.weight]            # the shape of the "
-      "weight\n    gradients['head.weight']");
+      "weight\n    gradients['head.weight']\n    total += gradients                 # adds those of another "
+      "batch\n\nThere are `in`, `len()`, iteration over the variables, and `gradients[w] = value`.");
   c.def(nb::init<>())
       .def(
           "__getitem__", [](const Gradients& g, const Tensor& variable) { return g[variable]; }, "variable"_a)

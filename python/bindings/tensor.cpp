@@ -74,6 +74,12 @@ std::string shown(const Tensor& x) {
   return fmt::format("heedml.Tensor({}, shape={}{})", indented, x.shape(), name);
 }
 
+// Throws for a tensor that the open Recording follows, as an array would lose its gradient.
+const Tensor& constant(const char* where, const Tensor& x) {
+  if (!Recorder::follows(x)) return x;
+  fail("{}: a Recording follows this tensor, and an array would lose its gradient; write x.detach().numpy()", where);
+}
+
 // Throws for a result of a Recording, of which a copy would be a constant.
 void check_copied(const Tensor& x) {
   if (x.tape_node().recording == 0 || !Recorder::follows(x)) return;
@@ -128,13 +134,15 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
       "T", [](const Tensor& x) { return transpose(x); }, "The transpose of the last two axes, a view.");
   c.def("is_contiguous", &Tensor::is_contiguous, "Returns whether the elements are row-major without gaps.");
   c.def(
-      "numpy", [](const Tensor& x) { return numpy_of(x); }, nb::sig("def numpy(self) -> NDArray[typing.Any]"),
-      "Returns an array in the same memory. It is read-only while a Recording is open, and for a recorded tensor. "
+      "numpy", [](const Tensor& x) { return numpy_of(constant("numpy", x)); },
+      nb::sig("def numpy(self) -> NDArray[typing.Any]"),
+      "Returns an array in the same memory. It is read-only while a Recording is open, and for the result of a "
+      "recorded operation. Raises Error for a tensor that a Recording follows: write x.detach().numpy(). "
       "An array that can be written counts as a write; backward() does not see what is written to it later.");
   c.def(
       "__array__",
       [](const Tensor& x, nb::object dtype, nb::object copy) {
-        const nb::object array = numpy_of(x);
+        const nb::object array = numpy_of(constant("a function of NumPy", x));
         const bool copies = !copy.is_none() && nb::cast<bool>(copy);
         return array.attr("astype")(dtype.is_none() ? nb::object(array.attr("dtype")) : dtype, "copy"_a = copies);
       },

@@ -17,7 +17,6 @@ import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ._core import *  # noqa: F403
-from ._core import Tensor as _Tensor
 from ._core import __version__ as __version__
 from .configs import bare_transformer as bare_transformer
 from .configs import bert as bert
@@ -79,4 +78,4 @@ if not _TYPE_CHECKING:  # to a type checker a missing name is an error already
         raise _hints.missing("heedml", _hints.OF_MODULE, list(globals()), name)
 
     if not (_sys.argv and _sys.argv[0].endswith("stubgen.py")):  # which writes what the class has
-        _hints.add_to(_Tensor)
+        _hints.add_to(globals())

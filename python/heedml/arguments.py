@@ -9,7 +9,7 @@ _KEYWORDS = {"dim": ("axis", "axes", "d"), "dims": ("axes", "axis"), "keepdims":
              "embedding_dim": ("d",), "embed_dim": ("d_model",), "nhead": ("heads",), "other": ("b",), "input": ("x", "logits"),
              "target": ("targets", "labels"), "min": ("low",), "max": ("high",)}
 _HINTS = {"Tensor": "heedml.tensor(value) makes one", "Scope": "layers take a scope first: scope = heedml.Scope(seed=1)",
-          "Ids": "heedml.ids(value) makes them"}
+          "Parameters": "scope.parameters of the Scope that the layers are made in"}
 _LIKE = {"int": {"float"}, "bool": {"int", "float"}, "NoneType": {"None"}, "range": {"Sequence", "Iterable"},
          "list": {"Sequence", "Iterable"}, "tuple": {"Sequence", "Iterable"}, "ndarray": {"Sequence"}, "dict": {"Mapping"},
          "str": {"Path", "PathLike", "Literal", "DTypeLike"}}
@@ -46,11 +46,12 @@ class _Signature:
 
     def _takes(self, name: str, kind: str) -> bool:
         annotation = self.parameters[name][0]
+        is_ours = kind.startswith("heedml._core.")
         kind = kind if kind.startswith("torch.") else kind.rsplit(".", 1)[-1]
         if annotation is None:
             return True
         taken = {part.rsplit(".", 1)[-1] for part in re.findall(r"[\w.]+", ast.unparse(annotation))}
-        return bool(taken & ({"Any", "object", "ArrayLike", kind} | _LIKE.get(kind, set()))) or kind not in _PLAIN
+        return bool(taken & ({"Any", "object", "ArrayLike", kind} | _LIKE.get(kind, set()))) or not (is_ours or kind in _PLAIN)
 
     def problems(self, types: list[str], keywords: dict[str, str]) -> list[str]:
         """Returns what is wrong with a call, a sentence each."""

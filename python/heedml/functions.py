@@ -138,9 +138,11 @@ def AdamW(parameters: Parameters, lr: float = 1e-3, weight_decay: float = 1e-2, 
     return Optimizer(parameters, "adamw", lr=lr, weight_decay=weight_decay, **options)
 
 
-def save_tensors(path: str | os.PathLike[str], tensors: dict[str, Any]) -> None:
+def save_tensors(path: str | os.PathLike[str], tensors: dict[str, Any] | Parameters) -> None:
     """Writes tensors or arrays by name to a safetensors file, which appears whole or not at all."""
-    _core._save(os.fspath(path), tensors)
+    if not isinstance(tensors, (dict, Parameters)):
+        raise Error(f"save_tensors: expected a dict of names and tensors, or parameters, got {type(tensors).__name__}")
+    _core._save(os.fspath(path), dict(tensors.items()))
 
 
 def load_tensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:

@@ -1,6 +1,7 @@
 """Says what to write for names of PyTorch and NumPy that heedml does not have."""
 
 import difflib
+from typing import Any
 
 _SEED = "a seed per object: Scope(seed=1), Random(1)"
 _NUMPY = "x.numpy() has NumPy's methods"
@@ -9,12 +10,26 @@ _BOTH = {
     "chunk": "split(x, [2, 2], axis), with the sizes of the parts", "clip": "clamp(low, high)", "count_nonzero": _NUMPY,
     "dot": "(x * y).sum(), or x @ y of matrices", "isfinite": "numpy.isfinite(x.numpy())", "isnan": "numpy.isnan(x.numpy())",
     "mm": "x @ y", "mul": "x * y", "nonzero": _NUMPY, "outer": "x[:, None] * y", "unique": _NUMPY}
+_LOSS_KL = "(p * (log(clamp(p, 1e-30)) - log_q)).sum(-1).mean()"
 _HUBER = "where(abs(d) <= 1, d * d / 2, abs(d) - 0.5).mean() with d = x - y"
 OF_MODULE = {
     **_BOTH, "Module": "any class that takes a Scope", "ReLU": "relu(x)", "Sequential": "a class that takes a Scope",
-    "adaptive_avg_pool2d": "x.mean((2, 3)), or avg_pool2d", "huber_loss": _HUBER, "kl_div": "(p * (log(p) - log_q)).sum(-1).mean()",
+    "adaptive_avg_pool2d": "x.mean((2, 3)), or avg_pool2d", "huber_loss": _HUBER, "kl_div": _LOSS_KL,
     "nll_loss": "cross_entropy(logits, labels)", "smooth_l1_loss": _HUBER, "bmm": "x @ y", "cat": "concat",
     "concatenate": "concat", "eye": "tensor(numpy.eye(n))",
+    "F": "functions are in the module itself: heedml.relu(x)", "AdaptiveAvgPool2d": "x.mean((2, 3)), or avg_pool2d",
+    "BCEWithLogitsLoss": "bce_with_logits(logits, targets)", "BatchNorm1d": "BatchNorm", "BatchNorm2d": "BatchNorm",
+    "CrossEntropyLoss": "cross_entropy(logits, labels)", "Dropout": "dropout(x, p, random)", "LayerNorm": "Norm, or layer_norm(x, gain, bias)",
+    "MSELoss": "mse_loss(x, y)", "MaxPool2d": "max_pool2d(x, kernel)", "Parameter": "scope.parameter(name, shape)",
+    "argsort": "sort(x)[1]", "binary_cross_entropy_with_logits": "bce_with_logits(logits, targets)",
+    "clip_grad_norm_": "clip_by_global_norm(gradients, max_norm)", "clip_grad_value_": "clip_by_value(gradients, max)",
+    "cosine_similarity": "(x * y).sum(-1) / (x.norm(-1) * y.norm(-1))", "cumprod": "exp(cumsum(log(x), axis)) of positive numbers",
+    "elu": "where(x > 0, x, expm1(clamp(x, high=0)))", "float32": "dtypes are texts: 'float32'", "float64": "dtypes are texts: 'float64'",
+    "interpolate": "x[:, :, :, None, :, None].broadcast_to(...).reshape(...) repeats pixels",
+    "l1_loss": "abs(x - y).mean()", "logsigmoid": "-softplus(-x)", "multinomial": "Random(seed).choice(weights, shape), with replacement",
+    "normalize": "x / x.norm(-1, keepdim=True)", "rand_like": "Random(seed).uniform(x.shape)",
+    "randn_like": "Random(seed).normal(x.shape)", "repeat_interleave": "x[numpy.repeat(numpy.arange(len(x)), n)]",
+    "set_default_dtype": "Scope(dtype='float64'), tensor(data, 'float64')", "trace": "einsum('ij,ij->', x, tensor(numpy.eye(n)))",
     "functional": "functions are in the module itself: heedml.relu(x)",
     "jit": "nothing needs to be compiled",
     "linspace": "tensor(numpy.linspace(a, b, n))", "load_state_dict": "scope.parameters.load(load_tensors(path))", "manual_seed": _SEED,
@@ -25,7 +40,8 @@ OF_MODULE = {
     "random_normal": "Random(seed).normal(shape)", "random_uniform": "Random(seed).uniform(shape)", "save": "save_tensors(path, tensors)",
     "seed": _SEED, "vmap": "functions take batches: leading axes broadcast", "zeros_like": "zeros(x.shape, x.dtype)"}
 OF_TENSOR = {
-    **_BOTH, "add_": "x += y", "astype": "to('float64')", "copy": "clone()",
+    **_BOTH, "add_": "x = x + y", "argsort": "sort()[1]", "mul_": "x = x * y", "pow": "x ** y", "matmul": "x @ y",
+    "repeat_interleave": "x[numpy.repeat(numpy.arange(len(x)), n)]", "zero_": "copy_from(zeros(x.shape))", "astype": "to('float64')", "copy": "clone()",
     "copy_": "copy_from(y)", "cpu": "tensors are in the memory of the processor", "cuda": "tensors are in the memory of the processor",
     "data": "detach()", "device": "tensors are in the memory of the processor",
     "dim": "ndim", "double": "to('float64')", "expand": "broadcast_to(shape)", "expand_as": "broadcast_to(y.shape)",
@@ -35,6 +51,15 @@ OF_TENSOR = {
     "numel": "size", "ravel": "flatten()",
     "requires_grad": "is_variable; variable(x) makes one", "requires_grad_": "variable(x)", "t": "T", "type": "to('float64')",
     "view": "reshape(shape)", "zero_grad": "nothing to reset: each backward() gives new gradients"}
+
+
+OF_OPTIMIZER = {"add_param_group": "groups=[{'parameters': names, 'rate': 0.1}] when it is made", "load_state_dict": "load_state(state)",
+                "param_groups": "optimizer.lr, or groups=[{'parameters': names, 'rate': 0.1}] when it is made",
+                "state_dict": "state()", "zero_grad": "nothing to reset: each backward() gives new gradients"}
+OF_PARAMETERS = {"copy": "{name: x.clone() for name, x in parameters.items()}", "load_state_dict": "load(tensors)",
+                 "state_dict": "dict(parameters.items()), with clone() for a copy", "update": "load(tensors)"}
+OF_LAYER = {"eval": "a layer with two phases takes one: norm(x, phase='evaluate')", "parameters": "scope.parameters",
+            "train": "a layer with two phases takes one: norm(x, phase='train')"}
 
 
 def missing(owner: str, hints: dict[str, str], names: list[str], name: str) -> AttributeError:
@@ -48,21 +73,36 @@ def missing(owner: str, hints: dict[str, str], names: list[str], name: str) -> A
 class _Absent:
     """An attribute that a class does not have, with a hint. (A method __getattr__ would make each call of a method slower.)"""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, owner: str, hints: dict[str, str], name: str) -> None:
+        self.owner, self.hints, self.name = owner, hints, name
 
-    def __get__(self, tensor: object, owner: type) -> "_Absent":
-        if tensor is None:
+    def __get__(self, instance: object, owner: type) -> "_Absent":
+        if instance is None:
             return self
-        raise missing("a Tensor", OF_TENSOR, [], self.name)
+        raise missing(self.owner, self.hints, [], self.name)
 
 
-def add_to(tensor: type) -> None:
-    """Adds the hints to the class of tensors, hidden from dir()."""
+def _refuse_copy(layer: object, *_: object) -> None:
+    raise TypeError(f"a {type(layer).__name__} can be neither copied nor pickled; make the layers again in a new Scope, and call its "
+                "parameters.load(dict(scope.parameters.items())); save_tensors() writes parameters to a file")
 
-    def names(self: object) -> list[str]:
-        return [name for name in object.__dir__(self) if name not in OF_TENSOR]
 
-    for name in OF_TENSOR:
-        setattr(tensor, name, _Absent(name))
-    setattr(tensor, "__dir__", names)
+def _add(kind: type, owner: str, hints: dict[str, str]) -> None:
+    """Adds hints to a class, hidden from dir()."""
+    for name in hints:
+        setattr(kind, name, _Absent(owner, hints, name))
+    setattr(kind, "__dir__", lambda self: [name for name in object.__dir__(self) if name not in hints])
+
+
+def add_to(names: dict[str, Any]) -> None:
+    """Adds the hints to the classes of the module."""
+    _add(names["Tensor"], "a Tensor", OF_TENSOR)
+    _add(names["Optimizer"], "an Optimizer", OF_OPTIMIZER)
+    _add(names["Parameters"], "Parameters", OF_PARAMETERS)
+    layers = {name: kind for name, kind in names.items() if isinstance(kind, type) and kind.__module__ == "heedml._core"
+              and "__call__" in vars(kind) and name != "Schedule"}
+    for name, kind in layers.items():
+        _add(kind, f"a {name}", OF_LAYER)
+    for kind in (*layers.values(), names["Scope"], names["Parameters"], names["Optimizer"]):
+        setattr(kind, "__deepcopy__", _refuse_copy)
+        setattr(kind, "__reduce_ex__", _refuse_copy)

@@ -117,13 +117,13 @@ TEST_CASE("Misuse of a Recording throws an Error that states the cause") {
   const std::string ended = "belongs to a recording that has ended or to another thread's";
   CHECK(message([&] { backward(finished); }) ==
         "backward: the output, of shape (), " + ended + "; call backward() before the end of the Recording");
-  CHECK(message([&] { finished + finished; }) == "add: input 0, of shape (), " + ended + "; use its detach()");
+  CHECK(message([&] { finished + finished; }) == "add: input 0, of shape (), " + ended + "; use its detach(), or item()");
   const Recording another;
   CHECK(message([&] { backward(finished); }) ==
         "backward: the output, of shape (), " + ended + "; call backward() before the end of the Recording");
   CHECK(message([&] {
           matmul(ones({2, 2}), reshape(finished, {1, 1}));
-        }) == "reshape: input 0, of shape (), " + ended + "; use its detach()");
+        }) == "reshape: input 0, of shape (), " + ended + "; use its detach(), or item()");
   CHECK((finished.detach() + 1).item() == 6);
   CHECK(another.size() == 0);
 }
@@ -139,7 +139,7 @@ TEST_CASE("Use of a recorded tensor in another thread throws an Error") {
   });
   CHECK(text ==
         "multiply by scalar: input 0, of shape (), belongs to a recording that has ended or to another "
-        "thread's; use its detach()");
+        "thread's; use its detach(), or item()");
 }
 
 TEST_CASE("Only operations that depend on a variable are recorded, and only within a recording") {

@@ -1,6 +1,8 @@
 """Each public function gets absurd arguments: one exception or a value, never a crash, never a hang."""
 
+import copy
 import inspect
+import pickle
 import re
 import subprocess
 import sys
@@ -98,6 +100,28 @@ def test_names_of_pytorch_that_heedml_lacks_say_what_to_write():
         assert not hasattr(owner, name)
         with pytest.raises(AttributeError, match=f"^{re.escape(expected)}$"):
             getattr(owner, name)
+
+
+def test_classes_and_gradients_say_what_to_write():
+    scope, other = heedml.Scope(seed=1), heedml.Scope(seed=2)
+    layer, twin, adam = heedml.Linear(scope / "fc", 2, 2), heedml.Linear(other / "fc", 2, 2), heedml.Adam(scope.parameters)
+    for call, expected in ((lambda: adam.zero_grad(), "an Optimizer has no 'zero_grad'"), (lambda: layer.parameters(), "a Linear has no 'parameters'"),
+                           (lambda: scope.parameters.state_dict(), "Parameters has no 'state_dict'"), (lambda: layer.nothing, "'nothing'")):
+        with pytest.raises(AttributeError, match=expected):
+            call()
+    assert "zero_grad" not in dir(adam) and "step" in dir(adam)
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="a Linear can be neither copied nor pickled"):
+            copied(layer)
+    with heedml.Recording():
+        gradients = (layer(heedml.ones(2)) + twin(heedml.ones(2))).sum().backward()
+    with pytest.raises(heedml.Error, match="two variables are called 'fc.weight'; index the gradients by the variable"):
+        gradients["fc.weight"]
+    assert gradients[twin.weight].tolist() == [[1, 1], [1, 1]]
+    for group in ({"parameters": "fc.bias", "rate": 0.1}, {"parameters": [layer.bias], "rate": 0.1}, {"parameters": ("fc",), "rate": 0.1}):
+        heedml.Adam(scope.parameters, groups=[group])
+    with pytest.raises(heedml.Error, match="expected 'parameters' of a group as names"):
+        heedml.Adam(scope.parameters, groups=[{"parameters": [layer]}])
 
 
 def test_wrong_arguments_are_named():

@@ -127,10 +127,29 @@ def test_a_recorded_tensor_is_read_only():
     w = heedml.variable([1.0, 2.0])
     with heedml.Recording():
         y = w * 2
-        assert not y.numpy().flags.writeable and not w.numpy().flags.writeable
+        for x in (w, y):
+            for convert in (lambda x: x.numpy(), numpy.asarray, numpy.linalg.norm, lambda x: numpy.where(x > 0, x, 0)):
+                with pytest.raises(heedml.Error, match=r"would lose its gradient; write x.detach\(\).numpy\(\)"):
+                    convert(x)
+            assert not x.detach().numpy().flags.writeable
         with pytest.raises(heedml.Error, match="record"):
             y[0] = 1
-    assert w.numpy().flags.writeable
+    assert w.numpy().flags.writeable and not y.numpy().flags.writeable
+
+
+def test_checkpoint_draws_the_same_numbers_again():
+    x, random = heedml.variable(numpy.ones((8, 8))), heedml.Random(3)
+    with heedml.Recording():
+        y = heedml.checkpoint(lambda x, random: heedml.dropout(x, 0.5, random), x, random)
+        assert y.sum().backward()[x].tolist() == y.tolist() == heedml.dropout(x, 0.5, heedml.Random(3)).tolist()
+    assert random.uniform().item() != heedml.Random(3).uniform().item()  # the generator has moved on
+
+
+def test_whole_numbers_are_never_rounded():
+    for value, dtype in ((2**24 + 1, None), (2**53 + 1, None), (2**53 + 1, "float64"), (2**64 - 1, "float64")):
+        with pytest.raises(heedml.Error, match="does not hold whole numbers above"):
+            heedml.tensor(numpy.array([value]), dtype)
+    assert heedml.tensor(numpy.array([2**53, -2**53, 2**60]), "float64").tolist() == [2**53, -2**53, 2**60]
 
 
 def test_a_recorded_tensor_is_not_shared_for_writing():

@@ -82,7 +82,8 @@ TEST_CASE("An operation that computes with recorded inputs is refused") {
                   [](const Tensor& dy, const Tensor& X) { return std::vector{3 * dy * square(X)}; });
   };
   CHECK(message([&] { check_gradients([&](auto& x) { return cube(x[0]); }, {ones({2}, DType::float64)}); }) ==
-        "doubtful: the output, of shape (2), is recorded already; compute it from the detach() of each input");
+        "doubtful: the output, of shape (2), is recorded already; compute it from the detach() of each input, and "
+        "make each variable that it uses an input");
   const auto reversed = [](const Tensor& x) {  // may return its input
     return record(doubtful, {&x}, x, Saved(), [](const Tensor& dy) { return std::vector{-dy}; });
   };
