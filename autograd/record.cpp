@@ -132,8 +132,10 @@ Recorder::Part Recorder::part_of(const Operation& operation, std::span<const Ten
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const TapeNode node = inputs[i]->tape_node();
     if (node.recording != 0 && (!tape || node.recording != tape->id)) {
-      fail("{}: input {}, of shape {}, belongs to a recording that has ended or to another thread's; use its detach(), or item()",
-           operation.name(), i, to_string(inputs[i]->shape()));
+      fail(
+          "{}: input {}, of shape {}, belongs to a recording that has ended or to another thread's; use its detach(), "
+          "or item()",
+          operation.name(), i, to_string(inputs[i]->shape()));
     }
     depends = depends || node.recording != 0 || (tape && takes_gradient(*inputs[i]));
     has_gradients = has_gradients || node.node < 0;
@@ -151,8 +153,10 @@ Tensor Recorder::record(const Operation& operation, std::span<const Tensor* cons
   if (FiniteCheck::is_open()) FiniteCheck::check_output(operation, inputs, output);
   const auto is_output = [&](const Tensor* input) { return input->tape_node() == output.tape_node(); };
   if (output.tape_node_.recording != 0 && std::none_of(inputs.begin(), inputs.end(), is_output)) {
-    fail("{}: the output, of shape {}, is recorded already; compute it from the detach() of each input, and make each variable that it uses an input",
-         operation.name(), to_string(output.shape()));
+    fail(
+        "{}: the output, of shape {}, is recorded already; compute it from the detach() of each input, and make each "
+        "variable that it uses an input",
+        operation.name(), to_string(output.shape()));
   }
   const auto is_same_view = [](const Tensor& a, const Tensor& b) {
     return a.offset_ == b.offset_ && a.shape_ == b.shape_ && a.strides_ == b.strides_ && a.dtype_ == b.dtype_;

@@ -272,7 +272,7 @@ Tensor tensor_of(const char* where, nb::handle data, const TypeName& type) {
   const nb::object numbers = array.attr("astype")(as_double ? "float64" : "float32", "copy"_a = false);
   const bool is_chosen = type.given && !type.given.is_none();
   if ((kind == "i" || kind == "u") && (as_double || !is_chosen)) {
-    const nb::object quiet = numpy().attr("errstate")("invalid"_a = "ignore");  // a cast of what is out of range warns
+    const nb::object quiet = numpy().attr("errstate")("invalid"_a = "ignore");  // a cast warns of numbers out of range
     quiet.attr("__enter__")();
     const nb::object again = numbers.attr("astype")(array.attr("dtype"));
     quiet.attr("__exit__")(nb::none(), nb::none(), nb::none());
