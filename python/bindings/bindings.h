@@ -141,7 +141,14 @@ nb::class_<Object> bind_context(nb::module_& m, const char* name, const char* do
           },
           nb::sig(fmt::format("def __enter__(self) -> {}", name).c_str()))
       .def(
-          "__exit__", [exit](Object& self, nb::args) { exit(self); },
+          "__exit__",
+          [exit](Object& self, nb::args error) {
+            if constexpr (requires { exit(self, true); }) {
+              exit(self, nb::len(error) > 0 && !error[0].is_none());
+            } else {
+              exit(self);
+            }
+          },
           nb::sig("def __exit__(self, *error: object) -> None"));
 }
 

@@ -6,7 +6,10 @@
 #include <heed/autograd/operation.h>
 #include <heed/nn/hook.h>
 
+#include <algorithm>
 #include <map>
+#include <nanobind/stl/variant.h>
+#include <set>
 #include <thread>
 
 namespace heed::python {
@@ -56,7 +59,19 @@ struct Cast {
 
 struct PythonHook {
   nb::object function;
-  Managed<Hook> open;
+  std::vector<std::string> only;  // names for which the function is called, if not empty
+  std::shared_ptr<std::set<std::string>> shown = std::make_shared<std::set<std::string>>();
+  Managed<Hook> open{};
+
+  // Throws if a name of `only` was not shown: its function was never called for it.
+  void check() const {
+    for (const std::string& name : only) {
+      if (shown->contains(name)) continue;
+      const std::vector<std::string> names(shown->begin(), shown->end());
+      fail("Hook: no layer showed '{}'{}; there {}", name, did_you_mean(name, names),
+           names.empty() ? "was no value" : "were " + listed(names));
+    }
+  }
 };
 
 // Shows Python's garbage collector the function: one that holds its hook, as a method does, would otherwise never be freed.
@@ -238,19 +253,32 @@ void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
   bind_context<PythonHook>(
       m, "Hook",
       "Shows values of the layers by name while it is open. The function may return a replacement.\n\n    with "
-      "heedml.Hook(lambda name, value: value * 0 if name == 'encoder.1.attention.heads' else None):\n        "
-      "model.logits(batch)",
+      "heedml.Hook(lambda name, value: value * 0, only='encoder.1.attention.heads'):\n        "
+      "model.logits(batch)\n\n`only` names the values for which the function is called. A name that no layer showed is "
+      "an "
+      "Error at the end.",
       [](PythonHook& hook) {
-        hook.open.enter([f = hook.function](const std::string& name, Tensor& value) { show(f, name, value); });
+        hook.open.enter(
+            [f = hook.function, only = hook.only, all = hook.shown](const std::string& name, Tensor& value) {
+              all->insert(name);
+              if (only.empty() || std::ranges::count(only, name)) show(f, name, value);
+            });
       },
-      [](PythonHook& hook) { hook.open.exit(); }, nb::type_slots(hook_slots))
+      [](PythonHook& hook, bool has_failed) {
+        hook.open.exit();
+        if (!has_failed) hook.check();
+      },
+      nb::type_slots(hook_slots))
       .def(
           "__init__",
-          [](PythonHook* self, nb::object function) {
-            new (self) PythonHook{std::move(function), {}};
+          [](PythonHook* self, nb::object function, const std::variant<std::string, std::vector<std::string>>& only) {
+            const auto* const name = std::get_if<std::string>(&only);
+            new (self) PythonHook{.function = std::move(function),
+                                  .only = name ? std::vector{*name} : std::get<std::vector<std::string>>(only)};
           },
-          "function"_a,
-          nb::sig("def __init__(self, function: collections.abc.Callable[[str, Tensor], Tensor | None]) -> None"));
+          "function"_a, "only"_a = nb::tuple(),
+          nb::sig("def __init__(self, function: collections.abc.Callable[[str, Tensor], Tensor | None], only: str | "
+                  "collections.abc.Sequence[str] = ()) -> None"));
   bind_gradients(m);
   bind_derivatives(m);
   m.def("draw", &draw, "output"_a,

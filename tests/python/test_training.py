@@ -192,6 +192,14 @@ def test_a_hook_sees_and_replaces_values():
     with heedml.Hook(lambda name, value: value * 0 if name == "a.heads" else None):
         zeroed = attention(heedml.ones((1, 3, 8))).output
     assert numpy.array_equal(zeroed[0, 0].numpy(), attention.W_O.bias.numpy())
+    with heedml.Hook(lambda name, value: value * 0, only="a.heads"):
+        assert numpy.array_equal(attention(heedml.ones((1, 3, 8))).output.numpy(), zeroed.numpy())
+    with pytest.raises(heedml.Error, match=r"Hook: no layer showed 'a.head' \(did you mean 'a.heads'\?\); there were a.K, a.Q, "):
+        with heedml.Hook(lambda name, value: value * 0, only=["a.heads", "a.head"]):
+            attention(heedml.ones((1, 3, 8)))
+    with pytest.raises(ZeroDivisionError), heedml.Hook(lambda name, value: None, only="nothing"):
+        attention(heedml.ones((1, 3, 8)))
+        raise ZeroDivisionError
 
 
 def test_an_object_that_keeps_its_hook_is_freed():
