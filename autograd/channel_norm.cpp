@@ -124,7 +124,20 @@ BatchNormResult normalised(const Operation& operation, const Tensor& x, std::int
   const Sets sets = sets_of(x.shape(), groups);
   constexpr std::int64_t min_row =
       8;  // of shorter rows the loops over single numbers take longer than several operations
-  if (sets.N < min_row) return composed(x, groups, gain, bias, eps);
+  const auto in_float64 = [&] {
+    const auto wide = [](const Tensor& values) { return values.to(DType::float64); };
+    const BatchNormResult result = normalised(operation, wide(x), groups, wide(gain), wide(bias), eps);
+    return BatchNormResult{result.output.to(x.dtype()), result.mean.to(x.dtype()), result.variance.to(x.dtype())};
+  };
+  if (sets.N < min_row) {
+    const BatchNormResult result = composed(x, groups, gain, bias, eps);
+    if (x.dtype() == DType::float64) return result;
+    const float* const variance = result.variance.data<float>();
+    const bool all_usual = std::all_of(variance, variance + sets.count, [eps](float v) {
+      return is_usual(static_cast<float>(1 / std::sqrt(static_cast<double>(v) + eps)));
+    });
+    return all_usual ? result : in_float64();
+  }
   if (!x.is_contiguous()) return normalised(operation, contiguous(x), groups, gain, bias, eps);
   Tensor y(x.shape(), x.dtype()), statistics({3, sets.count}, x.dtype());
   const Tensor gains = contiguous(gain.detach()), shifts = contiguous(bias.detach());
@@ -143,10 +156,7 @@ BatchNormResult normalised(const Operation& operation, const Tensor& x, std::int
     return true;
   });
   if (!is_usual) {  // squares exceed the range of float32, or of float64
-    if (x.dtype() == DType::float64) return composed(x, groups, gain, bias, eps);
-    const auto wide = [](const Tensor& values) { return values.to(DType::float64); };
-    const BatchNormResult result = normalised(operation, wide(x), groups, wide(gain), wide(bias), eps);
-    return {result.output.to(x.dtype()), result.mean.to(x.dtype()), result.variance.to(x.dtype())};
+    return x.dtype() == DType::float64 ? composed(x, groups, gain, bias, eps) : in_float64();
   }
   const auto backward = [sets](const Tensor& dy, const Tensor& X, const Tensor& scale, const Tensor& moments) {
     const Tensor dense_dy = contiguous(dy), dense_scale = contiguous(scale);

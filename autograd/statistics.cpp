@@ -239,18 +239,19 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdim) {
   const bool is_empty = x.numel() == 0 && kept.numel() > 0;
   const Tensor m = is_empty ? zeros(kept, x.dtype()) : cpu::map("logsumexp", max(fixed, axes, true), finite);
   const auto exp_of_difference = cpu::on_lanes<double>([](auto v, auto w) { return cpu::exp(v - w); });
-  const Tensor y = m + log(sum(cpu::map("logsumexp", fixed, m, exp_of_difference), axes, true));
+  const Tensor total = sum(cpu::map("logsumexp", fixed, m, exp_of_difference), axes, true), y = m + log(total);
   const Tensor shaped = keepdim ? y : reshape(y, s.output);
   return record(
-      logsumexp_operation, {&x}, shaped, Saved(x, shaped),
-      [kept](const Tensor& dy, const Tensor& X, const Tensor& Y) {
-        return std::vector{cpu::map("logsumexp", reshape(dy, kept), X, reshape(Y, kept),
-                                    cpu::on_lanes<double>([](auto g, auto v, auto w) {
-                                      const decltype(w) zero{}, none = w < zero && w == w + w ? zero : w;
-                                      return g * cpu::exp(v - none);
-                                    }))};
+      logsumexp_operation, {&x}, shaped, Saved(x, shaped, m, total),
+      // e^(x - m) / total, as y = m + ln(total) is rounded where m is large
+      [kept](const Tensor& dy, const Tensor& X, const Tensor&, const Tensor& M, const Tensor& sums) {
+        const Tensor factor = cpu::map("logsumexp", reshape(dy, kept), sums, [](auto g, auto sum) {
+          return sum == 0 ? sum : g / sum;
+        });  // 0: all are -infinity
+        return std::vector{cpu::map("logsumexp", factor, X, M,
+                                    cpu::on_lanes<double>([](auto g, auto v, auto w) { return g * cpu::exp(v - w); }))};
       },
-      Recordable([kept](const Tensor& dy, const Tensor& X, const Tensor& Y) {
+      Recordable([kept](const Tensor& dy, const Tensor& X, const Tensor& Y, const Tensor&, const Tensor&) {
         const Tensor none = masked_fill(Y, equal(Y, -std::numeric_limits<double>::infinity()), 0);
         return std::vector{reshape(dy, kept) * exp(X - reshape(none, kept))};
       }));

@@ -39,17 +39,21 @@ TEST_CASE("batch_norm gives equal numbers exactly the bias, and stays finite at 
   const Tensor equal_numbers = batch_norm(full({7, 2, 11}, 1234.567), gain, bias).output;
   CHECK(largest_difference(equal_numbers, broadcast_to(reshape(bias, {2, 1}), {7, 2, 11})) == 0);
   Random random(4);
-  const Tensor x = random_normal({4, 2, 16}, random);
-  const Tensor usual = batch_norm(x, gain, bias, 0).output, dy = random_normal(x.shape(), random);
-  const auto gradient = [&](double scale) {
-    const Tensor v = variable(x * scale);
-    const Recording recording;
-    return backward(batch_norm(v, gain, bias, 0).output, dy)[v] * scale;
-  };
-  for (const double scale : {1e25, 1e-25}) {
-    INFO(scale);
-    CHECK(largest_difference(batch_norm(x * scale, gain, bias, 0).output, usual) < 1e-4);
-    CHECK(largest_difference(gradient(scale), gradient(1)) < 1e-4);
+  for (const Shape& shape : {Shape{4, 2, 16}, Shape{64, 2}, Shape{5, 2, 3}}) {
+    const Tensor x = random_normal(shape, random), dy = random_normal(shape, random);
+    const auto norm = [&](const Tensor& v) { return batch_norm(v, gain, bias, 0).output; };
+    const auto gradient = [&](double scale) {
+      const Tensor v = variable(x * scale);
+      const Recording recording;
+      return backward(norm(v), dy)[v] * scale;
+    };
+    const Tensor groups = group_norm(x, 1, gain, bias, 0);
+    for (const double scale : {1e25, 1e-25}) {
+      INFO(shape << " times " << scale);
+      CHECK(largest_difference(norm(x * scale), norm(x)) < 1e-4);
+      CHECK(largest_difference(gradient(scale), gradient(1)) < 1e-4);
+      CHECK(largest_difference(group_norm(x * scale, 1, gain, bias, 0), groups) < 1e-3);
+    }
   }
 }
 
