@@ -91,6 +91,13 @@ struct Predictions {
   }
 };
 
+// The mean of losses, of which none is below 0.
+Interval loss_of(const std::vector<double>& losses, const std::vector<int>& groups) {
+  Interval loss = mean_of(losses, groups);
+  if (loss.low < 0) loss.low = 0;
+  return loss;
+}
+
 }  // namespace
 
 // P(|T| < t) is a finite sum in theta = atan(t / sqrt(degrees)) (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4).
@@ -165,10 +172,8 @@ TextEvaluation evaluate_text(const Model& model, std::string_view text, int cont
   std::vector<int> block_of;
   for (std::int64_t i = 0; i < count; ++i) block_of.push_back(static_cast<int>(i * blocks / count));
   result.predictions = count;
-  result.loss = mean_of(predictions.losses, block_of);
-  result.accuracy = mean_of(predictions.right, block_of);
-  result.accuracy.low = std::max(result.accuracy.low, 0.0);
-  result.accuracy.high = std::min(result.accuracy.high, 1.0);
+  result.loss = loss_of(predictions.losses, block_of);
+  result.accuracy = share_of_answers(predictions.right, block_of);
   result.bits_per_byte =
       result.is_masked ? unknown_figure : sum / std::numbers::ln2 / static_cast<double>(corpus.held_out_bytes);
   return result;
@@ -203,7 +208,7 @@ AnswerEvaluation evaluate_answers(const Model& model, std::vector<Example> examp
   result.pairs = static_cast<int>(both.size());
   result.accuracy = share_of_answers(right, groups);
   result.both_of_pair = share_of_answers(both, pairs);
-  result.loss = mean_of(losses, loss_groups);
+  result.loss = loss_of(losses, loss_groups);
   for (const auto& [name, members] : of_relation) {
     if (of_relation.size() < 2) break;
     std::vector<double> of_group;

@@ -26,7 +26,7 @@ struct TextEvaluation {
 
 /// Evaluates a model that predicts tokens in windows of `context` tokens (0: as many as it reads, at most 1024). The windows are
 /// those of training's held-out text. Tokens of one hundredth of the text (one tenth of a short text) may depend on each
-/// other: the intervals are those of means of such blocks. Throws Error for a text of unknown or too few tokens, and NotFinite.
+/// other: such blocks are the groups of the intervals. Throws Error for a text of unknown or too few tokens, and NotFinite.
 TextEvaluation evaluate_text(const Model& model, std::string_view text, int context = 0,
                              const OnProgress& progress = {});
 

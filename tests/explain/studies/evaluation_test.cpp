@@ -56,6 +56,27 @@ TEST_CASE("mean_of has the interval of Student's t over groups") {
   CHECK(std::isnan(mean_of({}, {}).share));
 }
 
+TEST_CASE("The accuracy of a text has the interval of shares, and a loss is never below 0") {
+  // 24 predictions in 10 blocks, as evaluate_text() divides them; the model is right with a probability near 1
+  Random random(5);
+  for (const double right : {0.5, 0.97, 0.99}) {
+    int held = 0;
+    constexpr int texts = 400;
+    for (int text = 0; text < texts; ++text) {
+      std::vector<double> values;
+      std::vector<int> blocks;
+      for (int i = 0; i < 24; ++i) values.push_back(random.uniform() < right), blocks.push_back(i * 10 / 24);
+      const Interval found = share_of_answers(values, blocks);
+      held += found.low <= right && right <= found.high;
+    }
+    INFO(right);
+    CHECK(held >= texts * 0.93);  // with Student's t over blocks 0.51 and 0.22 of the last two
+  }
+  const TextEvaluation found = evaluate_text(small_model(decoder_of(modern_config())), words(40));
+  CHECK((found.loss.low >= 0 && found.accuracy.low >= 0 && found.accuracy.high <= 1));
+  CHECK(share_of_answers(std::vector<double>(11, 1), {0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9}).low < 0.8);
+}
+
 TEST_CASE("share_of_answers has an interval within 0 and 1") {
   const Interval all = share_of_answers(std::vector<double>(20, 1), pairs_of_numbers(20));
   CHECK((all.share == 1 && all.low > 0.5 && all.low < 1 && all.high == 1));
