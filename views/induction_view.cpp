@@ -103,19 +103,30 @@ std::vector<HeadIndex> by_induction(const RepeatedScores& scores, const View& vi
 }  // namespace
 
 std::string repeated_verdict(const RepeatedScores& scores, const View& view) {
-  std::vector<std::string> found;
+  std::vector<std::string> found, undecided;
   for (const HeadIndex at : by_induction(scores, view)) {
-    if (scores.is_induction(at.layer, at.head)) {
-      found.push_back(
-          fmt::format("layer {} head {} ({:.2f})", at.layer + 1, at.head + 1, head_at(scores, at).induction.share));
+    const Interval& score = head_at(scores, at).induction;
+    const std::string name = fmt::format("layer {} head {}", at.layer + 1, at.head + 1);
+    if (scores.is_induction(at.layer, at.head)) found.push_back(fmt::format("{} ({:.2f})", name, score.share));
+    if (scores.is_undecided(at.layer, at.head)) {
+      undecided.push_back(fmt::format("{} ({:.2f} to {:.2f})", name, score.low, score.high));
     }
   }
-  const std::string how = fmt::format(
-      "over {} sequences of {} different random tokens, each read twice, the mean weight from a token of the second "
-      "copy to the one behind its first copy has a 95 % interval above {:.2f}",
-      scores.sequences, scores.length, RepeatedScores::least);
-  return found.empty() ? fmt::format("No head is an induction head: for none, {}.", how)
-                       : fmt::format("Induction heads: {}: {}.", listed(found, ", ", 8), how);
+  const auto rule = [&](const char* place) {
+    return fmt::format(
+        "over {} sequences of {} different random tokens, each read twice, the mean weight from a token of the second "
+        "copy to the one behind its first copy has a 95 % interval {} {:.2f}",
+        scores.sequences, scores.length, place, RepeatedScores::least);
+  };
+  const std::string doubt =
+      undecided.empty() ? "" : fmt::format("Cannot tell of {}, whose interval contains", listed(undecided, ", ", 8));
+  if (!found.empty()) {
+    return fmt::format("Induction heads: {}: {}.{}", listed(found, ", ", 8), rule("above"),
+                       doubt.empty() ? "" : fmt::format(" {} {:.2f}.", doubt, RepeatedScores::least));
+  }
+  if (doubt.empty()) return fmt::format("No head is an induction head: for each, {}.", rule("below"));
+  return fmt::format("{} {:.2f}. No head is shown to be an induction head: for none, {}.", doubt, RepeatedScores::least,
+                     rule("above"));
 }
 
 std::string repeated_view(const RepeatedScores& scores, const View& view) {
@@ -153,7 +164,8 @@ Json repeated_json(const RepeatedScores& scores, const View& view) {
                      {"head", at.head},
                      {"previous_token", interval_json(head_at(scores, at).previous_token)},
                      {"induction", interval_json(head_at(scores, at).induction)},
-                     {"is_induction", scores.is_induction(at.layer, at.head)}});
+                     {"is_induction", scores.is_induction(at.layer, at.head)},
+                     {"is_undecided", scores.is_undecided(at.layer, at.head)}});
   }
   return {{"sequences", scores.sequences},
           {"length", scores.length},

@@ -13,7 +13,7 @@ std::string repeated_verdict(const RepeatedScores& scores, const View& view);
 /// Returns the verdict, then the scores of the chosen heads, those with the largest induction scores first.
 std::string repeated_view(const RepeatedScores& scores, const View& view);
 /// Returns {"sequences":20,"length":25,"least":0.4,"heads":[{"layer":0,"head":0,"previous_token":{...},"induction":{...},
-/// "is_induction":false}]}.
+/// "is_induction":false,"is_undecided":false}]}.
 Json repeated_json(const RepeatedScores& scores, const View& view);
 
 /// Returns the heads with the largest scores at the last step, then the scores of every chosen head at each step of `dumps`,

@@ -132,6 +132,11 @@ bool RepeatedScores::is_induction(int layer, int head) const {
   return heads.at(static_cast<std::size_t>(layer)).at(static_cast<std::size_t>(head)).induction.low > least;
 }
 
+bool RepeatedScores::is_undecided(int layer, int head) const {
+  const Interval& score = heads.at(static_cast<std::size_t>(layer)).at(static_cast<std::size_t>(head)).induction;
+  return score.low <= least && score.high >= least;
+}
+
 bool reads_repeats(const Model& model) { return ReadTwice(model).is_possible(); }
 
 RepeatedScores repeated_scores(const Model& model, std::uint64_t seed, const OnProgress& progress) {

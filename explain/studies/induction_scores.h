@@ -40,6 +40,8 @@ struct RepeatedScores {
   static constexpr double least = 0.4;
   /// Returns whether the interval of the induction score lies above `least`.
   bool is_induction(int layer, int head) const;
+  /// Returns whether it contains `least`, so that the sequences do not tell.
+  bool is_undecided(int layer, int head) const;
 };
 
 /// Returns whether a model knows 4 tokens and reads them twice, as repeated_scores() needs.

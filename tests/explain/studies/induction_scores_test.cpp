@@ -69,4 +69,6 @@ TEST_CASE("An induction head is one whose interval lies above the least score") 
       {{.previous_token = {}, .induction = {0.45, 0.39, 0.5}}, {.previous_token = {}, .induction = {0.5, 0.41, 0.6}}}};
   CHECK_FALSE(scores.is_induction(0, 0));
   CHECK(scores.is_induction(0, 1));
+  CHECK(scores.is_undecided(0, 0));
+  CHECK_FALSE(scores.is_undecided(0, 1));
 }
