@@ -37,7 +37,6 @@ std::string remedy(const Verdict& verdict, int held_out) {
 std::vector<std::string> answer(const Causes& causes, const Cause& alone, const Cause& everywhere) {
   using Kind = Verdict::Kind;
   const Verdict &head = alone.verdict, &all = everywhere.verdict;
-  if (head.kind == Kind::no_answers) return {no_answers(alone.before, alone.sentences, head.chance)};
   const std::string name = fmt::format("layer {} head {}", causes.pointing->layer + 1, causes.pointing->head + 1);
   const auto without = [&](const std::string& verdict, const std::string& where, const Cause& row) {
     return fmt::format("{}: without the edge from the query to the antecedent in {}, {}; {}.", verdict, where,
@@ -46,14 +45,16 @@ std::vector<std::string> answer(const Causes& causes, const Cause& alone, const 
   const bool is_one = &alone == &everywhere;
   const auto more = [&](const Cause& row) {
     std::vector<std::string> lines;
-    if (const std::string text = needed_text(row.verdict); !text.empty())
-      lines.push_back(text + " " + remedy(row.verdict, causes.held_out));
+    if (const std::string text = needed_text(row.verdict); !text.empty()) {
+      lines.push_back(row.verdict.needed > 0 ? text + " " + remedy(row.verdict, causes.held_out) : text);
+    }
     return lines;
   };
   const auto with = [](std::string first, std::vector<std::string> rest) {
     rest.insert(rest.begin(), std::move(first));
     return rest;
   };
+  if (head.kind == Kind::no_answers) return with(no_answers(alone.before, alone.sentences, head.chance), more(alone));
   switch (head.kind) {
     case Kind::all:
       return {without("Yes", name, alone)};

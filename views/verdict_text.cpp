@@ -23,7 +23,14 @@ std::string lost_text(const Verdict& verdict) {
 }
 
 std::string needed_text(const Verdict& verdict) {
+  if (verdict.needed == 0 && !verdict.is_strong() && verdict.kind != Verdict::Kind::no_answers) {
+    return "The share lies on a margin: no number of sentences tells on which side, if the same share is lost.";
+  }
   if (verdict.needed <= verdict.sentences) return "";
+  if (verdict.kind == Verdict::Kind::no_answers) {
+    return fmt::format("To show an accuracy above chance takes about {:.0f} sentences if as many of them are right.",
+                       verdict.needed);
+  }
   return fmt::format(
       "To tell whether this is all, a part or none takes about {:.0f} sentences if the same share is lost.",
       verdict.needed);

@@ -109,7 +109,13 @@ Verdict verdict_of(const std::vector<double>& before, const std::vector<double>&
   result.kind = Verdict::Kind::no_answers;
   const double z = z_of(0.05), least = std::isnan(chance) ? 0 : chance;
   const Interval right = interval_of(before, groups, share_scale);
-  if (before.empty() || !right.is_above(least)) return result;
+  if (before.empty()) return result;
+  if (!right.is_above(least)) {
+    const double above = right.share - least;
+    if (above > 0)
+      result.needed = rounded_up(static_cast<double>(before.size()) * std::pow((right.share - right.low) / above, 2));
+    return result;
+  }
   const double right_after = std::accumulate(after.begin(), after.end(), 0.0) / static_cast<double>(after.size());
   const Comparison answers(before, after, groups, least);
   const double share = (right.share - right_after) / (right.share - least);

@@ -28,8 +28,8 @@ struct Verdict {
   int sentences = 0;
   double chance = 0;  ///< as given; NaN: unknown, so that the share is of the whole accuracy (chance 0)
   Interval lost{};    ///< the share: below 0 if accuracy rises, above 1 if it falls below chance; NaN for no_answers
-  /// Sentences at which the interval is narrow enough for `all`, `part` or `none`, if the share stays as it is; 0: these are
-  /// enough, or no number is.
+  /// Sentences at which the interval is narrow enough for `all`, `part` or `none`, if the share stays as it is; for `no_answers`,
+  /// at which accuracy before is shown to be above chance. 0: these are enough, or no number is.
   double needed = 0;
 
   /// Returns whether the verdict is `all`, `part` or `none`, which the simulation of docs/explanation/causal-methods.md tests.

@@ -218,6 +218,12 @@ TEST_CASE(
   CHECK(few.needed > 40);
   CHECK(verdict(2 * needed, 2 * needed * 22 / 40, 2 * needed).kind == Kind::all);
   CHECK_FALSE(verdict(needed / 2, needed / 2 * 22 / 40, needed / 2).kind == Kind::all);
+  const Verdict unsure = verdict(6, 6, 8);  // 75 % of 8 are not shown to be above chance
+  REQUIRE(unsure.kind == Kind::no_answers);
+  CHECK(unsure.needed > 8);
+  const int more = static_cast<int>(unsure.needed / 4) * 4;
+  CHECK(verdict(2 * more * 3 / 4, 2 * more * 3 / 4, 2 * more).kind != Kind::no_answers);
+  CHECK(verdict(4, 4, 8).needed == 0);  // as many as by chance: no number of sentences shows more
 }
 
 TEST_CASE("carried_by needs a strong verdict on the head or on its layer") {
