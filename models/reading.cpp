@@ -216,6 +216,11 @@ Batch encode(const Model& model, const std::vector<std::string>& texts) {
   return batch;
 }
 
+bool is_unknown_full_stop(const Model& model, std::string_view token) {
+  return (token == "." || token == "。") && !model.tokenizer.pretrained() && !model.vocabulary.unknown() &&
+         !model.vocabulary.contains(std::string(token));
+}
+
 Example question(const Model& model, std::string_view text, const std::string& query) {
   if (model.head().chooses_candidates()) return question_with_candidates(model, text, query);
   if (model.tokenizer.pretrained()) return pretrained_question(model, text, query);
@@ -226,6 +231,7 @@ Example question(const Model& model, std::string_view text, const std::string& q
   std::string sought = query;
   example.tokens = tokens_of(model, with_own_masks(model, read, sought));
   if (example.tokens.empty()) fail("the sentence is empty");
+  if (example.tokens.size() > 1 && is_unknown_full_stop(model, example.tokens.back())) example.tokens.pop_back();
   if (sought.empty() && is_masked) {
     example.query = last_index_of(mask_token, example.tokens);
     if (example.query >= 0) return example;

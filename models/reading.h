@@ -10,8 +10,11 @@ namespace heed {
 /// Turns `text` into a question for the model. The question is asked at the last token `query`. With an empty `query` a
 /// language model and a model without a head are asked at the last token, a masked language model at the last `<mask>` or
 /// `[MASK]`, others at the last token among model.queries. A text of several sentences ends with the question, for models that count
-/// sentences. Brackets mark the candidates for a model that chooses among candidates. Throws `Error` when the text has no such token.
+/// sentences. A full stop at the end that the model does not know is left out. Brackets mark the candidates for a model that chooses among candidates. Throws `Error` when the text has no such token.
 Example question(const Model& model, std::string_view text, const std::string& query = "");
+
+/// Returns whether a token is a full stop, and not among those that the model knows.
+bool is_unknown_full_stop(const Model& model, std::string_view token);
 
 /// Returns texts as a batch for the model's transformer, one per row, with the tokens that its template adds ([CLS], [SEP]).
 /// Short ones are padded, and sentences are numbered as by question(). Throws `Error` for a text that is empty, longer than the

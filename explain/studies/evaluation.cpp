@@ -5,6 +5,7 @@
 #include <heed/explain/studies/held_out.h>
 #include <heed/files/utf8.h>
 #include <heed/models/reading.h>
+#include <heed/tokenizers/unknown_hint.h>
 
 #include <fmt/format.h>
 
@@ -26,13 +27,17 @@ TokenNumbers numbers_of(const Model& model, std::string_view text) {
   constexpr std::size_t piece = 1 << 20, max_named = 20;
   TokenNumbers numbers;
   std::set<std::string> unknown;
+  std::string before;
   const auto add = [&](std::string_view token) {
     const std::string word(token);
     if (model.vocabulary.contains(word) || model.vocabulary.unknown()) {
       numbers.add(model.vocabulary[word]);
     } else {
-      unknown.insert(fmt::format("'{}'", excerpt(word, 20)));
+      // each hint searches the whole vocabulary
+      const std::string hint = unknown.size() < max_named ? unknown_hint({before, word}, 1, model.vocabulary) : "";
+      unknown.insert(fmt::format("'{}'{}", excerpt(word, 20), hint));
     }
+    before = word;
   };
   while (!text.empty()) {
     const std::size_t line_end = text.size() <= piece ? text.npos : text.find('\n', piece);

@@ -10,6 +10,7 @@ namespace heed {
 namespace {
 
 constexpr const char* first_sentence = "The animal didn't cross the street because it was too tired.";
+constexpr const char* masked_sentence = "The animal didn't cross the street because [MASK] was too tired.";
 
 // A text to begin with, as the model reads it and as a user would type it; "": the joined tokens.
 struct First {
@@ -23,11 +24,12 @@ First first_of(const std::filesystem::path& path, const Model& model) {
   if (std::filesystem::is_regular_file(path) && !reads_pieces(model) && !dump_steps(run).empty()) {
     return {question(last_dump(run).sentences.at(0)), ""};
   }
-  const bool asks_last = model.head().generates();
+  const bool is_masked = model.head().fills_masks() && !model.tokenizer.pretrained();
+  const std::string text = is_masked ? masked_sentence : first_sentence;
   try {
-    const Example example = question(model, first_sentence, asks_last ? "" : "it");
+    const Example example = question(model, text, is_masked || model.head().generates() ? "" : "it");
     batch_of(model, example);
-    return {example, first_sentence};
+    return {example, text};
   } catch (const Error& error) {
     fail("{}: give a text that the model reads with --sentence; it cannot read the usual one: {}", path.string(),
          error.what());

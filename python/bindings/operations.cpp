@@ -309,7 +309,15 @@ void bind_products(nb::module_& m) {
             ignored_label, label_smoothing, axis,
             class_weights ? target_of("cross_entropy", class_weights->given, logits) : Tensor(),
             reduction_named(reduction)};
-        if (nb::hasattr(labels.given, "ndim") && nb::cast<int>(labels.given.attr("ndim")) == logits.rank()) {
+        const auto is_of_integers = [&] {
+          return !nb::isinstance<Tensor>(labels.given) &&
+                 nb::cast<std::string>(labels.given.attr("dtype").attr("kind")) != "f";
+        };
+        const auto has_shape_of_logits = [&] {
+          return shape_of("cross_entropy", {nb::borrow<nb::object>(labels.given.attr("shape"))}) == logits.shape();
+        };
+        if (nb::hasattr(labels.given, "ndim") && nb::cast<int>(labels.given.attr("ndim")) == logits.rank() &&
+            (!is_of_integers() || has_shape_of_logits())) {
           const Tensor probabilities = target_of("cross_entropy", labels.given, logits);
           return unlocked([&] { return cross_entropy(logits, probabilities, options); });
         }

@@ -117,7 +117,8 @@ TEST_CASE("Misuse of a Recording throws an Error that states the cause") {
   const std::string ended = "belongs to a recording that has ended or to another thread's";
   CHECK(message([&] { backward(finished); }) ==
         "backward: the output, of shape (), " + ended + "; call backward() before the end of the Recording");
-  CHECK(message([&] { finished + finished; }) == "add: input 0, of shape (), " + ended + "; use its detach(), or item()");
+  CHECK(message([&] { finished + finished; }) ==
+        "add: input 0, of shape (), " + ended + "; use its detach(), or item()");
   const Recording another;
   CHECK(message([&] { backward(finished); }) ==
         "backward: the output, of shape (), " + ended + "; call backward() before the end of the Recording");

@@ -124,6 +124,13 @@ def test_classes_and_gradients_say_what_to_write():
         heedml.Adam(scope.parameters, groups=[{"parameters": [layer]}])
 
 
+def test_labels_of_a_wrong_shape_are_called_labels():
+    with pytest.raises(heedml.Error, match="label") as caught:
+        heedml.cross_entropy(heedml.ones((2, 3)), numpy.array([[1], [2]]))
+    assert "probabilities" not in str(caught.value)
+    assert heedml.cross_entropy(heedml.ones((2, 3)), numpy.eye(2, 3, dtype=int)).item() == pytest.approx(numpy.log(3))
+
+
 def test_wrong_arguments_are_named():
     x, scope = heedml.tensor([[1.0, 2.0]]), heedml.Scope(seed=1)
     usage = "Usage: softmax(x, axis=-1)"

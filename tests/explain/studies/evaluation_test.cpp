@@ -77,6 +77,15 @@ TEST_CASE("The accuracy of a text has the interval of shares, and a loss is neve
   CHECK(share_of_answers(std::vector<double>(11, 1), {0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9}).low < 0.8);
 }
 
+TEST_CASE("evaluate_text names the Unicode normal form in which a word would be known") {
+  ModelConfig config = language_model(small_config());
+  config.transformer.causal = true, config.transformer.vocabulary = 2;
+  Model model;
+  model.vocabulary = Vocabulary({"caf\u00e9", "the"}), model.tokenizer = Tokenizer(Split::words);
+  model.build(Scope(model.parameters, 1), config);
+  CHECK(message([&] { evaluate_text(model, "the cafe\u0301"); }).find("write the text in NFC)") != std::string::npos);
+}
+
 TEST_CASE("share_of_answers has an interval within 0 and 1") {
   const Interval all = share_of_answers(std::vector<double>(20, 1), pairs_of_numbers(20));
   CHECK((all.share == 1 && all.low > 0.5 && all.low < 1 && all.high == 1));
