@@ -90,14 +90,13 @@ TEST_CASE("question() selects the last query word of a sentence, or the word tha
         "the sentence does not contain the token 'animl' (did you mean 'animal'?); its tokens: The animal was tired");
   CHECK(message([&] { question(model, "  "); }) == "the sentence is empty");
   const std::string known = "The animal was tired because it was tired";
-  for (const char* stop : {".", "。", " ."})
-    CHECK(question(model, known + stop).tokens == question(model, known).tokens);
-  CHECK(message([&] { batch_of(model, question(model, "The animal. it was tired")); }).find("'.'") !=
-        std::string::npos);
-  CHECK(question(model, "it").tokens.size() == 1);
-  Model knows_stops = small_model();
-  knows_stops.vocabulary = Vocabulary({"it", "."});
-  CHECK(question(knows_stops, "it .").tokens == std::vector<std::string>{"it", "."});
+  Model without_stop = small_model();
+  without_stop.vocabulary = Vocabulary({"The", "animal", "was", "tired", "because", "it"});
+  for (const char* stop : {".", "。", " ."}) {
+    CHECK(question(without_stop, known + stop).tokens == question(without_stop, known).tokens);
+  }
+  CHECK(question(without_stop, "The animal. it was").tokens.at(2) == ".");
+  CHECK(question(model, known + ".").tokens.back() == ".");  // which this model knows
 
   Model chinese = small_model();
   chinese.queries = {"它"};
