@@ -63,9 +63,9 @@ class Loader {
   /// next call continues with the step after it.
   Value next() {
     if (!has_next()) fail("Loader: all {} batches were taken", options_.steps);
+    if (workers_.empty()) return make_(taken_++);
+    std::unique_lock lock(mutex_);  // the workers read taken_
     const std::int64_t step = taken_++;
-    if (workers_.empty()) return make_(step);
-    std::unique_lock lock(mutex_);
     wake_.notify_all();
     ready_.wait(lock, [&] { return made_.contains(step); });
     Made made = std::move(made_.extract(step).mapped());

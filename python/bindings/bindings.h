@@ -87,6 +87,14 @@ E value_of(const char* where, const std::string& name) {
   fail("{}: expected one of {}, got '{}'", where, fmt::join(names_of<E>(), ", "), name);
 }
 
+/// Is open while heed calls a function of Python on this thread.
+struct Call {
+  static inline thread_local int depth = 0;
+  Call() { ++depth; }
+  ~Call() { --depth; }
+  Call(const Call&) = delete;
+};
+
 /// Runs Python's signal handlers. Throws what they raise, such as KeyboardInterrupt. Takes the lock.
 void check_signals();
 /// Returns the tensor, or an undefined one for None.

@@ -18,7 +18,7 @@ NamedTensors named_tensors(const char* where, const nb::dict& given) {
 
 nb::dict dict_of(const NamedTensors& tensors) {
   nb::dict all;
-  for (const auto& [name, value] : tensors) all[nb::str(name.c_str())] = nb::cast(value);
+  for (const auto& [name, value] : tensors) all[nb::str(name.data(), name.size())] = nb::cast(value);
   return all;
 }
 
@@ -61,6 +61,7 @@ Tensor checkpointed(const nb::object& function, const nb::args& arguments) {
   const auto is_first = std::make_shared<bool>(true);
   return checkpoint([call = kept(std::tuple(function, arguments, before)), is_first, copied] {
     const nb::gil_scoped_acquire lock;
+    const Call calls;
     const auto& [f, given, again] = *call;
     if (std::exchange(*is_first, false)) return tensors_of("checkpoint", f(*given)).at(0);
     nb::list copies;

@@ -15,33 +15,62 @@
 namespace heed::python {
 namespace {
 
-// A guard of this thread as a context manager. Python may drop it on another thread, which must not close it.
+// A guard of this thread as a context manager. Guards of a kind restore what was before, so they close in reverse order: one
+// that ends earlier, or a Hook in its own function, stays until those inside it have ended, and a closed Hook shows nothing.
+// Python may drop one on another thread, which must not close it.
 template <class Guard>
 class Managed {
  public:
   template <class... Args>
   void enter(Args&&... args) {
-    if (guard_) fail("this object is open already; make another one");
-    guard_ = std::make_unique<Guard>(std::forward<Args>(args)...);
+    if (state_) fail("this object is open already; make another one");
+    close_ended();
+    state_ = std::make_shared<State>();
+    state_->guard = std::make_unique<Guard>(std::forward<Args>(args)...);
     thread_ = std::this_thread::get_id();
+    open_.push_back(state_);
   }
   void exit() {
-    if (!guard_) fail("this object is not open; use it in a 'with' statement");
-    if (thread_ != std::this_thread::get_id()) fail("another thread opened this object, and must close it");
-    guard_.reset();
+    check();
+    if (!std::is_same_v<Guard, Hook> && state_->depth != Call::depth) {
+      fail("a function that heed calls cannot close what was open before the call");
+    }
+    end();
   }
   const Guard& get() const {
-    if (!guard_) fail("this object is not open; use it in a 'with' statement");
-    return *guard_;
+    check();
+    return *state_->guard;
   }
-  ~Managed() {
-    if (guard_ && thread_ != std::this_thread::get_id()) static_cast<void>(guard_.release());
+  ~Managed() { end(); }
+
+  static void close_ended() {
+    while (!open_.empty() && open_.back()->has_ended && open_.back()->depth == Call::depth) open_.pop_back();
   }
 
  private:
-  std::unique_ptr<Guard> guard_;
+  struct State {
+    std::unique_ptr<Guard> guard{};
+    int depth = Call::depth;
+    bool has_ended = false;
+  };
+
+  void check() const {
+    if (!state_) fail("this object is not open; use it in a 'with' statement");
+    if (thread_ != std::this_thread::get_id()) fail("another thread opened this object, and must close it");
+  }
+  void end() {
+    if (!state_) return;
+    state_->has_ended = true;
+    state_.reset();
+    if (thread_ == std::this_thread::get_id()) close_ended();
+  }
+
+  std::shared_ptr<State> state_;
   std::thread::id thread_;
+  static thread_local std::vector<std::shared_ptr<State>> open_;  // of this thread, the earliest first
 };
+template <class Guard>
+thread_local std::vector<std::shared_ptr<typename Managed<Guard>::State>> Managed<Guard>::open_;
 
 template <class Guard>
 nb::class_<Managed<Guard>> bind_guard(nb::module_& m, const char* name, const char* doc) {
@@ -61,6 +90,7 @@ struct PythonHook {
   nb::object function;
   std::vector<std::string> only;  // names for which the function is called, if not empty
   std::shared_ptr<std::set<std::string>> shown = std::make_shared<std::set<std::string>>();
+  std::shared_ptr<bool> is_closed{};
   Managed<Hook> open{};
 
   // Throws if a name of `only` was not shown: its function was never called for it.
@@ -92,6 +122,7 @@ PyType_Slot hook_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&visit_hook
 
 void show(const nb::object& function, const std::string& name, Tensor& value) {
   const nb::gil_scoped_acquire lock;
+  const Call call;
   const nb::object replacement = function(name, value);
   if (!replacement.is_none()) value = given_tensor(name.c_str(), replacement);
 }
@@ -118,6 +149,7 @@ class PythonBackward final : public Backward {
         is_recordable_(is_recordable) {}
   std::vector<Tensor> operator()(const Tensor& dy, const NeedsInputGrad&) const override {
     const nb::gil_scoped_acquire lock;
+    const Call call;
     const nb::tuple inputs(nb::cast(inputs_));
     return tensors_of((name_ + " backward").c_str(), (*function_)(dy, y_, *inputs));
   }
@@ -258,14 +290,18 @@ void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
       "an "
       "Error at the end.",
       [](PythonHook& hook) {
+        const auto is_closed = std::make_shared<bool>(false);
         hook.open.enter(
-            [f = hook.function, only = hook.only, all = hook.shown](const std::string& name, Tensor& value) {
+            [f = hook.function, only = hook.only, all = hook.shown, is_closed](const std::string& name, Tensor& value) {
+              if (*is_closed) return;
               all->insert(name);
               if (only.empty() || std::ranges::count(only, name)) show(f, name, value);
             });
+        hook.is_closed = is_closed;
       },
       [](PythonHook& hook, bool has_failed) {
         hook.open.exit();
+        *hook.is_closed = true;
         if (!has_failed) hook.check();
       },
       nb::type_slots(hook_slots))
@@ -279,6 +315,8 @@ void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
           "function"_a, "only"_a = nb::tuple(),
           nb::sig("def __init__(self, function: collections.abc.Callable[[str, Tensor], Tensor | None], only: str | "
                   "collections.abc.Sequence[str] = ()) -> None"));
+  // a Hook that its own function closed
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&Managed<Hook>::close_ended));
   bind_gradients(m);
   bind_derivatives(m);
   m.def("draw", &draw, "output"_a,

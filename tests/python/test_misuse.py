@@ -124,6 +124,57 @@ def test_classes_and_gradients_say_what_to_write():
         heedml.Adam(scope.parameters, groups=[{"parameters": [layer]}])
 
 
+CONTEXTS = """
+import heedml, numpy
+x = heedml.tensor(numpy.random.default_rng(1).normal(size=(64, 64)), "float32")
+exact = x @ x
+class Opened:
+    def __init__(self, kind, *arguments):
+        self.context = getattr(heedml, kind)(*arguments)
+        self.context.__enter__()
+    def close(self):
+        self.context.__exit__(None, None, None)
+for kind in ("Autocast", "NoRecording", "FiniteCheck"):
+    first, second = Opened(kind), Opened(kind)
+    first.close(); second.close()
+assert ((x @ x).numpy() == exact.numpy()).all()
+w = heedml.variable([1.0])
+with heedml.Recording():
+    assert heedml.is_recording(w)
+layer = heedml.Linear(heedml.Scope(seed=1), 2, 2)
+seen = []
+first, second = Opened("Hook", lambda n, v: seen.append(1)), Opened("Hook", lambda n, v: seen.append(2))
+first.close(); layer(heedml.ones(2)); second.close(); layer(heedml.ones(2))
+assert seen == [2], seen
+def once(name, value):
+    hook.__exit__(None, None, None)
+    seen.append(3)
+hook = heedml.Hook(once); hook.__enter__()
+layer(heedml.ones(2)); layer(heedml.ones(2))
+assert seen == [2, 3], seen
+def nested(name, value):
+    with heedml.Autocast():
+        pass
+    return (x @ x)[:2, 0] * 0 + (0 if ((x @ x).numpy() == exact.numpy()).all() else 1)
+with heedml.Hook(nested):
+    assert layer(heedml.ones(2)).tolist() == [0, 0]
+tape = heedml.Recording(); tape.__enter__()
+ends = heedml.custom_operation(lambda x: x * 2, lambda dy, y, x: (tape.__exit__(None, None, None), dy)[1])
+for call in (lambda: ends(w).sum().backward(), lambda: heedml.checkpoint(lambda w: (tape.__exit__(), w)[1], w)):
+    try:
+        call()
+        raise SystemExit("no error")
+    except heedml.Error as error:
+        assert "cannot close" in str(error), error
+tape.__exit__(None, None, None)
+"""
+
+
+def test_contexts_that_end_in_any_order_leave_nothing_behind():
+    done = subprocess.run([sys.executable, "-c", CONTEXTS], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_labels_of_a_wrong_shape_are_called_labels():
     with pytest.raises(heedml.Error, match="label") as caught:
         heedml.cross_entropy(heedml.ones((2, 3)), numpy.array([[1], [2]]))
