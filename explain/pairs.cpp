@@ -194,6 +194,9 @@ int answer_index(const Model& model, const std::string& text, const Example& cle
   for (const std::string& form : forms) {
     if (const auto token = added_token(model, "", form)) return *token;
   }
+  if (model.tokenizer(answer).size() == 1) {
+    fail("'{}' is not among the model's words{}", excerpt(answer), did_you_mean(answer, model.vocabulary.words()));
+  }
   fail("expected one token, but '{}' is {}", excerpt(answer), listed(model.tokenizer(answer), " ", 20));
 }
 

@@ -1,4 +1,5 @@
 #include <heed/files/file.h>
+#include <heed/files/utf8.h>
 
 #include <algorithm>
 #include <atomic>
@@ -47,10 +48,16 @@ bool has_files_left(fs::path directory) {
   throw FileError(fmt::format("cannot {} {}: {}{}", action, path.string(), std::strerror(reason), hint));
 }
 
+// Returns a path that the system would not cut.
+const fs::path& checked(const fs::path& path) {
+  if (path.native().find('\0') != std::string::npos) fail("'{}': a path cannot contain NUL", excerpt(path.native()));
+  return path;
+}
+
 // An open file, closed at the end of its scope.
 class Descriptor {
  public:
-  Descriptor(const fs::path& path, int flags) : number_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
+  Descriptor(const fs::path& path, int flags) : number_(::open(checked(path).c_str(), flags | O_CLOEXEC, 0666)) {}
   ~Descriptor() { close(); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -283,7 +290,7 @@ bool is_lfs_pointer(std::string_view beginning) {
 }
 
 OpenFile::OpenFile(const fs::path& path) : path_(path) {
-  const int number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int number = ::open(checked(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (number < 0) fail_with_reason("read", path, errno);
   descriptor_ = std::shared_ptr<const int>(new int(number), [](const int* open) {
     ::close(*open);

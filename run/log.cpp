@@ -195,6 +195,9 @@ Log::Log(const fs::path& directory, LogOptions options) {
   }
   const std::int64_t first = *options.resume;
   if (first < 0) fail("Log: expected a step from 0 to resume at, got {}", first);
+  if (fs::exists(directory / "config.yaml")) {
+    fail("{}: is a run of train, whose log is not continued; give the log a directory of its own", directory.string());
+  }
   const fs::path file = metrics_path(directory);
   if (!fs::exists(file)) {
     if (first > 0) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace heed {
 namespace {
@@ -16,6 +17,8 @@ constexpr std::int64_t block = 32;  // numbers of Q8_0 that share a scale
 
 // Kinds of values in the metadata.
 constexpr std::uint32_t uint32_kind = 4, int32_kind = 5, float32_kind = 6, bool_kind = 7, text_kind = 8, list_kind = 9;
+
+constexpr float max_float16 = 65504;
 
 struct StoredType {
   const char* name;
@@ -48,10 +51,22 @@ void append_block(std::string& bytes, const float* x) {
   for (std::int64_t i = 0; i < block; ++i) append(bytes, static_cast<std::int8_t>(std::round(x[i] * inverse)));
 }
 
-std::string encoded(const Tensor& numbers, const std::string& type) {
+// Throws Error if float16 cannot hold a number, or the scale of a block.
+void check_range(const std::string& name, const float* x, std::int64_t count, const std::string& type) {
+  const float most = type == "F16"    ? max_float16
+                     : type == "Q8_0" ? 127 * max_float16
+                                      : std::numeric_limits<float>::max();
+  const float* const beyond = std::find_if(x, x + count, [most](float v) { return !(std::abs(v) <= most); });
+  if (beyond == x + count) return;
+  fail("export: tensor '{}' holds {}, and {} numbers of at most {:.6g}; export with --type bf16 or exact", name,
+       *beyond, type, most);
+}
+
+std::string encoded(const std::string& name, const Tensor& numbers, const std::string& type) {
   const Tensor values = contiguous(numbers);
   const float* const x = values.data<float>();
   const std::int64_t count = values.numel();
+  check_range(name, x, count, type);
   std::string bytes;
   bytes.reserve(static_cast<std::size_t>(count / type_named(type).numbers * type_named(type).bytes));
   if (type == "F32") {
@@ -124,7 +139,7 @@ void GgufWriter::tensor(const std::string& name, const Shape& shape, const std::
   append(directory_, kind.code);
   append(directory_, data_);
   const auto bytes = static_cast<std::uint64_t>(shape.numel() / kind.numbers * kind.bytes);
-  tensors_.push_back({shape, type, bytes, std::move(numbers)});
+  tensors_.push_back({name, shape, type, bytes, std::move(numbers)});
   data_ += bytes + padding(bytes);
 }
 
@@ -138,7 +153,7 @@ void GgufWriter::write(const std::filesystem::path& path) const {
   write_file(path, [&](const std::function<void(std::string_view)>& write) {
     write(head);
     for (const Planned& tensor : tensors_) {
-      write(encoded(tensor.numbers(), tensor.type));
+      write(encoded(tensor.name, tensor.numbers(), tensor.type));
       write(std::string(padding(tensor.bytes), '\0'));
     }
   });

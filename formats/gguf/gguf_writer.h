@@ -32,6 +32,7 @@ class GgufWriter {
 
  private:
   struct Planned {
+    std::string name;
     Shape shape;
     std::string type;
     std::uint64_t bytes;

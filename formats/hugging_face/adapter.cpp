@@ -357,6 +357,9 @@ std::vector<std::string> export_adapter(const Model& model, const fs::path& dire
                   {"fan_in_fan_out", has_rows_first},
                   {"bias", "none"},
                   {"inference_mode", true}};
+  if (fs::exists(directory / "config.json")) {
+    fail("export: {} holds a model, which the adapter's files would hide; give another directory", directory.string());
+  }
   make_directories(directory);
   write_safetensors(directory / weights_name, content);
   write_file(directory / config_name, json.dump(2) + "\n");

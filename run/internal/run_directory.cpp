@@ -309,6 +309,10 @@ NamedTensors load_checkpoint(const RunDirectory& run, Model& model, WeightAverag
   if (!run.has_checkpoint()) return {};
   const fs::path path = checkpoint_path(run.path());
   const SafeTensors content = read_safetensors(path);
+  for (const auto& [name, tensor] : content.tensors) {
+    if (!is_finite(tensor))
+      fail("{}: tensor '{}' has a number that is not finite; the file is damaged", path.string(), name);
+  }
   progress = progress_of(content, path);
   model.parameters.load(with_prefix(content.tensors, parameter_prefix), path.string());
   NamedTensors moments = with_prefix(content.tensors, moment_prefix);
