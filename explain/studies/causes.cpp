@@ -186,6 +186,7 @@ class Study {
     row.right.push_back(is_right(i, after));
     row.before.push_back(is_right(i, before_.answers()));
     row.lost.push_back(row.before.back() - row.right.back());
+    row.sentences.push_back(static_cast<int>(i));
     row.groups.push_back(held_out_.group(i));
     if (std::isnan(chance_of({&sentences_[i], 1}))) row.chance = no_figure;
     if (sentences_[i].counterpart < 0) return;

@@ -33,16 +33,21 @@ struct Cause {
   /// For an edge: "query", "antecedent", "other" (the distractor) or "decider". `to` may also be "itself", or "rest":
   /// all other tokens, one after the other.
   std::string from = {}, to = {};
-  int sentences = 0;            ///< to which it applies; all figures here are over these
-  double weight = 0;            ///< mean attention weight of the edge, else of query -> antecedent; NaN: unknown
-  double probability = 0;       ///< mean change of the answer's probability
-  double spread = 0;            ///< its standard deviation over sentences (`rest`: over sentences and tokens)
-  Interval before{};            ///< accuracy with nothing changed
-  Interval accuracy{};          ///< after the intervention (`rest`: mean over sentences and tokens)
-  Interval lost{};              ///< before minus after
-  std::vector<Group> losses{};  ///< the values whose mean that is
-  Verdict verdict{};            ///< the share of the advantage over chance that is lost
-  double p = 1;                 ///< probability of as large a difference between before and after if there is none
+  int sentences = 0;       ///< to which it applies; all figures here are over these
+  double weight = 0;       ///< mean attention weight of the edge, else of query -> antecedent; NaN: unknown
+  double probability = 0;  ///< mean change of the answer's probability
+  double spread = 0;       ///< its standard deviation over sentences (`rest`: over sentences and tokens)
+  Interval before{};       ///< accuracy with nothing changed
+  Interval accuracy{};     ///< after the intervention (`rest`: mean over sentences and tokens)
+  Interval lost{};         ///< before minus after
+  /// What one sentence loses.
+  struct Loss {
+    int sentence;  ///< its place in HeldOut::sentences()
+    double lost;   ///< right before minus right after
+  };
+  std::vector<Loss> losses{};  ///< the values whose mean that is; `rest` has none
+  Verdict verdict{};           ///< the share of the advantage over chance that is lost
+  double p = 1;                ///< probability of as large a difference between before and after if there is none
   Interval flipped{};  ///< patches: flip rate, the share of answers that become the counterpart's; NaN otherwise
   Interval unmoved{};  ///< `rest`: share of sentences whose answer changes with none of the cuts; NaN otherwise
 };

@@ -4,36 +4,44 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
 #include <map>
 #include <utility>
 
 namespace heed {
 namespace {
 
-constexpr std::pair<const char*, std::string (*)(const Example&)> fields[] = {
+using ValueOf = std::string (*)(const Example&);
+
+constexpr std::pair<const char*, ValueOf> fields[] = {
     {"relation", [](const Example& e) { return e.relation; }},
     {"decider", [](const Example& e) { return e.cue; }},
     {"answer", [](const Example& e) { return e.answer; }},
     {"query", [](const Example& e) { return e.tokens.at(static_cast<std::size_t>(e.query)); }},
 };
 
-std::map<std::string, std::vector<Example>> kinds_of(const std::vector<Example>& sentences, const std::string& field) {
+// Returns the function that gives a sentence's value of a field.
+ValueOf value_of_field(const std::vector<Example>& sentences, const std::string& field) {
   const auto found = std::ranges::find(fields, field, [](const auto& one) { return std::string(one.first); });
   const std::vector<std::string> known = fields_of(sentences);
   if (std::ranges::find(known, field) == known.end()) {
     fail("the held-out sentences have no field '{}'{}; they have {}", excerpt(field), did_you_mean(field, known),
          listed(known));
   }
+  return found->second;
+}
+
+std::map<std::string, std::vector<Example>> kinds_of(const std::vector<Example>& sentences, const std::string& field) {
+  const ValueOf value_of = value_of_field(sentences, field);
   std::map<std::string, std::vector<Example>> kinds;
   std::vector<int> place(sentences.size());  // of each sentence in its kind
   for (std::size_t i = 0; i < sentences.size(); ++i) {
-    std::vector<Example>& kind = kinds[found->second(sentences[i])];
+    std::vector<Example>& kind = kinds[value_of(sentences[i])];
     place[i] = static_cast<int>(kind.size());
     kind.push_back(sentences[i]);
     const auto counterpart = static_cast<std::size_t>(sentences[i].counterpart);
     const bool has_counterpart =
-        sentences[i].counterpart >= 0 && found->second(sentences.at(counterpart)) == found->second(sentences[i]);
+        sentences[i].counterpart >= 0 && value_of(sentences.at(counterpart)) == value_of(sentences[i]);
     if (!has_counterpart) kind.back().counterpart = -1;
     if (has_counterpart && counterpart < i) {
       kind.back().counterpart = place[counterpart];
@@ -47,37 +55,43 @@ std::map<std::string, std::vector<Example>> kinds_of(const std::vector<Example>&
   return kinds;
 }
 
-// Returns the row by which kinds are compared, or null.
-const Cause* compared_row(const Causes& all) {
-  if (all.pointing) return all.find(Cause::What::edge, all.pointing->layer, all.pointing->head, "antecedent");
-  const Cause* most = nullptr;
+// A row by which kinds are compared, and the number of rows of which it is the largest.
+struct Compared {
+  const Cause* row = nullptr;
+  std::size_t rows = 0;
+};
+
+// Returns the edge to the antecedent in the head that points, which its weight chooses, or the mean ablation with the largest
+// effect.
+Compared compared_row(const Causes& all) {
+  if (all.pointing) return {all.find(Cause::What::edge, all.pointing->layer, all.pointing->head, "antecedent"), 1};
+  Compared most;
   for (const Cause& row : all.rows) {
-    const bool is_larger = row.what == Cause::What::mean_ablation && (!most || row.probability < most->probability);
-    if (is_larger) most = &row;
+    if (row.what != Cause::What::mean_ablation) continue;
+    ++most.rows;
+    if (!most.row || row.probability < most.row->probability) most.row = &row;
   }
   return most;
 }
 
-void compare_kinds(CausesBy& result, const Cause& row) {
+void compare_kinds(CausesBy& result, const Compared& compared, const HeldOut& used, ValueOf value_of) {
+  const Cause& row = *compared.row;
   result.by = row.what;
   result.layer = row.layer;
   result.head = row.head;
-  const double pairs = static_cast<double>(result.groups.size() * (result.groups.size() - 1)) / 2;
-  const auto lost = [&](const Cause& cause) {  // Bonferroni
-    return interval_of(cause.losses, difference_scale, 0.05 / pairs);
-  };
-  for (std::size_t a = 0; a < result.groups.size(); ++a) {
-    for (std::size_t b = 0; b < result.groups.size(); ++b) {
-      const Cause* one = result.groups[a].causes.find(row.what, row.layer, row.head, row.to);
-      const Cause* other = result.groups[b].causes.find(row.what, row.layer, row.head, row.to);
-      if (a == b || !one || !other) continue;
-      const Interval x = lost(*one), y = lost(*other);  // of different sentences (Newcombe 1998, method 10)
-      const double difference = x.share - y.share;
-      const Interval more{difference, difference - std::hypot(x.share - x.low, y.high - y.share),
-                          difference + std::hypot(x.high - x.share, y.share - y.low)};
-      if (more.is_above(0)) result.differences.push_back({a, b, more});
-    }
+  result.sentences = row.sentences;
+  std::map<std::string, std::size_t> place;  // of each kind
+  for (std::size_t i = 0; i < result.groups.size(); ++i) place[result.groups[i].value] = i;
+  std::vector<Sample> kinds(result.groups.size());
+  for (const auto& [sentence, lost] : row.losses) {
+    const auto i = static_cast<std::size_t>(sentence);
+    Sample& kind = kinds[place.at(value_of(used.sentences().at(i)))];
+    kind.values.push_back(lost);
+    kind.groups.push_back(used.group(i));
   }
+  result.differences = differences_between(kinds, compared.rows);
+  if (!result.differences.empty()) result.largest = result.differences[0];
+  std::erase_if(result.differences, [](const CausesBy::Difference& one) { return !one.lost.is_above(0); });
 }
 
 }  // namespace
@@ -101,7 +115,7 @@ void check_field(const std::vector<Example>& sentences, const std::string& field
 CausesBy causes_by(const Model& model, const std::vector<Example>& held_out, const Causes& all,
                    const std::string& field, const StudyOptions& options, Heads among) {
   const HeldOut used(model, held_out, static_cast<std::size_t>(all.sentences));
-  CausesBy result{.field = field, .groups = {}, .differences = {}};
+  CausesBy result{.field = field, .groups = {}, .differences = {}, .largest = {}};
   for (const auto& [value, sentences] : kinds_of(used.sentences(), field)) {
     StudyOptions of_kind = options;
     of_kind.most = static_cast<int>(sentences.size());
@@ -116,8 +130,29 @@ CausesBy causes_by(const Model& model, const std::vector<Example>& held_out, con
   }
   std::ranges::stable_sort(result.groups, std::greater<>(),
                            [](const CausesBy::Group& group) { return group.causes.sentences; });
-  if (const Cause* row = compared_row(all)) compare_kinds(result, *row);
+  const Compared compared = compared_row(all);
+  if (compared.row) compare_kinds(result, compared, used, value_of_field(used.sentences(), field));
   return result;
+}
+
+std::vector<CausesBy::Difference> differences_between(const std::vector<Sample>& kinds, std::size_t rows) {
+  const auto count =
+      static_cast<double>(std::ranges::count_if(kinds, [](const Sample& kind) { return !kind.values.empty(); }));
+  const double error = 0.05 / (count * (count - 1) / 2 * static_cast<double>(rows));  // Bonferroni
+  std::vector<Interval> lost_by;
+  for (const Sample& kind : kinds) lost_by.push_back(interval_of(kind.values, kind.groups, difference_scale, error));
+  std::vector<CausesBy::Difference> all;
+  for (std::size_t a = 0; a < kinds.size(); ++a) {
+    for (std::size_t b = a + 1; b < kinds.size(); ++b) {
+      if (kinds[a].values.empty() || kinds[b].values.empty()) continue;
+      const Interval lost = difference_of(lost_by[a], lost_by[b], correlation_of(kinds[a], kinds[b]));
+      const bool is_more = lost.share >= 0;
+      all.push_back(is_more ? CausesBy::Difference{a, b, lost}
+                            : CausesBy::Difference{b, a, {-lost.share, -lost.high, -lost.low}});
+    }
+  }
+  std::ranges::stable_sort(all, std::greater<>(), [](const CausesBy::Difference& one) { return one.lost.share; });
+  return all;
 }
 
 }  // namespace heed

@@ -1,6 +1,7 @@
 #pragma once
 #include <heed/explain/studies/causes.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct CausesBy {
   };
   std::vector<Group> groups;  ///< the largest first
 
-  /// Two groups that lose different shares of their right answers to the intervention of `by`.
+  /// What two groups lose of their right answers to the intervention of `by`, as the table over all sentences has it.
   struct Difference {
     std::size_t more, less;  ///< indices of groups
     Interval lost;           ///< share lost by `more` minus that by `less`
@@ -30,7 +31,10 @@ struct CausesBy {
       Cause::What::edge;  ///< the cut of the edge to the antecedent in the head that points, or else the mean
                           ///< ablation of the head on which the answers depend most
   int layer = 0, head = 0;
-  std::vector<Difference> differences;  ///< those shown, with a probability of 5 % that any of them is so by chance
+  int sentences = 0;  ///< that the intervention changes
+  std::vector<Difference>
+      differences;                    ///< those shown, the largest first; by chance there is one in 5 of 100 data sets
+  std::optional<Difference> largest;  ///< shown or not; {}: no two groups can be compared
 };
 
 constexpr int max_kinds = 20;  ///< largest number of groups
@@ -43,6 +47,11 @@ std::string default_field(const std::vector<Example>& sentences);
 
 /// Throws Error with the fields that exist for a field that no sentence has, and for one with more than `max_kinds` values.
 void check_field(const std::vector<Example>& sentences, const std::string& field);
+
+/// Returns the differences of each two kinds that have values, the largest first. The intervals of all of them hold at once with
+/// 95 %, also if the values are those of the largest of `rows` effects (Bonferroni). Values of one group may be in two kinds, as
+/// the sentences of a minimal pair: see correlation_of().
+std::vector<CausesBy::Difference> differences_between(const std::vector<Sample>& kinds, std::size_t rows = 1);
 
 /// Measures the sentences that `all` has measured, kind by kind. Throws Error as check_field() does.
 CausesBy causes_by(const Model& model, const std::vector<Example>& held_out, const Causes& all,

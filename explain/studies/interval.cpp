@@ -123,6 +123,47 @@ std::vector<Group> groups_of(const std::vector<double>& values, const std::vecto
   return all;
 }
 
+double correlation_of(const Sample& one, const Sample& other) {
+  const auto mean = [](const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  };
+  const double mean_one = mean(one.values), mean_other = mean(other.values);
+  struct Deviations {
+    double one = 0, other = 0;
+    bool has_one = false, has_other = false;
+  };
+  std::map<int, Deviations> groups;
+  for (std::size_t i = 0; i < one.values.size(); ++i) {
+    Deviations& group = groups[one.groups.at(i)];
+    group.one += one.values[i] - mean_one;
+    group.has_one = true;
+  }
+  for (std::size_t i = 0; i < other.values.size(); ++i) {
+    Deviations& group = groups[other.groups.at(i)];
+    group.other += other.values[i] - mean_other;
+    group.has_other = true;
+  }
+  double squares_one = 0, squares_other = 0, products = 0;
+  bool is_shared = false;
+  for (const auto& [number, group] : groups) {
+    squares_one += group.one * group.one;
+    squares_other += group.other * group.other;
+    products += group.one * group.other;
+    is_shared = is_shared || (group.has_one && group.has_other);
+  }
+  if (!is_shared) return 0;
+  constexpr double rounding = 1e-18;
+  if (squares_one < rounding || squares_other < rounding) return -1;
+  return std::min(0.0, products / std::sqrt(squares_one * squares_other));
+}
+
+Interval difference_of(const Interval& one, const Interval& other, double correlation) {
+  const auto width = [&](double a, double b) { return std::sqrt(a * a - 2 * correlation * a * b + b * b); };
+  const double difference = one.share - other.share;
+  return {difference, difference - width(one.share - one.low, other.high - other.share),
+          difference + width(one.high - one.share, other.share - other.low)};
+}
+
 double p_of(const std::vector<double>& differences, const std::vector<int>& groups) {
   return std::erfc(std::abs(score_of(groups_of(differences, groups), difference_scale, 0)) / std::numbers::sqrt2);
 }

@@ -48,6 +48,26 @@ Interval interval_of(const std::vector<double>& values, const std::vector<int>& 
 /// Returns the share of true values and its interval: interval_of() with `share_scale`.
 Interval share_of(const std::vector<bool>& right, const std::vector<int>& groups = {});
 
+/// The values of one kind of sentences, and the numbers of the groups that they belong to.
+struct Sample {
+  std::vector<double> values;
+  std::vector<int> groups;
+};
+
+/// Returns the correlation of the means of two samples, at most 0. They are correlated if groups have values in both, as the
+/// sentences of a minimal pair that are of two kinds. If all values of a sample with such groups are equal, the correlation is
+/// unknown, and this returns -1.
+double correlation_of(const Sample& one, const Sample& other);
+
+/// Returns the difference of two means, `one` minus `other`, and its interval (Newcombe 1998, method 10) from their intervals and
+/// their correlation. A negative correlation widens it.
+///
+///     const Sample tired{{1, 0, 1}, {0, 1, 2}}, wide{{0, 1, 0}, {0, 1, 2}};  // three pairs
+///     const Interval x = interval_of(tired.values, tired.groups, difference_scale);
+///     const Interval y = interval_of(wide.values, wide.groups, difference_scale);
+///     const Interval more = difference_of(x, y, correlation_of(tired, wide));  // 0.33
+Interval difference_of(const Interval& one, const Interval& other, double correlation);
+
 /// Returns the value that a normal variable exceeds, up or down, with probability `error`: 1.96 for 0.05.
 double z_of(double error);
 

@@ -47,14 +47,14 @@ Cause cause_of(Cause cause, Heads heads, const Gathered& row) {
   if (cause.to != "rest") {
     cause.sentences = static_cast<int>(row.changes.size());
     cause.unmoved = {no_figure, no_figure, no_figure};
+    for (std::size_t i = 0; i < row.lost.size(); ++i) cause.losses.push_back({row.sentences[i], row.lost[i]});
   }
   cause.weight = mean(row.weights);
   cause.probability = mean(row.changes);
   cause.spread = deviation(row.changes);
   cause.before = interval_of(row.before, row.groups, share_scale);
   cause.accuracy = interval_of(row.right, row.groups, share_scale);
-  cause.losses = groups_of(row.lost, row.groups);
-  cause.lost = interval_of(cause.losses, difference_scale);
+  cause.lost = interval_of(row.lost, row.groups, difference_scale);
   cause.p = p_of(row.lost, row.groups);
   cause.verdict = verdict_of(row.before, row.right, row.groups, row.chance);
   cause.verdict.sentences = cause.sentences;

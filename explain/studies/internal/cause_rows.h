@@ -26,7 +26,7 @@ inline bool is_patch(Cause::What what) { return what == Cause::What::patch_head 
 // A row while it is gathered from the sentences to which it applies.
 struct Gathered {
   std::vector<double> weights, changes, before, right, lost, flipped;
-  std::vector<int> groups, flipped_groups;
+  std::vector<int> sentences, groups, flipped_groups;
   double chance = 0.5;  // NaN: unknown for a sentence
 };
 

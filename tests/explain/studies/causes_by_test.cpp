@@ -68,15 +68,53 @@ TEST_CASE("causes_by splits by cue word, answer or query, and names the fields t
 }
 
 TEST_CASE("causes_by_view warns when kinds of sentences are shown to differ") {
-  CausesBy found{.field = "relation", .groups = {}, .differences = {}};
+  CausesBy found{.field = "relation", .groups = {}, .differences = {}, .largest = {}};
   found.groups = {{"agreement", with_loss({0.5, 0.4, 0.6}, 100)}, {"reflexive", with_loss({0, -0.05, 0.05}, 100)}};
   found.layer = 1;
   found.differences = {{0, 1, {0.5, 0.375, 0.625}}};
-  CHECK(causes_by_view(found, {.terminal = {.width = 500}, .layer = {}, .head = {}})
+  const View view{.terminal = {.width = 500}, .layer = {}, .head = {}};
+  CHECK(causes_by_view(found, view)
             .starts_with(
                 "The kinds of sentences differ: without the edge to the antecedent in layer 2 head 1, 'agreement' "
                 "loses 50.0 points more of its right answers than 'reflexive' (37.5 to 62.5). The verdict over all "
                 "sentences mixes them.\nBy relation:\n"));
+  found.sentences = 200;
+  found.largest = found.differences[0];
+  CHECK(undecided_kinds(found).empty());
+  found.differences.clear();
+  found.largest->lost = {0.031, -0.02, 0.083};
+  CHECK(differing_kinds(found).empty());
+  CHECK(
+      causes_by_view(found, view)
+          .ends_with("\nCannot tell from 200 sentences whether the kinds differ: without the edge to the antecedent in "
+                     "layer 2 head 1, the largest difference is 3.1 points, by which 'agreement' loses more of its "
+                     "right answers than 'reflexive' (-2.0 to 8.3).\n"));
+  found.largest->lost = {0, -0.1, 0.1};
+  CHECK(undecided_kinds(found).ends_with("the largest difference is 0.0 points (-10.0 to 10.0)."));
+}
+
+TEST_CASE("causes_by compares kinds by the rows over all sentences, with the pairs that are in two kinds") {
+  const Model model = small_model();
+  std::vector<Example> all = of_two_kinds();
+  for (Example& e : all) e.relation = e.counterpart >= 0 && e.counterpart < &e - all.data() ? "second" : "first";
+  const Causes whole = causes(model, all);
+  const CausesBy found = causes_by(model, all, whole, "relation");
+  const Cause& row = *whole.find(found.by, found.layer, found.head, "antecedent");
+  const HeldOut used(model, all, all.size());
+  REQUIRE(std::ssize(row.losses) == row.sentences);
+  std::vector<Sample> kinds(2);
+  for (const auto& [sentence, lost] : row.losses) {
+    const auto i = static_cast<std::size_t>(sentence);
+    const auto kind = used.sentences()[i].relation == found.groups[0].value ? 0U : 1U;
+    kinds[kind].values.push_back(lost);
+    kinds[kind].groups.push_back(used.group(i));
+  }
+  const auto is_shared = [&](int group) { return std::ranges::count(kinds[0].groups, group) > 0; };
+  CHECK(std::ranges::count_if(kinds[1].groups, is_shared) == 2);
+  REQUIRE(found.largest);
+  CHECK(found.sentences == row.sentences);
+  CHECK(found.largest->lost.low == differences_between(kinds)[0].lost.low);
+  CHECK(causes_by_json(found)["largest"]["more"] == found.largest->more);
 }
 
 TEST_CASE("inspect causes prints a verdict for each relation, and takes another field with --by") {
