@@ -122,9 +122,9 @@ for line, text in paragraphs("docs/explanation/causal-methods.md"):
 fact(points_with, rf"a head points in (\d+) of {seeds} seeds instead of \d+", rf"{seeds} 个种子里有头指向先行词的从 \d+ 个变为 (\d+) 个")
 fact(points, rf"a head points in \d+ of {seeds} seeds instead of (\d+)", rf"{seeds} 个种子里有头指向先行词的从 (\d+) 个变为 \d+ 个")
 fact(alone_with, r"its edge alone is the cause(?: of the answers)? in (\d+) instead of \d+", r"独自是答案原因的从 \d+ 个变为 (\d+) 个",
-     rf"its only cause in (\d+) of {seeds} seeds", r"it is in (\d+) of \d+; the edge in every head")
+     rf"of the advantage over chance in (\d+) of {seeds} seeds,", r"it is in (\d+) of \d+; the edge in every head")
 fact(alone, r"its edge alone is the cause(?: of the answers)? in \d+ instead of (\d+)", r"独自是答案原因的从 (\d+) 个变为 \d+ 个",
-     rf"its only cause in \d+ of {seeds} seeds, without in (\d+)", rf"pointing head alone is the cause in (\d+) of {seeds} seeds")
+     rf"of the advantage over chance in \d+ of {seeds} seeds, with false in (\d+)", rf"pointing head alone is the cause in (\d+) of {seeds} seeds")
 fact(everywhere_with, r"the edge is the cause in (\d+) seeds instead of \d+", rf"every head of every layer is in (\d+) of {seeds}")
 fact(everywhere, r"the edge is the cause in \d+ seeds instead of (\d+)")
 
