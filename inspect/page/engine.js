@@ -1,5 +1,6 @@
 // The engine computes the answers of a model. engineOf() returns one, and the views ask it for nothing else than this:
 //   step, isNext, vocabulary    training step of the model; whether it predicts the next token; its tokens
+//   isMasked, mask              whether it predicts hidden tokens, and the name of those
 //   hasCandidates               whether it chooses among candidates in brackets
 //   queries, unit, gap          tokens that it was asked about; the name of its tokens; what stands between two of them
 //   canContinue                 whether goOn() works
@@ -24,8 +25,8 @@
 // stays hidden where it has nothing to return.
 class PageEngine {
   constructor(reader) {
-    const {step, isNext, names: vocabulary, queries, split, ofText, choosing} = reader;
-    Object.assign(this, {reader, step, isNext, vocabulary, queries, hasCandidates: Boolean(choosing)});
+    const {step, isNext, isMasked, mask, names: vocabulary, queries, split, ofText, choosing} = reader;
+    Object.assign(this, {reader, step, isNext, isMasked, mask, vocabulary, queries, hasCandidates: Boolean(choosing)});
     this.unit = ofText ? split : 'words';
     this.gap = ofText || split === 'characters' ? '' : ' ';
     this.canContinue = isNext && ofText;

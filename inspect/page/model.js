@@ -1,9 +1,13 @@
 // The models of models/, built from layers.js. computed_fields.cpp lists what they compute: a new field of a configuration goes there, too.
 class Reader {
-  constructor({config, tensors, vocabulary, names, tokenizer, unknown, queries, split, of_text, step}) {
+  constructor({config, tensors, vocabulary, names, tokenizer, unknown, queries, mask, split, of_text, step}) {
     const shape = config.transformer, {block} = shape, {attention} = block;
-    Object.assign(this, {config, shape, vocabulary, names: names ?? vocabulary, queries, split, ofText: of_text, step});
+    Object.assign(this, {config, shape, vocabulary, names: names ?? vocabulary, queries, mask, split, ofText: of_text, step});
     this.isNext = config.kind === 'language_model';
+    this.isMasked = config.kind === 'masked_language_model';  // hides tokens by `mask`; null: its tokenizer lacks one
+    this.hasNoHead = config.kind === 'bare_transformer';
+    this.asksLast = this.isNext || this.hasNoHead;            // always about the last token
+    this.behind = tokenizer?.behind.length ?? 0;              // tokens that its template adds behind a text
     // The others use segment 0 (models/reading.cpp).
     this.hasSentences = shape.segments > 0 && (config.kind === 'word_answerer' || (config.kind === 'candidate_chooser' && config.numbered_sentences));
     this.numbers = new Map(vocabulary.map((word, i) => [word, i]));
@@ -83,12 +87,27 @@ class Reader {
   number(token) { return this.numbers.get(token) ?? this.numbers.get(this.unknown); }
   shown(tokens) { return this.names === this.vocabulary ? tokens : wholeCharacters(tokens.map((token) => this.names[this.number(token)])); }
 
+  // Returns a text in which every mask has the model's own name. Equals with_own_masks() in models/reading.cpp.
+  withOwnMasks(text) {
+    return this.isMasked ? text.replace(/<mask>|\[MASK\]/g, (name) => this.numbers.has(name) ? name : this.mask ?? name) : text;
+  }
+  lacksMask(text) { return this.isMasked && this.mask === null && ['<mask>', '[MASK]'].some((name) => text.includes(name) && !this.numbers.has(name)); }
+
+  // Returns the tokens of a text that has the model's own masks. Equals tokens_of() in models/reading.cpp: a mask of words or subwords
+  // holds the space before it.
+  cut(text) {
+    const cut = (part) => this.pieces?.(part) ?? tokenize(part, this.split, this.ofText, this.numbers);
+    if (!this.isMasked || this.pieces || this.mask === null) return cut(text);
+    const parts = text.split(this.mask), hasSpaces = this.split === 'words' || this.split === 'subwords';
+    return parts.flatMap((part, i) => i + 1 === parts.length ? cut(part) : [...cut(hasSpaces ? part.replace(/ $/, '') : part), this.mask]);
+  }
+
   // Splits a text into tokens like the model, with the candidates in brackets. A `given` sentence already has tokens, which
   // may contain spaces. `problem` is the reason if the text cannot be read; `notes` describe how it is read.
   understand(text, given = null) {
     const marked = this.choosing && !given ? withoutBrackets(text) : {text, places: [], problem: null};
-    const pieces = given ? given.pieces : this.pieces?.(text);
-    const tokens = given?.tokens ?? this.shown(pieces ?? tokenize(marked.text, this.split, this.ofText, this.numbers));
+    const cut = given ? given.pieces ?? given.tokens : this.cut(this.withOwnMasks(marked.text));
+    const pieces = given ? given.pieces : this.pieces && cut, tokens = given?.tokens ?? this.shown(cut);
     const isCut = tokens.length > 1 && ['.', '。'].includes(tokens.at(-1)) && this.unknown === null && !this.numbers.has(tokens.at(-1));
     if (isCut) tokens.pop();
     const candidates = !this.choosing ? undefined : given?.candidates ?? spansOf(marked.places, tokens, marked.text);
@@ -98,11 +117,14 @@ class Reader {
       ...(isReplaced ? [t`Words that it does not know, all read as the same: ${unknown.map(visible).join(', ')}.`] : []),
       ...(isCut ? [t`The full stop at the end is left out: the model does not know it.`] : [])
     ];
-    const problem = marked.problem ?? this.cannotCut ?? this.problemOf(tokens, candidates, isReplaced ? [] : unknown, pieces ?? []);
+    const problem = marked.problem ?? this.cannotCut ??
+        (!given && this.lacksMask(text) ? t`The model’s tokenizer lacks a mask token, so the text has no token to predict.` : null) ??
+        this.problemOf(tokens, candidates, isReplaced ? [] : unknown, pieces ?? []);
     // For a candidate chooser, heed matches the query word case-insensitively.
-    const same = (token) => this.choosing ? token.toLowerCase() : token, sought = this.queries.map(same);
+    const same = (token) => this.choosing ? token.toLowerCase() : token, sought = this.asksLast ? [] : this.queries.map(same);
     const asked = (pieces ?? tokens).findLastIndex((token) => sought.includes(same(token)));
-    return {tokens, pieces, candidates, problem, notes, query: asked >= 0 ? asked : tokens.length - 1, asked: asked >= 0 || this.isNext};
+    const last = Math.max(0, tokens.length - 1 - (this.isMasked || this.hasNoHead ? this.behind : 0));  // of the text, not [SEP]
+    return {tokens, pieces, candidates, problem, notes, query: asked >= 0 ? asked : last, asked: asked >= 0 || this.asksLast};
   }
 
   // Returns why the text cannot be read, or null.

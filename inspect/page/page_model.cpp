@@ -7,6 +7,7 @@
 #include "views/written_tokens.h"
 
 #include <heed/autograd/ops.h>
+#include <heed/data/corpus.h>
 
 #include <fmt/format.h>
 
@@ -98,10 +99,11 @@ Json model_json(const Model& model) {
   }
   std::vector<std::string> queries = model.queries;
   const auto& pretrained = model.tokenizer.pretrained();
-  Json tokenizer = pretrained ? page_tokenizer(*pretrained) : Json();
-  if (pretrained && pretrained->special().mask && model.head().fills_masks()) {
-    queries.push_back(pretrained->token(*pretrained->special().mask));
-    if (!tokenizer.is_null()) tokenizer["mask"] = queries.back();
+  Json mask;
+  if (model.head().fills_masks()) {  // is asked about hidden tokens alone
+    if (!pretrained) mask = mask_token;
+    if (pretrained && pretrained->special().mask) mask = pretrained->token(*pretrained->special().mask);
+    queries = mask.is_null() ? std::vector<std::string>{} : std::vector<std::string>{mask};
   }
   if (const auto number = model.vocabulary.unknown()) unknown_word = model.vocabulary.word(*number);
   return {{"config", to_json(model.config())},
@@ -109,7 +111,8 @@ Json model_json(const Model& model) {
           {"of_text", model.tokenizer.is_of_text()},
           {"step", model.step},
           {"queries", queries},
-          {"tokenizer", tokenizer},
+          {"mask", mask},
+          {"tokenizer", pretrained ? page_tokenizer(*pretrained) : Json()},
           {"vocabulary", model.vocabulary.words()},
           {"names", names},
           {"unknown", unknown_word},

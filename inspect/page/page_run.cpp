@@ -175,8 +175,9 @@ void add_model(PageRun& result, const fs::path& run, const std::optional<Model>&
   }
   for (std::size_t i = 0; i < examples.size() && model.tokenizer.is_of_text(); ++i) {
     const std::string text = model.tokenizer.join(examples[i].tokens);  // the tokens may hold bytes of characters
-    if (examples[i].candidates.empty() && model.tokenizer(text) == examples[i].tokens)
-      description["sentences"][i]["typed"] = text;
+    const bool hides = model.head().fills_masks() && !model.tokenizer.pretrained();
+    const std::vector<std::string> read = hides ? question(model, text).tokens : model.tokenizer(text);
+    if (examples[i].candidates.empty() && read == examples[i].tokens) description["sentences"][i]["typed"] = text;
   }
   add_causes(description, model, run, limit, progress);
   add_card(description, model, run);

@@ -38,7 +38,7 @@ const sentenceView = {
       if (place?.side !== 'left') return;
       const isCandidate = now.candidates?.some((span) => isIn(span, place.token));
       if (state.sentence === OWN && now.live && !now.live.engine.isNext && !isCandidate)
-        return askOwn(now.live.engine, {...now, live: null, query: place.token});
+        return askOwn(now.live.engine, {...now, live: null, query: place.token, isChosen: true});
       update({token: place.token});
     });
     onArrows(figure.box, (rows, columns) => {

@@ -101,7 +101,7 @@ const cutters = {  // by type: the function of a piece that returns its tokens
 };
 
 // Returns the function of a text that returns the names of its tokens. `has` tells whether a name is a token.
-function pretrainedTokenizer({normalizer, pre_tokenizer, model, added_tokens, before, behind, mask}, has) {
+function pretrainedTokenizer({normalizer, pre_tokenizer, model, added_tokens, before, behind}, has) {
   const parts = (part, made) => !part ? [] : (part.normalizers ?? part.pretokenizers)?.flatMap((one) => parts(one, made)) ?? [made[part.type](part)];
   const normalize = parts(normalizer, normalizers), divide = parts(pre_tokenizer, preTokenizers), cut = cutters[model.type](model, has);
   const added = added_tokens.sort((a, b) => b.content.length - a.content.length)
@@ -111,7 +111,6 @@ function pretrainedTokenizer({normalizer, pre_tokenizer, model, added_tokens, be
   return (text) => {
     const tokens = [];
     let at = 0;
-    if (mask) text = text.replace(/<mask>|\[MASK\]/g, (name) => has(name) ? name : mask);
     for (const match of text.matchAll(new RegExp(added, 'gu'))) {
       tokens.push(...read(text.slice(at, match.index), at === 0), match.slice(1).find(Boolean));
       at = match.index + match[0].length;

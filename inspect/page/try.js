@@ -32,18 +32,26 @@ const tryView = {
       const text = engine.understand(typed, isGiven ? begun.given : null, retype);
       if (!text) return;
       const before = state.sentence === OWN ? state.own : begun.given, at = afterEdit(before.tokens, text.tokens, before.query);
-      const {tokens, pieces, candidates} = text, stays = at >= 0 && at < tokens.length && !engine.isNext, query = stays ? at : text.query;
+      const {tokens, pieces, candidates} = text, isHidden = (pieces ?? tokens)[at] === engine.mask;
+      // A masked model is asked about the last hidden token, unless the reader pressed another; the question moves along with edits.
+      const mayStay = !engine.isMasked || isGiven || (before.isChosen && (isHidden || !text.asked));
+      const stays = at >= 0 && at < tokens.length && !engine.isNext && mayStay, query = stays ? at : text.query;
       const isCandidate = candidates?.some(([first, end]) => first === query && end === query + 1);
       const problem = text.problem ?? (isCandidate ? t`${visible(tokens[query])} is a candidate; ask about another word.` : null);
       notice.textContent = [
         ...(problem ? [] : text.notes.map(said)), ...lostCandidates(candidates, tokens), said(problem),
-        ...(problem || text.asked || stays ? [] : [t`The model was trained on questions about ${engine.queries.slice(0, 6).map(visible).join(', ')} only; this text asks about its last token.`])
+        problem || text.asked || stays ? null : whyLast(engine)
       ].filter(Boolean).join(' ');
       input.dir = direction(tokens);
       isStale = problem !== null;
-      if (!problem) askOwn(engine, {tokens, pieces, query, candidates, typed});
+      if (!problem) askOwn(engine, {tokens, pieces, query, candidates, typed, isChosen: stays && before.isChosen});
       update({});
     };
+    // Says why a text is asked about its last token.
+    const whyLast = ({queries, isMasked}) => isMasked ?
+        t`The text hides no token, so it asks about its last one. Write [MASK] or <mask> for a token to hide it.` : queries.length === 0 ?
+        t`The model knows no word that questions ask about; this text asks about its last token.` :
+        t`The model was trained on questions about ${queries.slice(0, 6).map(visible).join(', ')} only; this text asks about its last token.`;
     // Finds candidates of the watched sentence that an edit left without brackets.
     const lostCandidates = (candidates, tokens) => {
       const before = begun.given.candidates ?? [], now = candidates?.map((span) => spanText({tokens}, span)) ?? [];

@@ -203,7 +203,8 @@ TEST_CASE("The page of a pretrained masked model uses its tokenizer, and accepts
   const SentencePage page(model, question(model, "the cat [MASK] from a birds"));
   chromium->open(page.file);
   show(*chromium, "Try it");
-  for (const char* text : {"the bird <mask> a tree .", "birds [MASK] the qqq", "the <mask> and the [MASK] ."}) {
+  for (const char* text : {"the bird <mask> a tree .", "birds [MASK] the qqq", "the <mask> and the [MASK] .",
+                           "the cat from a birds"}) {  // without a mask: asked before [SEP]
     INFO(text);
     type(*chromium, text);
     const Example example = question(model, text);

@@ -5,6 +5,7 @@
 #include "tests/golden_lines.h"
 #include "trying.h"
 
+#include <heed/data/corpus.h>
 #include <heed/tokenizers/tokenize.h>
 
 #include <filesystem>
@@ -12,6 +13,23 @@
 
 // How the page splits a typed text into tokens.
 using namespace heed;
+
+namespace {
+
+// Returns an untrained model that predicts hidden tokens of texts with the words of `text`.
+Model masked_model_of(const std::string& text, const Tokenizer& tokenizer) {
+  Model model;
+  model.tokenizer = tokenizer;
+  model.vocabulary = Vocabulary(tokenizer.known_tokens());
+  for (const std::string& token : tokenizer(text)) model.vocabulary.add(token);
+  model.vocabulary.add(mask_token);
+  TransformerConfig config = small_config();
+  config.max_length = 64;
+  make_network(model, masked_language_model(config));
+  return shaken(std::move(model));
+}
+
+}  // namespace
 
 TEST_CASE("The page splits a text into the same words and characters as the program") {
   Browser* chromium = browser();
@@ -65,6 +83,48 @@ TEST_CASE("The page splits a typed text into the program's subwords, and continu
   CHECK(written.size() > 200);
   CHECK(written.find("<0x") == std::string::npos);  // bytes are joined to characters
   CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("The page reads <mask> and [MASK] as the mask of heed's own masked models, as the program does") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const std::string learned = "the dog was too tired because of the street . the dog of the street was too wide";
+  for (const Tokenizer& tokenizer :
+       {Tokenizer::of_text(Split::words), Tokenizer::of_text(Split::characters), Tokenizer::of_text(Split::bytes),
+        Tokenizer::of_text(Subwords::learn({learned}, 300))}) {
+    CAPTURE(name_of(tokenizer.split()));
+    const Model model = masked_model_of(learned, tokenizer);
+    const Page page(model, {question(model, "the dog <mask> too")});
+    chromium->open(page.file);
+    show(*chromium, "Try it");
+    const std::string notice = "document.querySelector('#main .notice').textContent";
+    // Each text differs from the one before by an edit, after which a question could stay at its token.
+    for (const char* text : {"the [MASK] of", "the <mask> of", "the [MASK] of <mask>", "[MASK]", "the<mask>", "the of",
+                             "the of [MASK] dog", "<mask><mask> dog"}) {
+      INFO(text);
+      type(*chromium, text);
+      const Example example = question(model, text);
+      CHECK(chromium->run("asRead(subject()).tokens") == Json(example.tokens));
+      CHECK(chromium->run("subject().query") == example.query);
+      CHECK(largest_difference(chromium->run(typed), expected(model, example)) < tolerance);
+      const bool hides = std::string(text) != "the of";
+      CHECK(chromium->text(notice) == (hides ? ""
+                                             : "The text hides no token, so it asks about its last one. Write [MASK] "
+                                               "or <mask> for a token to hide it."));
+    }
+    if (tokenizer.split() == Split::bytes) {
+      type(*chromium, "the [MASK] of");
+      CHECK(chromium->run("[subject().tokens.length, subject().query]") == Json({8, 4}));
+    }
+    // A token that the reader presses stays the one asked about.
+    type(*chromium, "the [MASK] of [MASK]");
+    const int first = question(model, "the [MASK]").query;
+    chromium->run(
+        fmt::format("askOwn(shownNow().live.engine, {{...shownNow(), live: null, query: {}, isChosen: true}})", first));
+    type(*chromium, "the [MASK] of [MASK] dog");
+    CHECK(chromium->run("subject().query") == first);
+    CHECK(chromium->complaints() == std::vector<std::string>{});
+  }
 }
 
 TEST_CASE("The page splits texts like the tokenizers of pretrained models") {
