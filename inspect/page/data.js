@@ -1,7 +1,7 @@
 'use strict';
 
 // Written by inspect/page/page.cpp and page_run.cpp: {version, colours, separators, runs: [{name, steps, sentences, heads, metrics,
-// model, causes, restored, history}]}, and by page_curves.cpp for directories with numbers alone: {curves, steps}. Element model-RUN holds the model, and model-RUN-STEP its values that change between steps. Layers,
+// model, repeated, causes, restored, history}]}, and by page_curves.cpp for directories with numbers alone: {curves, steps}. Element model-RUN holds the model, and model-RUN-STEP its values that change between steps. Layers,
 // heads and tokens count from 0.
 const content = JSON.parse(document.getElementById('data').textContent);
 

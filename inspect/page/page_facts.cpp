@@ -1,5 +1,6 @@
 #include "inspect/page/page_facts.h"
 
+#include "views/induction_view.h"
 #include "views/shown_heads.h"
 #include "views/written_tokens.h"
 
@@ -83,6 +84,14 @@ Json head_scores_of(const Dump& dump) {
     }
   }
   return layers;
+}
+
+void add_repeated_scores(Json& description, const Model& model, const OnProgress& progress) {
+  const Json& sentences = description["sentences"];
+  const bool copies = std::ranges::any_of(sentences, [](const Json& one) { return one["antecedent"] >= 0; });
+  if (!copies || !model.head().has_token_logits() || !reads_repeats(model)) return;
+  description["repeated"] = repeated_json(repeated_scores(model, 1, progress), View{});
+  description["repeated"]["step"] = model.step;
 }
 
 PageHeading heading_of(const Json& descriptions) {

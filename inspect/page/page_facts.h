@@ -2,6 +2,7 @@
 #include "run/dump.h"
 #include "tokenizers/internal/json.h"
 
+#include <heed/explain/progress.h>
 #include <heed/explain/score_parts.h>
 #include <heed/formats/saved_model.h>
 
@@ -24,6 +25,10 @@ ScoredHead telling_head(const SentenceAttention& sentence);
 /// Returns [previous-token score, induction score] per head of a snapshot (head_scores()), [layer][head]. Unknown scores are
 /// null.
 Json head_scores_of(const Dump& dump);
+
+/// Adds "repeated", the scores of inspect induction (repeated_json()) with the model's "step", for a model that predicts
+/// tokens, if watched sentences have an antecedent. Adds nothing for a model that reads too few tokens (reads_repeats()).
+void add_repeated_scores(Json& description, const Model& model, const OnProgress& progress = {});
 
 /// Title and description of a page, for link previews.
 struct PageHeading {

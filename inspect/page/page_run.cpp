@@ -179,6 +179,7 @@ void add_model(PageRun& result, const fs::path& run, const std::optional<Model>&
     const std::vector<std::string> read = hides ? question(model, text).tokens : model.tokenizer(text);
     if (examples[i].candidates.empty() && read == examples[i].tokens) description["sentences"][i]["typed"] = text;
   }
+  add_repeated_scores(description, model, progress);
   add_causes(description, model, run, limit, progress);
   add_card(description, model, run);
   add_circuit(description, model, run, progress);

@@ -97,8 +97,8 @@ function firstAnswers({live}, token) {
   return {whole: [after, ...others].reduce((a, b) => b.before > a.before ? b : a), after};
 }
 
-function answerChange(now) {
-  const {whole, after} = firstAnswers(now, now.query), before = fixed(whole.before);
+function answerChange(now, token = now.query) {
+  const {whole, after} = firstAnswers(now, token), before = fixed(whole.before);
   const answer = el('b', {}, visible(whole.word));
   if (!now.isAfter) return t`The answer is ${answer}, with probability ${before}.`;
   return after.word !== whole.word ?
@@ -115,14 +115,17 @@ function removeHead() {
   return button(removed ? t`Put back ${headName(layer, head)}` : t`Remove ${headName(layer, head)}`, () => toggleRemoved([key(layer, head)]), {'aria-pressed': String(removed)});
 }
 
-// The heads with the largest scores at the last step: {previous, induction}, each {layer, head, name, colour}.
+// Returns {previous, induction, others}: the heads with the largest scores, and further induction heads, each {layer, head, kind, score,
+// low, high, isInduction, colour}. The scores are those of inspect induction (repeated_json() of views/induction_view.h), if the page has
+// them. Otherwise they are those of the watched sentences at the last step, which do not show that a head is an induction head.
 function inductionHeads() {
-  const scores = runNow().steps.at(-1).scores, all = allHeads(runNow().heads);
-  const [previous, induction] = [0, 1].map((kind) => all.reduce((a, b) => (scores[b[0]][b[1]][kind] ?? 0) > (scores[a[0]][a[1]][kind] ?? 0) ? b : a));
-  return {
-    previous: {layer: previous[0], head: previous[1], kind: 0, name: t`previous-token head`, colour: ink['head-1']},
-    induction: {layer: induction[0], head: induction[1], kind: 1, name: t`induction head`, colour: ink['head-0']}
-  };
+  const {repeated, steps, heads} = runNow(), {scores} = steps.at(-1);
+  const ranked = (kind) => allHeads(heads).map(([layer, head], i) => {
+    const measured = repeated?.heads[i][kind === 0 ? 'previous_token' : 'induction'], score = measured ? measured.share : scores?.[layer][head][kind] ?? NaN;
+    return {layer, head, kind, score, ...measured, isInduction: kind === 1 && Boolean(repeated?.heads[i].is_induction), colour: ink[kind === 0 ? 'head-1' : 'head-0']};
+  }).sort((a, b) => b.isInduction - a.isInduction || (b.score || 0) - (a.score || 0));
+  const [previous] = ranked(0), [induction, ...others] = ranked(1);
+  return {previous, induction, others: others.filter(({isInduction}) => isInduction).map((one) => ({...one, colour: ''}))};
 }
 
 // Returns the two arcs of induction from the selected token: to the token after its earlier copy, and from there to that copy.
@@ -130,32 +133,43 @@ function inductionArcs({tokens, token, attention}, isNamed) {
   const copy = kindOf() === 'induction' && token > 0 ? tokens.lastIndexOf(tokens[token], token - 1) : -1;
   if (copy < 0) return null;
   const {previous, induction} = inductionHeads(), T = tokens.length;
-  return [[induction, token, copy + 1], [previous, copy + 1, copy]].map(([{layer, head, name, colour}, from, to]) => {
+  return [[induction, token, copy + 1], [previous, copy + 1, copy]].map(([{layer, head, colour}, from, to]) => {
     const weight = attention.of(layer, head)[from * T + to];
-    return {from, to, colour, weight, label: isNamed && t`${name} ${layer + 1}.${head + 1}: ${fixed(weight, 2)}`};
+    return {from, to, colour, weight, label: isNamed && t`${headName(layer, head)}: ${fixed(weight, 2)}`};
   });
 }
 
+// Says which heads are induction heads by the rule of inspect induction, or that the page cannot tell.
+function inductionVerdict() {
+  const {repeated} = runNow(), {induction, others} = inductionHeads();
+  if (!repeated) {
+    return t`This page cannot tell which heads are induction heads: it lacks their scores over repeated random tokens. The heads below have the largest scores in the watched sentences at step ${runNow().steps.at(-1).step}.`;
+  }
+  const found = [induction, ...others].filter(({isInduction}) => isInduction).map(({layer, head, score}) => `${headName(layer, head)} (${fixed(score, 2)})`);
+  return paragraphOf([
+    found.length > 0 ? t`Induction heads at step ${repeated.step}: ${listed(found)}.` : t`No head is shown to be an induction head at step ${repeated.step}.`,
+    t`Rule: over ${repeated.sequences} sequences of ${repeated.length} different random tokens, each read twice, the mean weight from a token of the second copy to the one behind its first copy has a 95 % interval above ${fixed(repeated.least, 2)}.`,
+    t`The means below come from these sequences.`
+  ]);
+}
+
 function inductionPart(now) {
-  const {previous, induction} = inductionHeads(), arcs = inductionArcs(now), whole = now.live && firstAnswers(now, now.token).whole;
-  const scores = runNow().steps[state.step].scores;
-  const line = (role, says) => {
-    const {layer, head, name, colour, kind} = role, removed = isRemoved(layer, head);
-    const label = el('b', {}, t`${name}, ${headName(layer, head)}`);
+  const {previous, induction, others} = inductionHeads(), arcs = inductionArcs(now), {repeated} = runNow();
+  const line = ({layer, head, kind, score, low, high, colour, isInduction}) => {
+    const removed = isRemoved(layer, head), name = headName(layer, head), label = el('b', {}, name);
     label.style.color = colour;
-    const known = {'aria-pressed': String(removed), 'aria-label': removed ? t`Put back the ${name}` : t`Remove the ${name}`};
-    return el('li', {}, t`${label}: ${says} Score ${fixed(scores[layer][head][kind] ?? NaN, 2)}. `,
-        now.live ? button(removed ? t`Put it back` : t`Remove it`, () => toggleRemoved([key(layer, head)]), known) : '');
+    const mean = repeated ? t`${fixed(score, 2)} (95 % interval ${fixed(low, 2)} to ${fixed(high, 2)})` : fixed(score, 2);
+    const says = isInduction ? t`${label}: induction head, mean weight behind the earlier copy ${mean}. ` : kind === 1 ?
+        t`${label}: the largest mean weight behind the earlier copy, ${mean}. ` : t`${label}: the largest mean weight on the token before, ${mean}. `;
+    return el('li', {}, says, now.live ? button(removed ? t`Put it back` : t`Remove it`, () => toggleRemoved([key(layer, head)]),
+                                                {'aria-pressed': String(removed), 'aria-label': removed ? t`Put back ${name}` : t`Remove ${name}`}) : '');
   };
+  const showsWeight = arcs && now.isAfter && !isRemoved(induction.layer, induction.head);  // a removed head writes nothing
+  const weight = showsWeight ? t`After the removal ${headName(induction.layer, induction.head)} puts ${rounded(arcs[0].weight)} of its attention behind the earlier copy. ` : '';
   return [
-    el('h2', {}, [[previous, 0], [induction, 1]].every(([{layer, head}, kind]) => scores[layer][head][kind] > 0.4) ? t`Two heads continue the pattern` : t`No two heads continue the pattern yet`),
-    el('ol', {class: 'guide'},
-       line(previous, t`each token takes in the token before it.`),
-       line(induction, t`the token attends to the one that follows its earlier copy, and predicts it again.`),
-       arcs && whole ? el('li', {}, now.isAfter ?
-         t`After the removal the induction head’s weight is ${fixed(arcs[0].weight, 2)}, and ${el('b', {}, visible(whole.word))} has probability ${
-             fixed(whole.probability, 2)} instead of ${fixed(whole.before, 2)}.` :
-         t`Remove one of them: the other alone does not continue the pattern.`) : null)
+    el('h2', {}, t`Which heads are induction heads?`), el('p', {class: 'finding'}, inductionVerdict()),
+    el('ol', {class: 'guide'}, ...[previous, induction, ...others.slice(0, 3)].map(line)),
+    arcs && now.live ? el('p', {class: 'changed'}, weight, answerChange(now, now.token), now.isAfter ? '' : t` Remove heads to see whether it stays.`) : ''
   ];
 }
 

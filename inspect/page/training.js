@@ -46,9 +46,6 @@ const training = {
     const {steps, metrics} = runNow(), {step} = steps[state.step];
     this.curves.hidden = metrics.length < 2;
     if (this.curves.hidden) return;
-    this.note.hidden = !(metrics.at(-1).train_loss > metrics.at(-1).held_out_loss);
-    this.note.textContent =
-        t`Training loss: the mean since the point before, with dropout where the run has it, so it may lie above the held-out loss.`;
     const beside = room > 700, width = beside ? room / 2 - 10 : room, height = 140;
     const last = Math.max(metrics.at(-1).step, steps.at(-1).step, 1);
     const now = metrics.findLast((line) => line.step <= step) ?? metrics[0];
@@ -56,12 +53,13 @@ const training = {
         room, beside ? height : 2 * height, t`Loss ${fixed(now.held_out_loss)} and accuracy ${percent(now.held_out_accuracy)} at step ${now.step}`);
     const losses = content.runs.flatMap((run) => run.metrics).flatMap((line) => [line.train_loss, line.held_out_loss]);
     const largest = Math.max(...losses.filter(Number.isFinite));
-    const scoreCurve = ({layer, head, kind, name, colour}) => ({
-      label: `${width > 500 ? name : kind === 0 ? t`previous` : t`induction`} ${layer + 1}.${head + 1}`,
+    // Scores in the watched sentences.
+    const scoreCurve = ({layer, head, kind, colour}) => ({
+      label: `${kind === 0 ? t`previous-token score` : t`induction score`} ${layer + 1}.${head + 1}`,
       colour,
       of: ({step}) => steps.find((one) => one.step === step)?.scores?.[layer][head][kind]
     });
-    const ofHeads = kindOf() === 'induction' ? Object.values(inductionHeads()).map(scoreCurve) : [{
+    const ofHeads = kindOf() === 'induction' ? [inductionHeads().previous, inductionHeads().induction].map(scoreCurve) : [{
       label: width > 500 ? t`weight of ${shortName(key(state.layer, state.head))} on the ${sourceName()}` : t`weight of ${shortName(key(state.layer, state.head))}`,
       colour: headColour(state.layer, state.head),
       of: (line) => line.antecedent_weight?.[state.layer]?.[state.head]
@@ -83,9 +81,14 @@ const training = {
     const place = beside ? [0, width + 20] : [0, 0], others = content.runs.filter((_, run) => run !== state.run).map(({metrics}) => metrics);
     const stepsAt = plots.map((plot, i) => drawPlot(this.figure, {...plot, x: place[i], y: beside ? 0 : i * height, width, height}, {points: metrics, last, step, others}));
     this.stepAt = (x) => stepsAt[beside && x > width + 20 ? 1 : 0](x);
-    if (others.length > 0)
-      this.note.textContent = t`Faint: the same of ${runName(1 - state.run)}, without its training loss and weight. ${this.note.textContent}`;
-    this.note.hidden = this.note.hidden && others.length === 0;
+    const notes = [
+      others.length > 0 && t`Faint: the same of ${runName(1 - state.run)}, without its training loss and weight.`,
+      kindOf() === 'induction' && t`Scores: mean weights in the watched sentences.`,
+      metrics.at(-1).train_loss > metrics.at(-1).held_out_loss &&
+          t`Training loss: the mean since the point before, with dropout where the run has it, so it may lie above the held-out loss.`
+    ].filter(Boolean);
+    this.note.hidden = notes.length === 0;
+    this.note.textContent = paragraphOf(notes);
   },
 };
 

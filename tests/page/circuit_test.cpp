@@ -13,18 +13,6 @@ using namespace heed;
 
 namespace {
 
-// Copies what head 1 of layer 2 does to its head 2, at half the strength.
-void add_second_head(Model& model) {
-  const std::int64_t d = InductionByHand::words;
-  for (const char* name : {"W_Q", "W_K", "W_V"}) {
-    const Tensor weight = model.parameters[fmt::format("encoder.1.attention.{}.weight", name)];
-    const Tensor first = slice(weight, 1, 0, d);
-    weight.copy_from(concat({first, first}, 1));
-  }
-  const Tensor output = model.parameters["encoder.1.attention.W_O.weight"], first = slice(output, 0, 0, d);
-  output.copy_from(concat({first, first * 0.5}, 0));
-}
-
 // A run with an induction circuit of 5 edges, and its page.
 struct CircuitPage : Scratch {
   std::filesystem::path run = path / "run", file = path / "page.html";
@@ -33,7 +21,7 @@ struct CircuitPage : Scratch {
   // With `exchanged` answers in every other pair, no circuit serves all pairs.
   explicit CircuitPage(bool exchanged = false) {
     InductionByHand made;
-    add_second_head(made.model);
+    made.add_second_head();
     made.model.step = 400;
     std::vector<Example> held_out;
     for (const TextPair& pair : made.pairs(20)) {

@@ -136,35 +136,6 @@ TEST_CASE("The page of a language model opens with the surprise per token and th
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("The page of an induction text opens with the arcs of two heads, which can be removed") {
-  Browser* chromium = browser();
-  if (!chromium) return;
-  const Model model = shaken(small_model(decoder_of(small_config())));
-  Example example;
-  example.tokens = {"dog", "it", "The", "street", "was", "dog"};
-  example.query = 5;
-  example.antecedent = 1;
-  const Page page(model, {example});
-  chromium->open(page.file);
-  CHECK(panel(*chromium).find("antecedent") == std::string::npos);
-  CHECK(chromium->text("kindOf()") == "induction");
-  const Json heads = chromium->run("Object.values(inductionHeads()).map(({layer, head}) => [layer, head])");
-  const Json weights = chromium->run("inductionArcs(shownNow()).map(({from, to, weight}) => [from, to, weight])");
-  const Dump dump = read_dump(dump_path(page.path / "run", 400));
-  const auto weight = [&](const Json& at, int from, int to) {
-    return dump.sentences[0].layers[at[0].get<std::size_t>()].at({at[1].get<int>(), from, to});
-  };
-  CHECK(largest_difference({weights[0][2], weights[1][2]}, {weight(heads[1], 5, 1), weight(heads[0], 1, 0)}) < 1e-4);
-  CHECK(chromium->run("viewNow().figures[0].svg.querySelectorAll('.arc').length") == 2);
-  CHECK(chromium->run("document.querySelectorAll('.guide button').length") == 2);
-  chromium->click("document.querySelector('.guide button')");
-  CHECK(chromium->run("state.removed.length") == 1);
-  CHECK(panel(*chromium).find("After the removal the induction head’s weight is ") != std::string::npos);
-  show(*chromium, "All heads");
-  CHECK(panel(*chromium).find("antecedent") == std::string::npos);
-  CHECK(chromium->complaints() == std::vector<std::string>{});
-}
-
 TEST_CASE("The page of a masked language model shows predictions, also after a head is removed") {
   Browser* chromium = browser();
   if (!chromium) return;

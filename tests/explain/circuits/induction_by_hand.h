@@ -13,10 +13,11 @@ namespace heed {
 // and predicts it. The other heads have small random weights.
 class InductionByHand {
  public:
-  static constexpr int words = 8, positions = 6, width = 3 * words + positions;
+  static constexpr int words = 8;
 
-  InductionByHand() {
-    TransformerConfig shape = gpt2(2, 2, width);
+  // Reads up to `positions` tokens, at most `words`.
+  explicit InductionByHand(int positions = 6) {
+    TransformerConfig shape = gpt2(2, 2, 3 * words + positions);
     shape.vocabulary = words, shape.max_length = positions, shape.final_norm = false;
     shape.block.attention.d_k = shape.block.attention.d_v = words;
     shape.block.attention.bias = shape.block.attention.output_bias = false;
@@ -41,6 +42,18 @@ class InductionByHand {
     set(second + "W_K.weight", before, 0, words, 1);
     set(second + "W_V.weight", token, 0, words, 1);
     set(second + "W_O.weight", 0, prediction, words, 4);
+  }
+
+  // Copies what head 1 of layer 2 does to its head 2, at half the strength.
+  void add_second_head() {
+    for (const char* name : {"W_Q", "W_K", "W_V"}) {
+      Tensor weight = model.parameters["encoder.1.attention." + std::string(name) + ".weight"];
+      const Tensor first = slice(weight, 1, 0, words);
+      weight.copy_from(concat({first, first}, 1));
+    }
+    Tensor output = model.parameters["encoder.1.attention.W_O.weight"];
+    const Tensor first = slice(output, 0, 0, words);
+    output.copy_from(concat({first, first * 0.5}, 0));
   }
 
   // Returns pairs "x y z w x": the token behind the first x is the answer. The corrupted text exchanges x and z before the end, so
