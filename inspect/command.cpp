@@ -54,7 +54,7 @@ std::string help(const Terminal& terminal) {
       text += "  " + wrapped(line, std::min(80, terminal.width) - 2, 13) + "\n";
     }
   }
-  const char* run = "RUN: a run directory or a model file of it, a model of Hugging Face, or a GGUF file.";
+  const char* run = "RUN: a run directory, a model file of it, a Hugging Face model, or a GGUF file.";
   return text + wrapped(run, std::min(80, terminal.width)) + "\n";
 }
 
