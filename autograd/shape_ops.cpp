@@ -304,21 +304,17 @@ static void copy_rows(const T* from, std::int64_t from_step, T* y, std::int64_t 
                       std::int64_t n) {
   constexpr std::int64_t few = 8, many = 128;  // a call of memcpy() takes as long as copying some dozen elements
   cpu::parallel_for(rows, cpu::row_grain(rows, n), [=](std::int64_t begin, std::int64_t end) {
-    if (n < few) {
-      for (std::int64_t i = 0; i < n; ++i) {
-        for (std::int64_t r = begin; r < end; ++r) y[r * step + i] = from[r * from_step + i];
-      }
-      return;
+    for (std::int64_t i = 0; n < few && i < n; ++i) {
+      for (std::int64_t r = begin; r < end; ++r) y[r * step + i] = from[r * from_step + i];
     }
-    for (std::int64_t r = begin; r < end; ++r) {
+    for (std::int64_t r = begin; n >= few && r < end; ++r) {
       const T* const row = from + r * from_step;
       T* const to = y + r * step;
-      if (n > many) {
-        std::copy_n(row, n, to);
-        continue;
+      if (n > many) std::copy_n(row, n, to);
+      for (std::int64_t i = 0; n <= many && i < n; i += few) {  // the last overlap those before
+        const std::int64_t at = std::min(i, n - few);
+        std::memcpy(to + at, row + at, few * sizeof(T));
       }
-      for (std::int64_t i = 0; i + few <= n; i += few) std::memcpy(to + i, row + i, few * sizeof(T));
-      std::memcpy(to + n - few, row + n - few, few * sizeof(T));
     }
   });
 }

@@ -187,6 +187,7 @@ const chinese = {
   'Which heads are induction heads?': '哪些头是归纳头？',
   'This page cannot tell which heads are induction heads: it lacks their scores over repeated random tokens. The heads below have the largest scores in the watched sentences at step {}.': '本网页无法判断哪些头是归纳头：它没有各个头在重复的随机词元上的得分。下面是第 {0} 步时在所观察句子里得分最大的头。',
   'Induction heads at step {}: {}.': '第 {0} 步的归纳头：{1}。',
+  'The sequences do not tell whether these are: {}.': '这些序列无法判定以下的头是否也是：{0}。',
   'No head is shown to be an induction head at step {}.': '第 {0} 步时，没有头可判定为归纳头。',
   'Rule: over {} sequences of {} different random tokens, each read twice, the mean weight from a token of the second copy to the one behind its first copy has a 95 % interval above {}.': '判定规则：取 {0} 个序列，每个由 {1} 个不同的随机词元组成，读两遍；第二遍的词元对它在第一遍里之后那个词元的平均权重，其 95 % 区间高于 {2}。',
   'The means below come from these sequences.': '下面的平均权重来自这些序列。',

@@ -146,9 +146,11 @@ function inductionVerdict() {
     return t`This page cannot tell which heads are induction heads: it lacks their scores over repeated random tokens. The heads below have the largest scores in the watched sentences at step ${runNow().steps.at(-1).step}.`;
   }
   const found = [induction, ...others].filter(({isInduction}) => isInduction).map(({layer, head, score}) => `${headName(layer, head)} (${fixed(score, 2)})`);
+  const doubtful = repeated.heads.filter((head) => head.is_undecided).map(({layer, head, induction: {low, high}}) => t`${headName(layer, head)} (${fixed(low, 2)} to ${fixed(high, 2)})`);
   return paragraphOf([
     found.length > 0 ? t`Induction heads at step ${repeated.step}: ${listed(found)}.` : t`No head is shown to be an induction head at step ${repeated.step}.`,
     t`Rule: over ${repeated.sequences} sequences of ${repeated.length} different random tokens, each read twice, the mean weight from a token of the second copy to the one behind its first copy has a 95 % interval above ${fixed(repeated.least, 2)}.`,
+    ...(doubtful.length > 0 ? [t`The sequences do not tell whether these are: ${listed(doubtful.slice(0, 4))}.`] : []),
     t`The means below come from these sequences.`
   ]);
 }

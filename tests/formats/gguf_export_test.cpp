@@ -209,5 +209,12 @@ TEST_CASE("A GGUF export refuses by name what the format cannot express") {
   CHECK(of_tokenizer("bloom", {})
             .starts_with("export: GGUF cannot express the tokenizer: llama.cpp has no name for its pre-tokenizer"));
   CHECK(of_tokenizer("gpt2", {1, 2, 3, 4}).ends_with("the model has 4 end tokens, and GGUF has keys for 3"));
+  const Model large = wide_llama();
+  Tensor{large.parameters["words.weight"]}.copy_from(full(large.parameters["words.weight"].shape(), 1e6));
+  const auto as = [&](GgufType type) { return message([&] { export_gguf(large, scratch / "m.gguf", type); }); };
+  CHECK(
+      as(GgufType::f16) ==
+      "export: tensor 'token_embd.weight' holds 1000000, and F16 numbers of at most 65504; export with --type bf16 or "
+      "exact");
   CHECK_FALSE(fs::exists(scratch / "m.gguf"));
 }

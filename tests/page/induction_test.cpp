@@ -22,8 +22,9 @@ std::string aside(Browser& chromium) { return chromium.text("document.querySelec
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
-// Returns the rule of inspect induction, as the terminal states it.
-std::string rule_of(const RepeatedScores& scores) {
+// Returns the rule of inspect induction, as the terminal states it of induction heads.
+std::string rule_of(RepeatedScores scores) {
+  scores.heads = {{{.previous_token = {}, .induction = {1, 1, 1}}}};
   const std::string verdict = repeated_verdict(scores, View{});
   return verdict.substr(verdict.find("over "));
 }

@@ -1,5 +1,6 @@
 """train and inspect as functions: their numbers are those of the programs, byte for byte."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -296,6 +297,41 @@ def test_a_language_model_of_ones_own_writes(tmp_path):
     vectors = model.encode(["the cat", "the dog sat", "on"], batch_size=2)
     assert vectors.shape == (3, 32) and numpy.allclose((vectors**2).sum(1), 1, atol=1e-5)
     assert numpy.allclose(vectors[0], model.encode("the cat"), atol=1e-5)
+
+
+def with_infinity(path, name):
+    """Makes a number of a tensor infinite, and removes the digest."""
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:8 + size])
+    del header["__metadata__"]["heed.digest"]
+    begin = header[name]["data_offsets"][0]
+    numbers = bytearray(data[8 + size:])
+    numbers[begin:begin + 4] = numpy.float32("inf").tobytes()
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(numbers))
+
+
+def test_damaged_states_and_foreign_directories_are_refused(tmp_path):
+    out = tmp_path / "run"
+    heedml.train(ROOT / "toy.yaml", set={"train.steps": 10}, out=out, quiet=True)
+    before = (out / "metrics.jsonl").read_bytes()
+    with pytest.raises(heedml.Error, match="is a run of train, whose log is not continued"):
+        heedml.Log(out, resume=1)
+    assert (out / "metrics.jsonl").read_bytes() == before
+    name = next(name for name in heedml.load_tensors(out / "checkpoint.safetensors") if name.endswith("W_O.weight.v"))
+    with_infinity(out / "checkpoint.safetensors", name)
+    with pytest.raises(heedml.Error, match=f"tensor '{name}' has a number that is not finite; the file is damaged"):
+        heedml.train(resume=out, set={"train.steps": 20}, quiet=True)
+
+
+def test_names_with_nul(tmp_path):
+    heedml.save_tensors(tmp_path / "a", {"a\0b": heedml.ones(1), "a\0c": heedml.zeros(1)})
+    assert list(heedml.load_tensors(tmp_path / "a")) == ["a\0b", "a\0c"]
+    with pytest.raises(heedml.Error, match="a path cannot contain NUL"):
+        heedml.save_tensors(f"{tmp_path}/a\0b", {})
+    with pytest.raises(heedml.Error, match="a path cannot contain NUL"):
+        heedml.load_tensors(f"{tmp_path}/a\0b")
 
 
 def test_tensors_in_a_file(tmp_path):
