@@ -65,8 +65,8 @@ bool is_depthwise(const Convolution& c) {
          c.padding.height <= c.size.height + usual && c.padding.width <= c.size.width + usual && Image(c).is_compact();
 }
 
-// An image with its padding is one row of numbers, in which those for a tap lie a fixed distance from those for another. What
-// it holds between the ends of rows is computed and dropped.
+// Reads an image with its padding as one row of numbers: those for a tap lie a fixed distance from those for another. Results
+// between the end of a row of y and the next are dropped.
 template <class T>
 void convolve_depthwise(const Convolution& c, const T* x, const Weights<T>& W, const T* bias, T* y) {
   constexpr std::int64_t vector = NR<T> / 2, together = 4 * vector;

@@ -40,12 +40,12 @@ struct Cause {
   Interval before{};       ///< accuracy with nothing changed
   Interval accuracy{};     ///< after the intervention (`rest`: mean over sentences and tokens)
   Interval lost{};         ///< before minus after
-  /// What one sentence loses.
+  /// The change of one sentence.
   struct Loss {
     int sentence;  ///< its place in HeldOut::sentences()
     double lost;   ///< right before minus right after
   };
-  std::vector<Loss> losses{};  ///< the values whose mean that is; `rest` has none
+  std::vector<Loss> losses{};  ///< the values of this mean; empty for `rest`
   Verdict verdict{};           ///< the share of the advantage over chance that is lost
   double p = 1;                ///< probability of as large a difference between before and after if there is none
   Interval flipped{};  ///< patches: flip rate, the share of answers that become the counterpart's; NaN otherwise

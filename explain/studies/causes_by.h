@@ -22,7 +22,8 @@ struct CausesBy {
   };
   std::vector<Group> groups;  ///< the largest first
 
-  /// What two groups lose of their right answers to the intervention of `by`, as the table over all sentences has it.
+  /// The difference between the right answers that two groups lose to the intervention of `by`, as the table over all sentences
+  /// has it.
   struct Difference {
     std::size_t more, less;  ///< indices of groups
     Interval lost;           ///< share lost by `more` minus that by `less`

@@ -4,7 +4,7 @@ import ast
 import difflib
 import re
 
-# Keywords of PyTorch and NumPy, and what stands for them here: the first that a function has.
+# Keywords of PyTorch and NumPy, and those in their place here: the first that a function has.
 _KEYWORDS = {"dim": ("axis", "axes", "d"), "dims": ("axes", "axis"), "keepdims": ("keepdim",), "num_embeddings": ("count",),
              "embedding_dim": ("d",), "embed_dim": ("d_model",), "nhead": ("heads",), "other": ("b",), "input": ("x", "logits"),
              "target": ("targets", "labels"), "min": ("low",), "max": ("high",)}
