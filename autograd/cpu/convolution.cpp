@@ -115,15 +115,13 @@ void copy_block(const Convolution& c, const Block& block, const T* x, T* matrix)
 
 template <class T>
 void add_block(const Convolution& c, std::int64_t channels, const Block& block, T* matrix, T* x) {
-  const auto add = [&](auto step) {
+  with_step(c.stride.width, [&](auto step) {
     for_each_row(c, channels, block, x, matrix, [&](const T* from, T* to, std::int64_t begin, std::int64_t end) {
       if (!to) return;
 #pragma omp simd
       for (std::int64_t j = begin; j < end; ++j) to[j * step] += from[j];
     });
-  };
-  if (c.stride.width == 1) return add(std::integral_constant<std::int64_t, 1>{});
-  add(c.stride.width);
+  });
 }
 
 // Returns the convolution, with the kernel read backwards, that is the transpose of one with stride 1.
@@ -220,8 +218,7 @@ void convolve_for_weights(const Convolution& c, const T* x, const T* y, T* W) {
   const Scratch<T> scratch(blocking, k);
   // Sums a fixed number of parts of the blocks, then the parts in order.
   const std::int64_t items = c.images * blocks;
-  const std::int64_t most = c.groups >= 8 ? 1 : std::clamp<std::int64_t>((std::int64_t{1} << 22) / of_group, 2, 8);
-  const std::int64_t of_part = ceil_divide(items, most), parts = ceil_divide(items, of_part);
+  const std::int64_t of_part = items_of_part(c, items, of_group), parts = ceil_divide(items, of_part);
   Tensor sums({parts > 1 ? parts : 0, c.groups, of_group}, dtype_of<T>, "conv2d");
   T* const partial = parts > 1 ? sums.mutable_data<T>() : W;
   parallel_for(parts * c.groups, 1, [&](std::int64_t task, std::int64_t) {

@@ -39,6 +39,13 @@ struct Blocking {
   static std::int64_t part(std::int64_t all, std::int64_t most) { return ceil_divide(all, ceil_divide(all, most)); }
 };
 
+// Returns how many of the items (blocks of images) each part of the gradient of W adds up, which has `numbers` for a group. The
+// number of parts depends only on the sizes, and the parts are added in order.
+inline std::int64_t items_of_part(const Convolution& c, std::int64_t items, std::int64_t numbers) {
+  const std::int64_t parts = c.groups >= 8 ? 1 : std::clamp<std::int64_t>((std::int64_t{1} << 22) / numbers, 2, 8);
+  return ceil_divide(items, parts);
+}
+
 // Calls f with a step, which is a constant if it is 1 or 2.
 void with_step(std::int64_t step, auto f) {
   if (step == 1) return f(std::integral_constant<std::int64_t, 1>{});

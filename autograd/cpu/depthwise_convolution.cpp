@@ -36,16 +36,14 @@ struct Padded {
   template <class Y, class Row>
   [[gnu::always_inline]] inline void for_each_tap(const Convolution& convolution, Y* y, Row row) {
     const Convolution c = convolution;
-    const auto with_step = [&](auto step) {
+    with_step(c.stride.width, [&](auto step) {
       for (std::int64_t i = 0; i < c.out.height; ++i, y += c.out.width) {
         for (std::int64_t p = 0, tap = 0; p < c.kernel.height; ++p) {
           T* const from = numbers.data() + (i * c.stride.height + p * c.dilation.height) * width;
           for (std::int64_t q = 0; q < c.kernel.width; ++q, ++tap) row(tap, y, from + q * c.dilation.width, step);
         }
       }
-    };
-    if (c.stride.width == 1) return with_step(std::integral_constant<std::int64_t, 1>{});
-    with_step(c.stride.width);
+    });
   }
 };
 

@@ -225,8 +225,7 @@ void convolve_directly_for_weights(const Convolution& c, const float* x, const f
   const Images layout(c);
   const std::int64_t lanes = ceil_divide(c.filters, panel) * panel, of_group = c.taps() * lanes;
   const std::int64_t blocks = layout.blocking.blocks(), items = ceil_divide(c.images, layout.count) * blocks;
-  const std::int64_t most = c.groups >= 8 ? 1 : std::clamp<std::int64_t>((std::int64_t{1} << 22) / of_group, 2, 8);
-  const std::int64_t of_part = ceil_divide(items, most), parts = ceil_divide(items, of_part);
+  const std::int64_t of_part = items_of_part(c, items, of_group), parts = ceil_divide(items, of_part);
   const std::int64_t images_size = layout.rows * layout.count * layout.columns * c.channels + 64;
   const std::int64_t size = images_size + layout.positions() * lanes;
   Tensor scratch({threads(), size}, DType::float32, "conv2d"), sums = zeros({parts * c.groups, of_group});

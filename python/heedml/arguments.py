@@ -18,8 +18,8 @@ _PLAIN = {"Tensor", "torch.Tensor", "Scope", "Random", "bool", "int", "float", "
 
 
 def _short(text: str) -> str:
-    return re.sub(r"\b(?:heedml|heedml\._core|collections\.abc|typing|numpy|numpy\.typing|builtins)\.(?=\w)", "",
-                  text.replace("heedml._core.", "").replace("| None | None", "| None"))
+    return re.sub(r"\b(?:heedml\._core|heedml|collections\.abc|typing|numpy\.typing|numpy|builtins)\.", "",
+                  text.replace("| None | None", "| None"))
 
 
 class _Signature:

@@ -84,7 +84,7 @@ class _Absent:
 
 def _refuse_copy(layer: object, *_: object) -> None:
     raise TypeError(f"a {type(layer).__name__} cannot be copied or pickled; make the layers again in a new Scope, and call its "
-                "parameters.load(dict(scope.parameters.items())); save_tensors() writes parameters to a file")
+                    "parameters.load(dict(scope.parameters.items())); save_tensors() writes parameters to a file")
 
 
 def _add(kind: type, owner: str, hints: dict[str, str]) -> None:

@@ -176,12 +176,7 @@ TEST_CASE("The page of a pretrained masked model uses its tokenizer, and accepts
   show(*chromium, "Try it");
   for (const char* text : {"the bird <mask> a tree .", "birds [MASK] the qqq", "the <mask> and the [MASK] .",
                            "the cat from a birds"}) {  // without a mask: asked before [SEP]
-    INFO(text);
-    type(*chromium, text);
-    const Example example = question(model, text);
-    CHECK(chromium->run("asRead(subject()).tokens") == Json(example.tokens));
-    CHECK(chromium->run("subject().query") == example.query);
-    CHECK(largest_difference(chromium->run(typed), expected(model, example)) < tolerance);
+    check_as_program(*chromium, model, text);
   }
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }

@@ -102,11 +102,7 @@ TEST_CASE("The page reads <mask> and [MASK] as the mask of heed's own masked mod
     for (const char* text : {"the [MASK] of", "the <mask> of", "the [MASK] of <mask>", "[MASK]", "the<mask>", "the of",
                              "the of [MASK] dog", "<mask><mask> dog"}) {
       INFO(text);
-      type(*chromium, text);
-      const Example example = question(model, text);
-      CHECK(chromium->run("asRead(subject()).tokens") == Json(example.tokens));
-      CHECK(chromium->run("subject().query") == example.query);
-      CHECK(largest_difference(chromium->run(typed), expected(model, example)) < tolerance);
+      check_as_program(*chromium, model, text);
       const bool hides = std::string(text) != "the of";
       CHECK(chromium->text(notice) == (hides ? ""
                                              : "The text hides no token, so it asks about its last one. Write [MASK] "

@@ -46,4 +46,14 @@ inline void type(Browser& chromium, const std::string& text) {
   chromium.settle();
 }
 
+// Types a text, and checks that the page reads, asks and answers it as the program does.
+inline void check_as_program(Browser& chromium, const Model& model, const std::string& text) {
+  INFO(text);
+  type(chromium, text);
+  const Example example = question(model, text);
+  CHECK(chromium.run("asRead(subject()).tokens") == Json(example.tokens));
+  CHECK(chromium.run("subject().query") == example.query);
+  CHECK(largest_difference(chromium.run(typed), expected(model, example)) < tolerance);
+}
+
 }  // namespace heed
