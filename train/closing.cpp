@@ -83,19 +83,21 @@ std::string language_figures(const BeforeAndAfter& table) {
          (std::isnan(table.after().bits_per_byte) ? "" : row("bits per byte", "", &Evaluation::bits_per_byte));
 }
 
-// Returns the heads that form an induction circuit, after and before training.
-std::string induction_heads(const BeforeAndAfter& table, const RunDirectory& run, const Terminal& terminal) {
+// Returns the largest scores in the watched sentences, after and before training. They do not show that a head is an induction
+// head: inspect induction measures that.
+std::string largest_scores(const BeforeAndAfter& table, const RunDirectory& run, const Terminal& terminal) {
   const Dump after = last_dump(run.path());
   const std::filesystem::path first = dump_path(run.path(), 0);
   const Dump before = std::filesystem::exists(first) ? read_dump(first) : Dump{};
   const auto row = [&](const char* name, double HeadScores::*score) {
     return table.row(name, best_head_text(after, score), best_head_text(before, score));
   };
-  return row("previous-token head", &HeadScores::previous_token) + row("induction head", &HeadScores::induction) +
-         "\n" +
+  return row("largest previous-token score", &HeadScores::previous_token) +
+         row("largest induction score", &HeadScores::induction) + "\n" +
          paragraph(
-             "Scores are mean attention weights. A previous-token head attends to the token before its own, an "
-             "induction head to the token that followed the last occurrence of its own.",
+             fmt::format("Scores are mean attention weights in {}: on the token before, and on the token that "
+                         "followed the last occurrence of the same token.",
+                         plural(std::ssize(after.sentences), "watched sentence")),
              terminal);
 }
 
@@ -154,9 +156,9 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
     const std::filesystem::path model = ended_early.empty() ? run.path() : best_model_path(run.path());
     const bool is_induction = e.config.data.kind == TaskKind::induction;
     const bool writes = e.model.head().generates() && e.model.tokenizer.is_of_text();
-    return ended_early + language_figures(table) + (is_induction ? induction_heads(table, run, terminal) : "") +
+    return ended_early + language_figures(table) + (is_induction ? largest_scores(table, run, terminal) : "") +
            (writes ? sample_text(e, ended_early.empty() ? model_path(run.path()) : model, terminal) : "") + "\n" +
-           look + (is_induction ? command_line("Scores by step", "induction " + shell_word(run.path())) : "") +
+           look + (is_induction ? command_line("Which heads are induction heads", "induction " + shell_word(run.path())) : "") +
            (writes ? command_line("Continue a text", fmt::format("generate {} --prompt TEXT", shell_word(model))) : "");
   }
   Dump after = last_dump(run.path());

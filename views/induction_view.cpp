@@ -115,7 +115,7 @@ std::string repeated_verdict(const RepeatedScores& scores, const View& view) {
   const auto rule = [&](const char* place) {
     return fmt::format(
         "over {} sequences of {} different random tokens, each read twice, the mean weight from a token of the second "
-        "copy to the one behind its first copy has a 95 % interval {} {:.2f}",
+        "copy to the one behind its first copy has an interval {} {:.2f} (95 % for all heads together)",
         scores.sequences, scores.length, place, RepeatedScores::least);
   };
   const std::string doubt =

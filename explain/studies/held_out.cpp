@@ -50,12 +50,15 @@ HeldOut::HeldOut(const Model& model, const std::vector<Example>& examples, std::
     : model_(model), processes_(processes) {
   // Pairs come first, so that each begins at an even number.
   std::vector<Example> alone;
+  std::vector<int> of_pairs, of_alone;  // their observations: pairs of different lengths are one, too
+  const std::vector<int> observations = observations_of(examples);
   std::vector<bool> taken(examples.size(), false);
   for (std::size_t i = 0; i < examples.size() && sentences_.size() + alone.size() < most; ++i) {
     if (taken[i]) continue;
     if (!has_counterpart(examples, i)) {
       alone.push_back(examples[i]);
       alone.back().counterpart = -1;
+      of_alone.push_back(observations[i]);
       continue;
     }
     const auto counterpart = static_cast<std::size_t>(examples[i].counterpart);
@@ -63,15 +66,17 @@ HeldOut::HeldOut(const Model& model, const std::vector<Example>& examples, std::
     for (const std::size_t of_pair : {i, counterpart}) {
       sentences_.push_back(examples.at(of_pair));
       sentences_.back().counterpart = static_cast<int>((sentences_.size() - 1) ^ 1);
+      of_pairs.push_back(observations[of_pair]);
     }
   }
   sentences_.insert(sentences_.end(), alone.begin(), alone.end());
+  groups_ = std::move(of_pairs);
+  groups_.insert(groups_.end(), of_alone.begin(), of_alone.end());
 
   for (const Example& sentence : sentences_) {
     batch_of(model, sentence);  // throws Error when the model cannot read it
     right_.push_back(right_answer(model, sentence));
   }
-  groups_ = observations_of(sentences_);
   batches_ = NumberedExamples(sentences_, model.vocabulary).batches(128);  // even, so that counterparts are in one
 }
 

@@ -31,7 +31,7 @@ class HeldOut {
 
   /// Returns the sentences. The index of a counterpart is one more or one less than that of its sentence.
   const std::vector<Example>& sentences() const { return sentences_; }
-  /// Returns the number of the observation that the sentence belongs to, as observations_of() does.
+  /// Returns the number of the observation that the sentence belongs to, as observations_of() does for all `examples`.
   int group(std::size_t sentence) const { return groups_[sentence]; }
 
   /// The answer to one sentence.

@@ -1,6 +1,5 @@
 #include <heed/autograd/random.h>
 #include <heed/data/corpus.h>
-#include <heed/explain/studies/evaluation.h>
 #include <heed/explain/studies/induction_scores.h>
 #include <heed/explain/trace.h>
 #include <heed/models/reading.h>
@@ -63,7 +62,7 @@ std::vector<std::vector<HeadScores>> head_scores(const std::vector<SentenceAtten
 
 namespace {
 
-constexpr int repeated_sequences = 20;
+constexpr int repeated_sequences = 50;
 constexpr std::int64_t longest_sequence = 25, shortest_sequence = 4;
 
 // Returns the ids of the tokens of texts: those that are no marks.
@@ -137,6 +136,10 @@ bool RepeatedScores::is_undecided(int layer, int head) const {
   return score.low <= least && score.high >= least;
 }
 
+Interval induction_interval(const std::vector<double>& scores, int heads) {
+  return interval_of(scores, {}, {0, 1, 0}, 0.05 / heads);
+}
+
 bool reads_repeats(const Model& model) { return ReadTwice(model).is_possible(); }
 
 RepeatedScores repeated_scores(const Model& model, std::uint64_t seed, const OnProgress& progress) {
@@ -144,14 +147,13 @@ RepeatedScores repeated_scores(const Model& model, std::uint64_t seed, const OnP
   sequences.check();
   const std::int64_t n = sequences.length(), first = sequences.second();
   const auto layers = static_cast<std::size_t>(model.layers()), heads = static_cast<std::size_t>(model.heads());
+  const int count = model.layers() * model.heads();
   std::vector<std::vector<double>> previous(layers * heads), induction(layers * heads);  // per head, by sequence
-  std::vector<int> numbers;
   Passes passes("induction", repeated_sequences, progress);
   for (int number = 0; number < repeated_sequences; ++number) {
     passes.next();
     const Trace seen =
         trace(model, sequences.draw(Random(seed).stream("induction").stream(static_cast<std::uint64_t>(number))));
-    numbers.push_back(number);
     for (std::size_t i = 0; i < layers * heads; ++i) {
       const Tensor& weights = seen.layers[i / heads].weights;  // (1, heads, T, T)
       const auto head = static_cast<std::int64_t>(i % heads);
@@ -167,7 +169,8 @@ RepeatedScores repeated_scores(const Model& model, std::uint64_t seed, const OnP
   RepeatedScores result{.sequences = repeated_sequences, .length = static_cast<int>(n)};
   result.heads.resize(layers);
   for (std::size_t i = 0; i < layers * heads; ++i) {
-    result.heads[i / heads].push_back({mean_of(previous[i], numbers), mean_of(induction[i], numbers)});
+    result.heads[i / heads].push_back(
+        {induction_interval(previous[i], count), induction_interval(induction[i], count)});
   }
   return result;
 }

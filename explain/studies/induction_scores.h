@@ -28,7 +28,8 @@ int repeated_tokens(const std::vector<SentenceAttention>& sentences);
 ///     const RepeatedScores found = repeated_scores(model);
 ///     if (found.is_induction(1, 0)) fmt::print("layer 2 head 1: {:.2f}\n", found.heads[1][0].induction.share);
 struct RepeatedScores {
-  /// Mean weights over the second copies, with the 95 % interval over sequences.
+  /// Mean weights over the second copies, with their intervals over sequences: interval_of() of each. All intervals of one
+  /// score hold together with probability 95 % or more (Bonferroni), since the heads with the largest scores are named.
   struct Head {
     Interval previous_token{};  ///< to the token before
     Interval induction{};       ///< to the token behind the earlier copy
@@ -44,10 +45,13 @@ struct RepeatedScores {
   bool is_undecided(int layer, int head) const;
 };
 
+/// Returns the mean of the scores of one of `heads` heads, in [0, 1] and one per sequence, and its interval.
+Interval induction_interval(const std::vector<double>& scores, int heads);
+
 /// Returns whether a model knows 4 tokens and reads them twice, as repeated_scores() needs.
 bool reads_repeats(const Model& model);
 
-/// Measures a model on 20 sequences from `seed`, of as many different tokens as it reads twice, at most 25. Throws Error for a
+/// Measures a model on 50 sequences from `seed`, of as many different tokens as it reads twice, at most 25. Throws Error for a
 /// model that reads fewer than 4 tokens twice, or knows fewer.
 RepeatedScores repeated_scores(const Model& model, std::uint64_t seed = 1, const OnProgress& progress = {});
 

@@ -149,7 +149,7 @@ function inductionVerdict() {
   const doubtful = repeated.heads.filter((head) => head.is_undecided).map(({layer, head, induction: {low, high}}) => t`${headName(layer, head)} (${fixed(low, 2)} to ${fixed(high, 2)})`);
   return paragraphOf([
     found.length > 0 ? t`Induction heads at step ${repeated.step}: ${listed(found)}.` : t`No head is shown to be an induction head at step ${repeated.step}.`,
-    t`Rule: over ${repeated.sequences} sequences of ${repeated.length} different random tokens, each read twice, the mean weight from a token of the second copy to the one behind its first copy has a 95 % interval above ${fixed(repeated.least, 2)}.`,
+    t`Rule: over ${repeated.sequences} sequences of ${repeated.length} different random tokens, each read twice, the mean weight from a token of the second copy to the one behind its first copy has an interval above ${fixed(repeated.least, 2)} (95 % for all heads together).`,
     ...(doubtful.length > 0 ? [t`The sequences do not tell whether these are: ${listed(doubtful.slice(0, 4))}.`] : []),
     t`The means below come from these sequences.`
   ]);
@@ -160,7 +160,7 @@ function inductionPart(now) {
   const line = ({layer, head, kind, score, low, high, colour, isInduction}) => {
     const removed = isRemoved(layer, head), name = headName(layer, head), label = el('b', {}, name);
     label.style.color = colour;
-    const mean = repeated ? t`${fixed(score, 2)} (95 % interval ${fixed(low, 2)} to ${fixed(high, 2)})` : fixed(score, 2);
+    const mean = repeated ? t`${fixed(score, 2)} (interval ${fixed(low, 2)} to ${fixed(high, 2)})` : fixed(score, 2);
     const says = isInduction ? t`${label}: induction head, mean weight behind the earlier copy ${mean}. ` : kind === 1 ?
         t`${label}: the largest mean weight behind the earlier copy, ${mean}. ` : t`${label}: the largest mean weight on the token before, ${mean}. `;
     return el('li', {}, says, now.live ? button(removed ? t`Put it back` : t`Remove it`, () => toggleRemoved([key(layer, head)]),

@@ -46,22 +46,21 @@ TEST_CASE("induction_view shows the scores of every head and the loss per step")
 
 TEST_CASE("repeated_verdict tells heads that are shown to be none from those of which nothing is shown") {
   const auto verdict = [](const std::vector<Interval>& found) {
-    RepeatedScores scores{.sequences = 20, .length = 25, .heads = {{}}};
+    RepeatedScores scores{.sequences = 50, .length = 25, .heads = {{}}};
     for (const Interval& score : found) scores.heads[0].push_back({{}, score});
     return repeated_verdict(scores, {});
   };
   const std::string rule =
-      "over 20 sequences of 25 different random tokens, each read twice, the mean weight from a token of the second "
-      "copy "
-      "to the one behind its first copy has a 95 % interval ";
+      "over 50 sequences of 25 different random tokens, each read twice, the mean weight from a token of the second "
+      "copy to the one behind its first copy has an interval ";
   CHECK(verdict({{0.3, 0.2, 0.39}, {0.1, 0.05, 0.2}}) ==
-        "No head is an induction head: for each, " + rule + "below 0.40.");
+        "No head is an induction head: for each, " + rule + "below 0.40 (95 % for all heads together).");
   CHECK(
       verdict({{0.41, 0.39, 0.43}, {0.1, 0.05, 0.2}}) ==
       "Cannot tell of layer 1 head 1 (0.39 to 0.43), whose interval contains 0.40. No head is shown to be an induction "
       "head: for none, " +
-          rule + "above 0.40.");
+          rule + "above 0.40 (95 % for all heads together).");
   CHECK(verdict({{0.41, 0.39, 0.43}, {0.7, 0.6, 0.8}}) ==
         "Induction heads: layer 1 head 2 (0.70): " + rule +
-            "above 0.40. Cannot tell of layer 1 head 1 (0.39 to 0.43), whose interval contains 0.40.");
+            "above 0.40 (95 % for all heads together). Cannot tell of layer 1 head 1 (0.39 to 0.43), whose interval contains 0.40.");
 }

@@ -4,12 +4,15 @@
 #include <heed/autograd/random.h>
 #include <heed/explain/studies/cause_history.h>
 #include <heed/explain/studies/causes_by.h>
+#include <heed/explain/studies/evaluation.h>
+#include <heed/explain/studies/induction_scores.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 using namespace heed;
@@ -246,6 +249,62 @@ TEST_CASE("differences_between puts the largest first, with intervals for all co
   CHECK(differences_between(kinds, 10)[0].lost.low == Approx(low(0.05 / 30)));
 }
 
+namespace {
+
+// Distributions of the score of a head in one sequence, each with the mean RepeatedScores::least.
+using DrawScore = std::function<double(Random&)>;
+
+DrawScore share_of_tokens(int tokens) {  // each token attends to the one behind its copy, or to another
+  return [=](Random& random) {
+    int count = 0;
+    for (int t = 0; t < tokens; ++t) count += random.uniform() < RepeatedScores::least;
+    return 1.0 * count / tokens;
+  };
+}
+
+DrawScore equal_or_zero(double score) {  // the same score in nearly all sequences, and 0 in a few
+  return [=](Random& random) { return random.uniform() < RepeatedScores::least / score ? score : 0; };
+}
+
+DrawScore near_least() {
+  return [](Random& random) { return RepeatedScores::least + 0.2 * (random.uniform() - 0.5); };
+}
+
+const std::vector<DrawScore> heads_at_the_least{share_of_tokens(4), share_of_tokens(25),  equal_or_zero(1),
+                                                equal_or_zero(0.6), equal_or_zero(0.42), near_least()};
+
+// How often at least one of `heads` heads with that distribution is named an induction head, and how often with Student's t for
+// each head by itself.
+FalseRates rates_of_induction(const DrawScore& score, int heads, int data_sets, Random random) {
+  constexpr int sequences = 50;
+  std::vector<int> numbers(sequences);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  int named = 0, by_itself = 0;
+  for (int i = 0; i < data_sets; ++i) {
+    bool is_named = false, is_by_itself = false;
+    for (int head = 0; head < heads; ++head) {
+      std::vector<double> scores;
+      for (int k = 0; k < sequences; ++k) scores.push_back(score(random));
+      is_named = is_named || induction_interval(scores, heads).low > RepeatedScores::least;
+      is_by_itself = is_by_itself || mean_of(scores, numbers).low > RepeatedScores::least;
+    }
+    named += is_named;
+    by_itself += is_by_itself;
+  }
+  return {1.0 * named / data_sets, 1.0 * by_itself / data_sets};
+}
+
+}  // namespace
+
+TEST_CASE("Heads at the least score are named induction heads in at most 5 of 100 data sets") {
+  FalseRates worst;
+  for (const DrawScore& score : heads_at_the_least) {
+    worst.include(rates_of_induction(score, 4, 300, Random(1).stream("heads")));
+  }
+  CHECK(worst.rule <= 0.05);
+  CHECK(worst.weaker > 0.2);
+}
+
 TEST_CASE("Kinds that lose the same are said to differ in at most 5 of 100 data sets") {
   constexpr double slack = 0.02;  // for the largest of eight rates of 1,000 data sets
   for (const int count : {2, 4}) {
@@ -305,6 +364,18 @@ TEST_CASE("Table of the rates of false conclusions about the largest row, histor
     }
     print_cells(history);
     print_cells(listed);
+    fmt::print("\n");
+  }
+}
+
+TEST_CASE("Table of the rates of false induction heads", "[.][conclusion-tables]") {
+  for (const int heads : {1, 4, 144}) {
+    FalseRates worst;
+    for (const DrawScore& score : heads_at_the_least) {
+      worst.include(rates_of_induction(score, heads, 1000, Random(1).stream("heads")));
+    }
+    fmt::print("| {} |", heads);
+    print_cells(worst);
     fmt::print("\n");
   }
 }

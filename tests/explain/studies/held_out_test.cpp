@@ -42,6 +42,18 @@ TEST_CASE("The sentences of a pair and repetitions are one observation") {
   CHECK((one.low == all.low && one.high == all.high));
 }
 
+TEST_CASE("The sentences of a pair are one observation although they differ in length, and cannot be exchanged in place") {
+  std::vector<Example> pairs = sentences();
+  pairs[3].tokens.insert(pairs[3].tokens.begin() + 3, "was");
+  const Model model = small_model();
+  const HeldOut held_out(model, pairs, any_number);
+  CHECK(held_out.sentences()[3].counterpart == -1);
+  std::set<int> groups;
+  for (std::size_t i = 0; i < 5; ++i) groups.insert(held_out.group(i));
+  CHECK(groups.size() == 3);
+  CHECK(held_out.group(3) == held_out.group(4));
+}
+
 TEST_CASE("HeldOut::answers throws for values that are not finite, and names the first") {
   Model model = small_model();
   const Tensor gain = model.parameters["encoder.1.attention_norm.gain"];

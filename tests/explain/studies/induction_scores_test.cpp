@@ -44,7 +44,7 @@ TEST_CASE("repeated_scores measures tokens of a second copy of random sequences,
                                     ModelConfig(chooser_of(small_config()))}) {
     const Model model = small_model(config);
     const RepeatedScores found = repeated_scores(model);
-    CHECK((found.sequences == 20 && found.length == 6));  // 12 positions
+    CHECK((found.sequences == 50 && found.length == 6));  // 12 positions
     REQUIRE((found.heads.size() == 2 && found.heads[1].size() == 2));
     for (const auto& layer : found.heads) {
       for (const RepeatedScores::Head& head : layer) {
