@@ -180,5 +180,5 @@ TEST_CASE("closing of the induction task has the largest scores, and names no he
   CHECK(text.find("\n  largest induction score               0.") != std::string::npos);
   CHECK(text.find("Sampled") == std::string::npos);
   CHECK(text.find("Which heads are induction heads: ") != std::string::npos);
-  CHECK(trained_closing(yaml, 40).find("\n  largest previous-token score: trained 0.") != std::string::npos);
+  CHECK(trained_closing(yaml, 40).find("\n  largest previous-token score: trained") != std::string::npos);
 }
