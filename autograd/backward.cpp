@@ -161,7 +161,7 @@ void Pass::go_through(const Node& node, const Tensor& dy) {
   }
   const Operation& operation = *node.operation;
   if (records) check_recordable(tape, node);
-  std::unique_ptr<Tensor>* so_far = !records && count == 1 && inputs[0] >= 0 ? &at(inputs[0]) : nullptr;
+  std::unique_ptr<Tensor>* so_far = count == 1 && inputs[0] >= 0 ? &at(inputs[0]) : nullptr;
   const NeedsInputGrad needs(inputs, so_far);
   const Autocast as_recorded(node.precision);
   const Backward& backward = *node.backward;

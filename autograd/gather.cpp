@@ -113,8 +113,8 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
         });
         return std::vector{dtable};
       },
-      Recordable([d, from = table.shape()](const Tensor& dy, const Ids& looked_up) {
-        return std::vector{cpu::spread(dy, elements_of_rows(looked_up, d), from)};
+      Recordable([d, from = table.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& looked_up) {
+        return std::vector{cpu::spread(dy, needs.take_total(), elements_of_rows(looked_up, d), from)};
       }));
 }
 
@@ -155,10 +155,10 @@ Tensor select_rows(const Tensor& x, const Ids& positions) {
         });
         return std::vector{dx};
       },
-      Recordable([from = x.shape()](const Tensor& dy, const Ids& selected) {
+      Recordable([from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, const Ids& selected) {
         std::vector<std::int64_t> rows;
         for (std::int64_t b = 0; b < from[0]; ++b) rows.push_back(b * from[1] + selected[b]);
-        return std::vector{cpu::spread(dy, elements_of_rows(rows, from[2]), from)};
+        return std::vector{cpu::spread(dy, needs.take_total(), elements_of_rows(rows, from[2]), from)};
       }));
 }
 

@@ -187,48 +187,19 @@ struct Selection {
   std::int64_t first, step;
 };
 
-// Adds dy to the selected elements of x's gradient, in the memory of the gradients from other uses of x where there are any: many
-// slices of one tensor cost no more than the elements that they read.
-Tensor add_selected(Tensor dx, Selection selection, const Tensor& dy) {
-  if (dy.numel() == 0) return dx;
-  const Tensor source = contiguous(dy);
-  const std::int64_t inner = dx.strides()[selection.axis], size = dx.size(selection.axis),
-                     outer = dx.numel() / (size * inner), count = dy.numel() / (outer * inner);
-  const std::int64_t runs = selection.step == 1 || inner == 1 ? 1 : count,
-                     n = count / runs * inner;  // per outer index; of n elements
-  dispatch(dy.dtype(), [&]<class T>() {
-    const T* const from = source.data<T>();
-    T* const to = dx.mutable_data<T>() + selection.first * inner;
-    const auto add = [=](auto apart) {
-      constexpr std::int64_t few = 8;
-      if (runs == 1 && n < few) {  // such as x[..., 0]: the elements of all rows, one by one
-        return cpu::parallel_for(outer, cpu::row_grain(outer, n), [=](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t i = 0; i < n; ++i) {
-            for (std::int64_t o = begin; o < end; ++o) to[o * size * inner + i * apart] += from[o * n + i];
-          }
-        });
-      }
-      cpu::for_rows(outer * runs, n, [=](std::int64_t run) {
-        T* const sum = to + (run / runs * size + run % runs * selection.step) * inner;
-        for (std::int64_t i = 0; i < n; ++i) sum[i * apart] += from[run * n + i];
-      });
-    };
-    inner == 1 && selection.step != 1 ? add(selection.step) : add(std::integral_constant<std::int64_t, 1>());
-  });
-  return dx;
-}
-
 Tensor record_selection(const Tensor& x, Selection selection, const Tensor& y) {
   return record(
       slice_operation, {&x}, y, Saved(),
       [from = x.shape(), selection](const Tensor& dy, const NeedsInputGrad& needs) {
-        return std::vector{add_selected(needs.take_total_or_zeros(from, dy.dtype()), selection, dy)};
+        const auto [axis, first, step] = selection;
+        return std::vector{cpu::add_to_slice(needs.take_total_or_zeros(from, dy.dtype()), dy, axis, first, step)};
       },
-      Recordable([from = x.shape(), selection](const Tensor& dy) {
+      Recordable([from = x.shape(), selection](const Tensor& dy, const NeedsInputGrad& needs) {
         const auto [axis, first, step] = selection;
         Shape shape = from;
         if (dy.rank() < from.rank()) shape[axis] = 1;
-        return std::vector{cpu::place(dy.rank() < from.rank() ? reshape(dy, shape) : dy, from, axis, first, step)};
+        const Tensor values = dy.rank() < from.rank() ? reshape(dy, shape) : dy;
+        return std::vector{cpu::place(values, needs.take_total(), from, axis, first, step)};
       }));
 }
 

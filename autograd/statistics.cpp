@@ -139,9 +139,10 @@ Tensor reduced_extreme(const Operation& operation, const Tensor& x, const std::v
         });
         return std::vector{dx};
       },
-      Recordable([from = x.shape()](const Tensor& dy, const std::vector<std::int64_t>& chosen) {
-        return std::vector{cpu::spread(dy, chosen, from)};
-      }));
+      Recordable(
+          [from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs, const std::vector<std::int64_t>& chosen) {
+            return std::vector{cpu::spread(dy, needs.take_total(), chosen, from)};
+          }));
 }
 
 }  // namespace

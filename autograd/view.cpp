@@ -72,11 +72,11 @@ Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offse
         });
         return std::vector{dx};
       },
-      Recordable([from = shape_, strides, offset](const Tensor& dy) {
+      Recordable([from = shape_, strides, offset](const Tensor& dy, const NeedsInputGrad& needs) {
         std::vector<std::int64_t> positions(static_cast<std::size_t>(dy.numel()));
         for_each_offset(dy.shape(), strides,
                         [offset, to = positions.data()](std::int64_t i, std::int64_t at) { to[i] = offset + at; });
-        return std::vector{cpu::spread(dy, positions, from)};
+        return std::vector{cpu::spread(dy, needs.take_total(), positions, from)};
       }));
 }
 

@@ -1,6 +1,7 @@
 #include "tests/catch.h"
 
 #include <heed/autograd/ops.h>
+#include <heed/autograd/profile.h>
 #include <heed/autograd/record.h>
 
 #include <functional>
@@ -66,6 +67,37 @@ TEST_CASE("Backward of many parts of a tensor needs one gradient of its size") {
   for (const auto& [name, part] : parts) {
     INFO(name);
     CHECK(gradient_memory(x, [&, f = part] { return sum_of_parts(count, f); }) < 1.5);
+  }
+}
+
+TEST_CASE("A recorded backward of many parts of a tensor adds them to one gradient") {
+  constexpr std::int64_t count = 64;
+  const Tensor x = variable(ones({count, 8, 16}));
+  const std::vector<std::pair<std::string, std::function<Tensor(std::int64_t)>>> parts{
+      {"x[i]", [&](std::int64_t t) { return x[t]; }},
+      {"slice", [&](std::int64_t t) { return slice(x, 0, t, t + 1); }},
+      {"view",
+       [&](std::int64_t t) {
+         return x.view({8, 16}, {16, 1}, t * 128);
+       }},
+      {"max", [&](std::int64_t t) { return t == 0 ? max(x, 0) : x[t]; }}};
+  for (const auto& [name, part] : parts) {
+    INFO(name);
+    const Recording recording;
+    const Tensor loss = sum_of_parts(count, [&, f = part](std::int64_t t) { return f(t) * f(t) * f(t); });
+    const auto bytes_added = [&](const auto& gradient_of) {
+      const Profile profile;
+      const Tensor gradient = gradient_of();
+      const auto& totals = profile.totals();
+      CHECK(gradient.to_vector() == std::vector<double>(static_cast<std::size_t>(x.numel()), gradient.at({0, 0, 0})));
+      CHECK(gradient.at({0, 0, 0}) > 0);
+      return totals.contains("add") ? totals.at("add").bytes : 0;
+    };
+    Tensor gradient;
+    CHECK(bytes_added([&] { return gradient = backward(loss, {.record = true})[x]; }) < 16 * x.bytes());
+    CHECK(gradient.at({0, 0, 0}) == 3);
+    CHECK(bytes_added([&] { return backward(sum(gradient * gradient), {.record = true})[x]; }) < 16 * x.bytes());
+    CHECK(backward(sum(gradient * gradient))[x].at({1, 2, 3}) == 2 * 3 * 6);
   }
 }
 
