@@ -110,35 +110,48 @@ struct Image {
   // Copies the channels of an image.
   template <class T>
   void copy(const Convolution& c, const Block& block, const T* x, T* to) const {
-    with_step(horizontal.stride, [&](auto step) { copy_rows(c, block, x, to, step); });
+    for_each_row(c, block, x, to, [this](const T* from, T* row, std::int64_t begin, std::int64_t end, auto step) {
+      std::fill(row, row + begin, T{0});
+#pragma omp simd
+      for (std::int64_t j = begin; j < end; ++j) row[j] = from[j * step];
+      std::fill(row + end, row + columns, T{0});
+    });
   }
 
+  // Adds the numbers to the channels of an image, without those of the padding.
   template <class T>
-  void copy_rows(const Convolution& c, const Block& block, const T* x, T* to, auto step) const {
-    for (std::int64_t channel = 0; channel < c.channels; ++channel, x += c.plane()) {
-      for (std::int64_t phase = 0; phase < phases(); ++phase) {
-        // element j of a row is column first + j * step of x
-        const std::int64_t first = block.column * step + phase % horizontal.phases - horizontal.padding;
-        const std::int64_t begin =
-            std::clamp<std::int64_t>(ceil_divide(-std::min<std::int64_t>(first, 0), step), 0, columns);
-        const std::int64_t end = std::clamp<std::int64_t>(ceil_divide(c.size.width - first, step), begin, columns);
-        for (std::int64_t i = 0; i < rows; ++i, to += columns) {
-          const std::int64_t row = (block.row + i) * vertical.stride + phase / horizontal.phases - vertical.padding;
-          if (row < 0 || row >= c.size.height) {
-            std::fill_n(to, columns, T{0});
-            continue;
-          }
-          const T* const from = x + row * c.size.width + first;
-          std::fill(to, to + begin, T{0});
+  void add(const Convolution& c, const Block& block, const T* numbers, T* x) const {
+    for_each_row(c, block, x, numbers, [](T* to, const T* row, std::int64_t begin, std::int64_t end, auto step) {
 #pragma omp simd
-          for (std::int64_t j = begin; j < end; ++j) to[j] = from[j * step];
-          std::fill(to + end, to + columns, T{0});
-        }
-      }
-    }
+      for (std::int64_t j = begin; j < end; ++j) to[j * step] += row[j];
+    });
   }
 
  private:
+  // Calls visit(numbers of x, row, begin, end, step) for each row: its column j is the number j * step of x for j from begin to end,
+  // and padding elsewhere. A row of padding has begin = end = 0.
+  template <class X, class Number, class Visit>
+  void for_each_row(const Convolution& c, const Block& block, X* x, Number* row, Visit visit) const {
+    with_step(horizontal.stride, [&](auto step) {
+      for (std::int64_t channel = 0; channel < c.channels; ++channel, x += c.plane()) {
+        for (std::int64_t phase = 0; phase < phases(); ++phase) {
+          const std::int64_t first = block.column * step + phase % horizontal.phases - horizontal.padding;
+          const std::int64_t begin =
+              std::clamp<std::int64_t>(ceil_divide(-std::min<std::int64_t>(first, 0), step), 0, columns);
+          const std::int64_t end = std::clamp<std::int64_t>(ceil_divide(c.size.width - first, step), begin, columns);
+          for (std::int64_t i = 0; i < rows; ++i, row += columns) {
+            const std::int64_t at = (block.row + i) * vertical.stride + phase / horizontal.phases - vertical.padding;
+            if (at < 0 || at >= c.size.height) {
+              visit(x, row, std::int64_t{0}, std::int64_t{0}, step);
+            } else {
+              visit(x + at * c.size.width + first, row, begin, end, step);
+            }
+          }
+        }
+      }
+    });
+  }
+
   std::int64_t most_positions(const Convolution& c) const {
     const std::int64_t cached = max_numbers / std::max(c.channels * phases(), c.filters);
     // few images are divided evenly among threads

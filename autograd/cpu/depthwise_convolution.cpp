@@ -14,38 +14,19 @@
 namespace heed::cpu {
 namespace {
 
-// A channel of x with its padding around it.
+// Copies a block of y. Its rows have the width of the image's and end with zeros, so that the numbers that a tap reads for all of
+// them lie a fixed distance away.
 template <class T>
-struct Padded {
-  std::int64_t width;
-  std::vector<T> numbers;
-  explicit Padded(const Convolution& c)
-      : width(c.size.width + 2 * c.padding.width),
-        numbers(static_cast<std::size_t>(width * (c.size.height + 2 * c.padding.height))) {}
-  Padded(const Convolution& c, const T* x) : Padded(c) {
-    for_each_row_inside(c, x, [n = c.size.width](T* inside, const T* row) { std::copy_n(row, n, inside); });
+void copy_rows(const Convolution& c, const Image& layout, const Block& block, const T* y, T* to) {
+  for (std::int64_t i = 0; i < block.rows; ++i, to += layout.columns) {
+    std::copy_n(y + block.first(c) + i * c.out.width, block.columns, to);
+    std::fill(to + block.columns, to + layout.columns, T{0});
   }
+}
 
-  // Calls row(numbers inside the padding, those of x) for each row of the channel.
-  void for_each_row_inside(const Convolution& c, auto* x, auto row) {
-    T* inside = numbers.data() + c.padding.height * width + c.padding.width;
-    for (std::int64_t i = 0; i < c.size.height; ++i) row(inside + i * width, x + i * c.size.width);
-  }
-
-  // Calls row(tap, numbers of y, numbers inside, step of these) for each row of y and each tap.
-  template <class Y, class Row>
-  [[gnu::always_inline]] inline void for_each_tap(const Convolution& convolution, Y* y, Row row) {
-    const Convolution c = convolution;
-    with_step(c.stride.width, [&](auto step) {
-      for (std::int64_t i = 0; i < c.out.height; ++i, y += c.out.width) {
-        for (std::int64_t p = 0, tap = 0; p < c.kernel.height; ++p) {
-          T* const from = numbers.data() + (i * c.stride.height + p * c.dilation.height) * width;
-          for (std::int64_t q = 0; q < c.kernel.width; ++q, ++tap) row(tap, y, from + q * c.dilation.width, step);
-        }
-      }
-    });
-  }
-};
+std::int64_t length_of(const Image& layout, const Block& block) {
+  return (block.rows - 1) * layout.columns + block.columns;
+}
 
 // Calls channel(index of its filter, its x, its y) for each channel of each image.
 void for_each_channel(const Convolution& c, auto* x, auto* y, auto channel) {
@@ -83,7 +64,7 @@ void convolve_depthwise(const Convolution& c, const T* x, const Weights<T>& W, c
     layout.copy(c, block, x + item * c.plane(), image);
     const T* const weights = W.W + group * taps;
     const EqualRows<T> A = W.is_mirrored ? EqualRows<T>{weights + taps - 1, -1} : EqualRows<T>{weights, 1};
-    const std::int64_t length = (block.rows - 1) * layout.columns + block.columns;
+    const std::int64_t length = length_of(layout, block);
     const auto multiply = [&](std::int64_t j, auto vectors) {
       micro_kernel<T, 1, vectors, false>(taps, A, nullptr, RowsAt<T>{image + j, offsets.data()}, T{1}, T{0}, sums + j,
                                          0, vectors * vector);
@@ -103,41 +84,47 @@ void convolve_depthwise(const Convolution& c, const T* x, const Weights<T>& W, c
 
 template <class T>
 void convolve_depthwise_transposed(const Convolution& c, const T* y, const T* W, const T* bias, T* x) {
+  const Image layout(c);
+  const std::vector<std::int64_t> offsets = layout.offsets(c);
   for_each_channel(c, x, y, [&](std::int64_t filter, T* to, const T* from) {
-    Padded<T> padded(c);
-    padded.for_each_tap(c, from,
-                        [w = W + filter * c.taps(), n = c.out.width](std::int64_t tap, const T* out, T* in, auto step) {
-                          const T weight = w[tap];
+    std::vector<T> image(static_cast<std::size_t>(layout.plane())),
+        rows(static_cast<std::size_t>(layout.rows * layout.columns));
+    std::fill_n(to, c.plane(), bias ? bias[filter] : T{0});
+    for (std::int64_t i = 0; i < layout.blocking.blocks(); ++i) {
+      const Block block = layout.blocking.block(c, i);
+      copy_rows(c, layout, block, from, rows.data());
+      std::ranges::fill(image, T{0});
+      for (std::int64_t tap = 0; tap < c.taps(); ++tap) {
+        T* const sums = image.data() + offsets[static_cast<std::size_t>(tap)];
+        const T* const factors = rows.data();
+        const T weight = W[filter * c.taps() + tap];
+        const std::int64_t n = length_of(layout, block);
 #pragma omp simd
-                          for (std::int64_t j = 0; j < n; ++j) in[j * step] += weight * out[j];
-                        });
-    padded.for_each_row_inside(c, to, [n = c.size.width, b = bias ? bias[filter] : T{0}](const T* inside, T* row) {
-      for (std::int64_t j = 0; j < n; ++j) row[j] = b + inside[j];
-    });
+        for (std::int64_t j = 0; j < n; ++j) sums[j] += weight * factors[j];
+      }
+      layout.add(c, block, image.data(), to);
+    }
   });
 }
 
 template <class T>
 void convolve_depthwise_for_weights(const Convolution& c, const T* x, const T* y, T* W) {
-  constexpr std::int64_t lanes = 16;  // partial sums of a tap in a channel of an image
+  const Image layout(c);
+  const std::vector<std::int64_t> offsets = layout.offsets(c);
   for_rows(c.groups, c.images * c.positions() * c.taps(), [&](std::int64_t group) {
     const DenormalsAreZero all_normal;
+    std::vector<T> image(static_cast<std::size_t>(layout.plane())),
+        rows(static_cast<std::size_t>(layout.rows * layout.columns));
     std::vector<double> sums(static_cast<std::size_t>(c.taps()));
     for (std::int64_t item = group; item < c.images * c.groups; item += c.groups) {
-      Padded<T> padded(c, x + item * c.plane());
-      std::vector<T> partial(static_cast<std::size_t>(c.taps() * lanes));
-      const auto add_products = [=, &partial, n = c.out.width](std::int64_t tap, const T* out, const T* in, auto step) {
-        T* const sum = partial.data() + tap * lanes;
-        std::int64_t j = 0;
-        for (; j + lanes <= n; j += lanes) {
-#pragma omp simd
-          for (std::int64_t l = 0; l < lanes; ++l) sum[l] += out[j + l] * in[(j + l) * step];
+      for (std::int64_t i = 0; i < layout.blocking.blocks(); ++i) {
+        const Block block = layout.blocking.block(c, i);
+        copy_rows(c, layout, block, y + item * c.positions(), rows.data());
+        layout.copy(c, block, x + item * c.plane(), image.data());
+        for (std::size_t tap = 0; tap < sums.size(); ++tap) {
+          sums[tap] += dot_row(image.data() + offsets[tap], rows.data(), length_of(layout, block));
         }
-#pragma omp simd
-        for (std::int64_t l = 0; l < n - j; ++l) sum[l] += out[j + l] * in[(j + l) * step];
-      };
-      padded.for_each_tap(c, y + item * c.positions(), add_products);
-      for (std::size_t tap = 0; tap < sums.size(); ++tap) sums[tap] += sum_row(partial.data() + tap * lanes, lanes);
+      }
     }
     std::ranges::transform(sums, W + group * c.taps(), [](double sum) { return static_cast<T>(sum); });
   });

@@ -6,6 +6,8 @@
 #include <heed/nn/convolution.h>
 #include <heed/nn/hook.h>
 
+#include <utility>
+
 using namespace heed;
 
 // The cases that make_convolution.py computes with PyTorch.
@@ -50,10 +52,15 @@ TEST_CASE("Convolutions have PyTorch's values, gradients and second derivatives"
 TEST_CASE("A depthwise convolution equals one convolution for each channel") {
   Random random(6);
   const auto made = [&](const Shape& shape) { return variable(random_normal(shape, random, DType::float64)); };
-  const Tensor x = made({2, 3, 9, 23}), W = made({3, 1, 3, 4}), b = made({3});
-  for (const ConvOptions& options : {ConvOptions{}, ConvOptions{.stride = 2, .padding = 1},
-                                     ConvOptions{.stride = {1, 3}, .padding = {1, 2}, .dilation = {2, 1}},
-                                     ConvOptions{.stride = 1000000, .padding = 1000000}}) {  // more than memory holds
+  const Tensor W = made({3, 1, 3, 4}), b = made({3});
+  for (const auto& [shape, options] : std::vector<std::pair<Shape, ConvOptions>>{
+           {{2, 3, 9, 23}, {}},
+           {{2, 3, 9, 23}, {.stride = 2, .padding = 1}},
+           {{2, 3, 9, 23}, {.stride = {1, 3}, .padding = {1, 2}, .dilation = {2, 1}}},
+           {{2, 3, 9, 23}, {.stride = 1000000, .padding = 1000000}},  // more than memory holds
+           {{1, 3, 60, 70}, {.stride = 2, .padding = 1}},             // in blocks, which read some numbers of x twice
+           {{1, 3, 9, 500}, {.stride = {1, 2}, .padding = 1, .dilation = {1, 3}}}}) {
+    const Tensor x = made(shape);
     const Recording recording;
     ConvOptions of_groups = options;
     of_groups.groups = 3;
