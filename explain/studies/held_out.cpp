@@ -53,17 +53,22 @@ HeldOut::HeldOut(const Model& model, const std::vector<Example>& examples, std::
   std::vector<int> of_pairs, of_alone;  // their observations: pairs of different lengths are one, too
   const std::vector<int> observations = observations_of(examples);
   std::vector<bool> taken(examples.size(), false);
-  for (std::size_t i = 0; i < examples.size() && sentences_.size() + alone.size() < most; ++i) {
+  most = std::min(most, examples.size());
+  std::size_t passed = 0;  // sentences, with those that are left out
+  for (std::size_t i = 0; i < examples.size(); ++i) {
     if (taken[i]) continue;
-    if (!has_counterpart(examples, i)) {
+    const bool is_pair = has_counterpart(examples, i);
+    if (is_pair) taken[static_cast<std::size_t>(examples[i].counterpart)] = true;
+    const bool is_due = (sentences_.size() + alone.size()) * examples.size() <= passed * most;
+    passed += is_pair ? 2 : 1;
+    if (!is_due) continue;
+    if (!is_pair) {
       alone.push_back(examples[i]);
       alone.back().counterpart = -1;
       of_alone.push_back(observations[i]);
       continue;
     }
-    const auto counterpart = static_cast<std::size_t>(examples[i].counterpart);
-    taken[counterpart] = true;
-    for (const std::size_t of_pair : {i, counterpart}) {
+    for (const std::size_t of_pair : {i, static_cast<std::size_t>(examples[i].counterpart)}) {
       sentences_.push_back(examples.at(of_pair));
       sentences_.back().counterpart = static_cast<int>((sentences_.size() - 1) ^ 1);
       of_pairs.push_back(observations[of_pair]);

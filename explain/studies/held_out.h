@@ -24,8 +24,8 @@ using EdgeOf = std::function<Edge(const Example& sentence)>;
 ///     }));
 class HeldOut {
  public:
-  /// Takes the first `most` of `examples`, and one more where a pair would be parted. `model` must live as long as this. Throws
-  /// Error when the model cannot read them.
+  /// Takes `most` of `examples`, evenly from first to last, since files are often sorted by kind, and one more where a pair would be
+  /// parted. `model` must live as long as this. Throws Error when the model cannot read them.
   HeldOut(const Model& model, const std::vector<Example>& examples, std::size_t most,
           const Communicator& processes = {});
 

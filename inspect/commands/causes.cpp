@@ -189,7 +189,8 @@ const Command causes_command{
           options("pair", "With --sentence: a text of as many tokens with another answer, to patch heads into",
                   cxxopts::value<std::string>(), "TEXT")  //
               ("limit",
-               "How many held-out sentences, the first ones (default: as many as a minute allows), or pairs of FILE "
+               "How many held-out sentences, evenly from first to last (default: as many as a minute allows), or first "
+               "pairs of FILE "
                "(default: all) to ask",
                cxxopts::value<int>(), "N")  //
               ("by",

@@ -200,9 +200,10 @@ const Command circuit_command{
                "NAME")  //
               ("faithfulness", "Share of the difference that the circuit keeps (default: 0.8)",
                cxxopts::value<Decimal>(),
-               "X")                                                                                                //
-              ("limit", "How many pairs to use (default: all of FILE, 100 of a run)", cxxopts::value<int>(), "N")  //
-              ("over-training", "Compare the circuits at the steps whose models the run kept")                     //
+               "X")  //
+              ("limit", "How many pairs to use, the first ones (default: all of FILE, 100 of a run)",
+               cxxopts::value<int>(), "N")                                                      //
+              ("over-training", "Compare the circuits at the steps whose models the run kept")  //
               ("seed", "Seed of the halves, resamples and random circuits (default: 1)",
                cxxopts::value<std::uint64_t>(),
                "N")                                                                      //

@@ -27,7 +27,7 @@ void add_shared(cxxopts::OptionAdder& options, std::string_view names) {
       cxxopts::value<std::string>(), "WORD");
   add("words", "Join the tokens of each word: weights on them are added, and the last one asks");
   add("probe", "Show only this watched sentence, counted from 1", cxxopts::value<int>(), "N");
-  add("limit", "How many held-out sentences to ask, the first ones (default: as many as a minute allows)",
+  add("limit", "How many held-out sentences to ask, evenly from first to last (default: as many as a minute allows)",
       cxxopts::value<int>(), "N");
   add("layer", "Show only this layer, counted from 1", cxxopts::value<int>(), "L");
   add("head", "Show only this head, counted from 1", cxxopts::value<int>(), "H");

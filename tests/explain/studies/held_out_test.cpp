@@ -23,6 +23,26 @@ TEST_CASE("HeldOut puts counterparts side by side, and does not separate pairs")
   CHECK(message([&] { HeldOut(model, unknown, any_number); }) == "not among the 14 words that the model knows: 'cat'");
 }
 
+TEST_CASE("HeldOut takes sentences evenly from first to last") {
+  const Model model = small_model();
+  std::vector<Example> sorted;
+  for (int i = 0; i < 10; ++i) sorted.push_back(sentences()[1]);  // which has no pair
+  for (int i = 0; i < 10; ++i) sorted[static_cast<std::size_t>(i)].relation = std::to_string(i);
+  const auto taken = [&](std::size_t most) {
+    std::string found;
+    for (const Example& e : HeldOut(model, sorted, most).sentences()) found += e.relation;
+    return found;
+  };
+  CHECK(taken(1) == "0");
+  CHECK(taken(2) == "05");
+  CHECK(taken(3) == "047");
+  CHECK(taken(10) == "0123456789");
+  CHECK(taken(any_number) == "0123456789");
+  sorted[3].counterpart = 8, sorted[8].counterpart = 3;
+  CHECK(taken(5) == "02457");
+  CHECK(taken(4) == "3807");
+}
+
 TEST_CASE("The sentences of a pair and repetitions are one observation") {
   std::vector<Example> repeated = sentences();  // two pairs and one alone
   const std::vector<int> once = observations_of(repeated);
@@ -42,7 +62,8 @@ TEST_CASE("The sentences of a pair and repetitions are one observation") {
   CHECK((one.low == all.low && one.high == all.high));
 }
 
-TEST_CASE("The sentences of a pair are one observation although they differ in length, and cannot be exchanged in place") {
+TEST_CASE(
+    "The sentences of a pair are one observation although they differ in length, and cannot be exchanged in place") {
   std::vector<Example> pairs = sentences();
   pairs[3].tokens.insert(pairs[3].tokens.begin() + 3, "was");
   const Model model = small_model();
