@@ -17,6 +17,11 @@ namespace {
 
 using tape::Pass, tape::SavedTensor, tape::Set, tape::Take, tape::Tape, tape::thread;
 
+// Returns the gradient contiguous, in memory of its own: gradients of x + y are one tensor until then, and may be the cotangent.
+Tensor separate(Tensor gradient) {
+  return Recorder::of_gradients(gradient.may_be_overwritten() ? std::move(gradient) : gradient.clone());
+}
+
 bool is_attached(const Tensor& x) { return x.tape_node().recording != 0 || tape::takes_gradient(x); }
 
 Tensor checked_gradient(const Operation& operation, std::size_t input, const Tensor& gradient, const tape::Node& node) {
@@ -120,7 +125,7 @@ void Pass::run(std::int64_t output, const Tensor& cotangent, const Take& take) {
           "backward: the output depends on a tensor that a function kept while checkpoint() computed it again; "
           "return it instead");
     } else if (take) {  // every operation that uses the variable comes after it
-      take(*variables[n], Recorder::of_gradients(std::move(*std::exchange(total, {}))));
+      take(*variables[n], separate(std::move(*std::exchange(total, {}))));
     }
   }
 }
@@ -167,6 +172,7 @@ void Pass::go_through(const Node& node, const Tensor& dy) {
   const Backward& backward = *node.backward;
   std::vector<Tensor> dx =
       records && backward.record() == Backward::Record::other ? backward.recorded(dy, needs) : backward(dy, needs);
+  if (thread.tape != &tape) fail("backward of {}: it opened a Recording and did not close it", operation.name());
   if (!has_own) inputs = tape.edges.data() + first_edge;  // checkpoint() may have moved them, and the node
   if (dx.size() != count) {
     fail("backward of {}: expected one gradient per input ({}), got {}", operation.name(), count, dx.size());
@@ -233,11 +239,11 @@ Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cot
   const Set<bool> pause(thread.paused, !records);
   if (tape::takes_gradient(output)) {  // dv/dv
     if (take) {
-      take(output, Recorder::of_gradients(cotangent));
+      take(output, separate(cotangent));
       return {};
     }
     Gradients own;
-    Recorder::set(own, output, records ? cotangent : Recorder::of_gradients(cotangent));
+    Recorder::set(own, output, records ? cotangent : separate(cotangent));
     return total += own;
   }
   const std::int64_t last = output.tape_node().node;
@@ -251,8 +257,8 @@ Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cot
   pass.run(last, cotangent, take);
   for (const auto& [number, leaf] : tape.leaves) {
     if (leaf.node > last || !pass.at(leaf.node)) continue;
-    Tensor gradient = std::move(*pass.at(leaf.node));
-    Recorder::set(total, leaf.value, records ? std::move(gradient) : Recorder::of_gradients(std::move(gradient)));
+    Tensor gradient = std::move(*std::exchange(pass.at(leaf.node), {}));
+    Recorder::set(total, leaf.value, records ? std::move(gradient) : separate(std::move(gradient)));
   }
   return total;
 }

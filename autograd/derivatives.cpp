@@ -14,8 +14,8 @@ using tape::Set, tape::thread;
 // Computes in the open recording, or in one of its own, whose results are constants.
 class Place {
  public:
-  Place() : is_open_(thread.tape && !thread.silent), records_(thread.silent, false) {
-    if (!thread.tape) own_.emplace();
+  Place() : is_open_(thread.tape && !thread.silent && !thread.paused), records_(thread.silent, false) {
+    if (!thread.tape || thread.paused) own_.emplace();
   }
   Tensor result(const Tensor& x) const { return is_open_ ? x : x.detach(); }
 
@@ -56,8 +56,12 @@ Tensor scalar(const char* name, const Tensor& y) {
 // The gradients of sum(output * cotangent); 0 where the output does not depend on an input.
 std::vector<Tensor> gradients(const char* name, const Tensor& output, const Tensor& cotangent,
                               const std::vector<Tensor>& inputs) {
-  if (!thread.tape || thread.silent)
-    fail("{}: {}", name, thread.tape ? "a NoRecording is open" : "no Recording is open");
+  if (!thread.tape || thread.silent || thread.paused) {
+    fail("{}: {}", name,
+         thread.silent   ? "a NoRecording is open"
+         : thread.paused ? "a backward records nothing; open a Recording in it"
+                         : "no Recording is open");
+  }
   std::vector<std::int64_t> nodes;
   for (const Tensor& x : inputs) {
     check_defined(name, {&x});
@@ -139,12 +143,15 @@ std::vector<Tensor> hvp(const std::function<Tensor()>& loss, const std::vector<T
   const Tensor y = scalar("hvp", loss());
   const std::vector<Tensor> slopes = gradients("hvp", y, one(y), parameters);
   Tensor along = zeros({}, y.dtype());
+  bool is_recorded = true;  // false if the result depends on gradients that were not
   for (std::size_t i = 0; i < v.size(); ++i) {
     check_like("hvp", "its parameter", v[i], parameters[i]);
-    along = along + sum(slopes[i] * v[i]);
+    const bool is_gradient = v[i].tape_node().recording == 0 && v[i].tape_node().node < 0;
+    is_recorded = is_recorded && !is_gradient;
+    along = along + sum(slopes[i] * (is_gradient ? v[i].detach() : v[i]));
   }
   std::vector<Tensor> result = gradients("hvp", along, one(y), parameters);
-  for (Tensor& each : result) each = place.result(each);
+  for (Tensor& each : result) each = is_recorded ? place.result(each) : Recorder::of_gradients(each);
   return result;
 }
 

@@ -85,13 +85,24 @@ std::string tape::role_of(const SavedTensor& saved) {
 
 Recording::Recording() {
   static std::atomic<std::uint64_t> count = 0;
-  if (thread.tape) fail("Recording: one is already open on this thread; close it before opening another");
-  thread.tape = new Tape;
-  thread.tape->id = ++count;
+  if (thread.tape && !thread.paused) {
+    fail("Recording: one is already open on this thread; close it before opening another");
+  }
+  own_ = new Tape;
+  own_->id = ++count;
+  own_->outer = std::exchange(thread.tape, own_);
+  own_->is_in_backward = std::exchange(thread.paused, false);
 }
 
-Recording::~Recording() { delete std::exchange(thread.tape, nullptr); }
-std::int64_t Recording::size() const { return thread.tape->size(); }
+Recording::~Recording() {
+  Tape** at = &thread.tape;
+  while (*at != own_) at = &(*at)->outer;  // Python may close them in any order
+  if (at == &thread.tape) thread.paused = own_->is_in_backward;
+  *at = own_->outer;
+  delete own_;
+}
+
+std::int64_t Recording::size() const { return own_->size(); }
 bool Recording::is_open() { return thread.tape != nullptr; }
 
 NoRecording::NoRecording() : before_(std::exchange(thread.silent, true)) {}

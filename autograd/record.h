@@ -11,6 +11,9 @@
 #include <vector>
 
 namespace heed {
+namespace tape {
+struct Tape;
+}
 
 /// The tape. While one is open, this thread records every operation that depends on a variable.
 ///
@@ -19,8 +22,9 @@ namespace heed {
 ///     const Gradients gradients = backward(loss);
 ///     optimizer.step(gradients, 0.1);
 ///
-/// A thread has one at a time; opening a second throws Error. A recorded tensor keeps its value after the recording has ended,
-/// but operations reject it then: use its detach().
+/// A thread has one at a time; opening a second throws Error. Only the backward of an operation may open one of its own, in which it
+/// differentiates: that of the loss goes on when it ends. A recorded tensor keeps its value after the recording has ended, but operations
+/// reject it then: use its detach().
 ///
 /// Nodes are appended in creation order, which is a topological order. backward() is a loop from the end to the start, and
 /// nothing recurses.
@@ -42,6 +46,9 @@ class Recording {
   std::int64_t size() const;
   /// Returns whether one is open on this thread.
   static bool is_open();
+
+ private:
+  tape::Tape* own_;
 };
 
 /// While one is open, inside a Recording or outside, this thread records nothing: results are constants. They nest.
@@ -61,7 +68,8 @@ class NoRecording {
 ///     for (const auto& [variable, gradient] : gradients) fmt::print("{} {}\n", variable.name(), gradient);
 ///     for (auto [variable, gradient] : gradients) gradient *= 0.5;   // the names are references
 ///
-/// Gradients are constants, unless backward() recorded them. backward() throws Error for a loss that was computed inside a Recording
+/// Gradients are constants, unless backward() recorded them. Such a constant is contiguous and shares no memory with another tensor, so
+/// that you may write into it. backward() throws Error for a loss that was computed inside a Recording
 /// from a gradient that was not recorded; take the gradient's detach() to use it as a constant there.
 class [[nodiscard]] Gradients {
  public:

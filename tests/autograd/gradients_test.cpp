@@ -310,3 +310,46 @@ TEST_CASE("A loss that was computed from gradients is refused") {
   CHECK(backward(w * momentum).contains(w));
   CHECK(message([&] { backward(w * earlier[x]); }) == second("backward of multiply: input 1"));
 }
+
+TEST_CASE("Gradients are contiguous and share no memory, so that a loop may write into them") {
+  const Tensor x = variable(ones({2, 3})), y = variable(ones({2, 3})), W = variable(ones({4, 2}));
+  const Tensor cotangent = ones({2, 3});
+  const auto halved = [](Gradients gradients) {
+    for (auto [variable, gradient] : gradients) {
+      REQUIRE(gradient.is_contiguous());
+      float* const numbers = gradient.mutable_data<float>();
+      for (std::int64_t i = 0; i < gradient.numel(); ++i) numbers[i] *= 0.5F;
+    }
+    return gradients;
+  };
+  const auto all = [](const Tensor& gradient, double value) {
+    return gradient.to_vector() == std::vector<double>(static_cast<std::size_t>(gradient.numel()), value);
+  };
+  const Recording recording;
+  const Gradients of_sum = halved(backward(sum(square(x + y))));
+  CHECK((all(of_sum[x], 2) && all(of_sum[y], 2)));
+  const Gradients of_output = halved(backward(x + y, cotangent));
+  CHECK((all(of_output[x], 0.5) && all(of_output[y], 0.5) && all(cotangent, 1)));
+  CHECK(all(halved(backward(reshape(x, {6}), ones({6})))[x], 0.5));
+  CHECK(all(halved(backward(x, cotangent))[x], 0.5));
+  CHECK(all(halved(backward(sum(W)))[W], 0.5));
+  CHECK(all(halved(backward(sum(mean(W, 0))))[W], 0.125));
+  CHECK(all(halved(backward(matmul(ones({1, 2}), transpose(W)), ones({1, 4})))[W], 0.5));
+  CHECK(all(cotangent, 1));
+  std::vector<Tensor> taken;
+  backward(sum(x + y), [&](const Tensor&, Tensor gradient) {
+    CHECK((gradient.is_contiguous() && all(gradient, 1)));
+    gradient.copy_from(0.5 * gradient);
+    taken.push_back(gradient);
+  });
+  CHECK((taken.size() == 2 && all(taken[0], 0.5) && all(taken[1], 0.5)));
+}
+
+TEST_CASE("A tensor whose elements share memory cannot be written") {
+  Tensor wide = broadcast_to(ones({2, 1}), {2, 3}), nothing = broadcast_to(ones({0, 1}), {0, 3});
+  CHECK(
+      message([&] { wide.mutable_data<float>(); }) ==
+      "tensor: elements of a tensor of shape (2, 3) share memory, as in broadcast_to(), so it cannot be written; write "
+      "to its clone()");
+  CHECK_NOTHROW(nothing.mutable_data<float>());
+}

@@ -224,9 +224,13 @@ namespace {
 
 void write_nan(const Tensor& x) {
   Tensor all = x.detach();
+  for (int axis = 0; axis < all.rank(); ++axis) {  // those that share memory, once
+    if (all.strides()[axis] == 0) all = slice(all, axis, 0, 1);
+  }
   dispatch(x.dtype(), [&]<class T>() {
     T* values = all.mutable_data<T>();
-    for_each_index(x.shape(), [&](const Shape& i) { values[offset(i, x.strides())] = static_cast<T>(std::nan("")); });
+    for_each_index(all.shape(),
+                   [&](const Shape& i) { values[offset(i, all.strides())] = static_cast<T>(std::nan("")); });
   });
 }
 

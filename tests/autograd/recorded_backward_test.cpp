@@ -185,3 +185,53 @@ TEST_CASE("Derivatives of functions are constants outside a Recording, and recor
   const NoRecording constants;
   CHECK(hvp(f, w, v).tape_node() == TapeNode{});
 }
+
+static const Operation cubed_operation("cubed", "y = x^3", "dx = 3 dy x^2", Samples::none("an operation of a test"));
+
+TEST_CASE("The backward of an operation differentiates in a Recording of its own") {
+  const auto cube = [](const Tensor& v) { return v * square(v); };
+  const auto gradient_with = [&](auto own_backward) {
+    const Tensor x = variable(tensor({1, 2}));
+    const Recording recording;
+    const Tensor h = 2 * x, y = record(cubed_operation, {&h}, cube(h.detach()), Saved(h), own_backward);
+    const std::vector<double> gradient = backward(sum(y) + sum(h))[x].to_vector();
+    CHECK(recording.size() == 6);
+    CHECK(backward(sum(square(x)))[x].to_vector() == std::vector<double>{2, 4});  // the outer one goes on
+    return gradient;
+  };
+  const std::vector<double> expected{2 * 3 * 4 + 2, 2 * 3 * 16 + 2};
+  CHECK(gradient_with([](const Tensor& dy, const Tensor& X) {
+          return std::vector{vjp([](const Tensor& v) { return v * square(v); }, X.detach(), dy)};
+        }) == expected);
+  CHECK(gradient_with([](const Tensor& dy, const Tensor& X) {
+          const Tensor v = variable(X.detach());
+          const Recording own;
+          return std::vector{backward(v * square(v), dy)[v].detach()};
+        }) == expected);
+  CHECK(gradient_with([](const Tensor& dy, const Tensor& X) {
+          const Tensor v = variable(X.detach());
+          const Recording own;
+          return std::vector{grad(sum(v * square(v) * dy), v).detach()};
+        }) == expected);
+  CHECK(message([&] {
+          gradient_with([](const Tensor& dy, const Tensor& X) {
+            const Tensor v = variable(X.detach());
+            return std::vector{grad(sum(v * dy), v)};
+          });
+        }) == "grad: a backward records nothing; open a Recording in it");
+}
+
+TEST_CASE("hvp takes a gradient as its direction") {
+  const Tensor w = variable(tensor({1, 2}));
+  const auto loss = [&] { return sum(square(w) * w); };
+  Tensor g;
+  {
+    const Recording recording;
+    g = backward(loss())[w];  // (3, 12)
+    const Tensor product = hvp(loss, {w}, {g})[0];
+    CHECK(product.to_vector() == std::vector<double>{18, 144});
+    CHECK(message([&] { backward(sum(product * w)); }).find("gradients of an earlier backward()") != std::string::npos);
+  }
+  CHECK(hvp(loss, {w}, {g})[0].to_vector() == std::vector<double>{18, 144});
+  CHECK(hvp(loss, {w}, {g * 1})[0].to_vector() == std::vector<double>{18, 144});
+}
