@@ -21,7 +21,7 @@ seconds. `PairsOf` is a Path, a Pairs, or dicts like its rows.
 SECTIONS = {
     "Models and runs": ("models", "configs", "page"),
     "Results": ("studies", "pairs"),
-    "Gradients, optimisers and files": ("functions",),
+    "Gradients, optimisers and files": ("functions", "derivatives"),
     "Tensors and layers": ("_core",),
     "Errors": ("errors",),
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <heed/autograd/array.h>
 #include <heed/autograd/enum_names.h>
+#include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 #include <heed/autograd/tensor.h>
 #include <heed/nn/parameters.h>
@@ -15,6 +16,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 // Shared by the files of the Python module: what NumPy and Python call differently than heed. The bindings convert and call; they
@@ -40,6 +43,7 @@ using Axes = Later<4>;          ///< an axis, a sequence of axes, or None for al
 using TypeName = Later<5>;      ///< "float32" or "float64", or NumPy's name of it
 using Int32Array = Later<6>;    ///< a result: an array of NumPy
 using BoolArray = Later<7>;     ///< a result: an array of NumPy
+using InitialValue = Later<8>;  ///< an Init, its name, or a standard deviation; None: the layer's own
 
 /// Convert arguments. Throw Error that begins with `where`.
 Ids ids_of(const char* where, const IntegerArray& array);
@@ -85,6 +89,51 @@ template <class E>
 E value_of(const char* where, const std::string& name) {
   if (const auto value = value_named<E>(name)) return *value;
   fail("{}: expected one of {}, got '{}'", where, fmt::join(names_of<E>(), ", "), name);
+}
+
+/// What Python gives for an argument of type T.
+template <class T, class... Types>
+inline constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
+template <class T>
+using Given = std::conditional_t<
+    is_one_of<T, Ids>, IntegerArray,
+    std::conditional_t<is_one_of<T, Booleans>, BooleanArray,
+                       std::conditional_t<is_one_of<T, Shape, std::vector<std::int64_t>>, Sizes,
+                                          std::conditional_t<is_one_of<T, heed::Axes, std::vector<int>>, Axes,
+                                                             std::conditional_t<is_one_of<T, DType>, TypeName, T>>>>>;
+/// Returns the argument of type T.
+template <class T, class From>
+decltype(auto) argument(const char* where, const From& given) {
+  if constexpr (std::is_same_v<From, IntegerArray>) return ids_of(where, given);
+  if constexpr (std::is_same_v<From, BooleanArray>) return booleans_of(where, given);
+  if constexpr (std::is_same_v<From, Sizes>) return T(numbers_of(where, given));
+  if constexpr (std::is_same_v<From, Axes>) return axes_of(where, given);
+  if constexpr (std::is_same_v<From, TypeName>) return dtype_of_name(where, given);
+  if constexpr (std::is_same_v<From, T>) return (given);
+}
+/// Return results as Python gets them.
+template <class T>
+T returned(T result) {
+  return result;
+}
+inline Int32Array returned(const Ids& result) { return {array_of(result)}; }
+inline BoolArray returned(const Booleans& result) { return {array_of(result)}; }
+inline std::pair<Tensor, Int32Array> returned(const Ordered& result) {
+  return {result.values, {array_of(result.indices)}};
+}
+
+/// Returns `f` for Python: it converts the arguments in their order, and runs f without Python's lock.
+template <class R, class... As>
+auto converting(const char* name, R (*f)(As...)) {
+  return [name, f](const Given<std::remove_cvref_t<As>>&... given) {
+    const std::tuple<decltype(argument<std::remove_cvref_t<As>>(name, given))...> arguments{
+        argument<std::remove_cvref_t<As>>(name, given)...};
+    const auto result = [&] {
+      const nb::gil_scoped_release release;
+      return std::apply(f, arguments);
+    }();
+    return returned(result);
+  };
 }
 
 /// Is open while heed calls a function of Python on this thread.
@@ -138,9 +187,8 @@ void bind_iterator(nb::class_<Object>& c, const char* element, F listed) {
 
 /// Makes a class whose objects a `with` statement opens and closes, by enter(Object&) and exit(Object&).
 template <class Object, class Enter, class Exit>
-nb::class_<Object> bind_context(nb::module_& m, const char* name, const char* doc, Enter enter, Exit exit,
-                                const auto&... of_class) {
-  return nb::class_<Object>(m, name, doc, of_class...)
+nb::class_<Object> bind_context(nb::module_& m, const char* name, Enter enter, Exit exit, const auto&... of_class) {
+  return nb::class_<Object>(m, name, of_class...)
       .def(
           "__enter__",
           [enter](nb::handle self) {
@@ -196,6 +244,7 @@ HEED_LATER_CASTER(Axes, "int | collections.abc.Sequence[int] | None")
 HEED_LATER_CASTER(TypeName, "DTypeLike | None")
 HEED_LATER_CASTER(Int32Array, "NDArray[int32]")
 HEED_LATER_CASTER(BoolArray, "NDArray[bool_]")
+HEED_LATER_CASTER(InitialValue, "Init | str | float | None")
 #undef HEED_LATER_CASTER
 
 // Shapes are tuples.

@@ -48,26 +48,25 @@ void convolution(nb::module_& m, const char* name, const char* doc,
 }
 
 template <class Layer, class Options, class Kernel, class... Output>
-void conv_layer(nb::module_& m, const char* name, const char* doc, Kernel kernel_of, const Output&... output) {
-  nb::class_<Layer>(m, name, doc)
+void conv_layer(nb::module_& m, const char* name, Kernel kernel_of, const Output&... output) {
+  bind_layer<Layer>(
+      m, name, [](const Layer& l) { return fmt::format("weight={}", to_string(l.weight.shape())); },
+      "(out, in / groups, kernel...), or (in, out / groups, kernel...) of a transposed convolution", "(out), or None")
       .def(
           "__init__",
           [name, kernel_of](Layer* self, const Place& at, int in, int out, const Sizes& kernel, const Sizes& stride,
                             const Sizes& padding, const Sizes& dilation, int groups, bool bias,
+                            const InitialValue& init, const InitialValue& bias_init,
                             first_of<Sizes, Output>... output_padding) {
             auto options = conv_options<Options>(name, stride, padding, dilation, groups, output_padding...);
-            options.bias = bias;
+            options.bias = bias, options.bias_init = init_of(name, bias_init, options.bias_init);
+            if (init.given && !init.given.is_none()) options.init = init_of(name, init, Init::zeros());
             new (self) Layer(at.scope, in, out, kernel_of(name, kernel), options);
           },
           "scope"_a, "in_channels"_a, "out_channels"_a, "kernel"_a, nb::kw_only(), "stride"_a = 1, "padding"_a = 0,
-          "dilation"_a = 1, "groups"_a = 1, "bias"_a = true, output...)
-      .def("__call__", &Layer::operator(), "x"_a, Unlocked())
-      .def_ro("name", &Layer::name)
-      .def_prop_ro("weight", getter(&Layer::weight))
-      .def_prop_ro("bias", optional_getter(&Layer::bias))
-      .def("__repr__", [name](const Layer& l) {
-        return fmt::format("heedml.{}('{}', weight={})", name, l.name, to_string(l.weight.shape()));
-      });
+          "dilation"_a = 1, "groups"_a = 1, "bias"_a = true, "init"_a = nb::none(), "bias_init"_a = nb::none(),
+          output...)
+      .def("__call__", &Layer::operator(), "x"_a, Unlocked());
 }
 
 void bind_convolutions(nb::module_& m) {
@@ -87,10 +86,10 @@ void bind_convolutions(nb::module_& m) {
     m.def(
         name,
         [f, name](const Tensor& x, const Sizes& kernel, const Sizes& stride, const Sizes& padding) {
-          const HeightWidth window = pair_of(name, kernel), step = pair_of(name, stride),
-                            zeros = pair_of(name, padding);
+          const HeightWidth window = pair_of(name, kernel);
+          const PoolOptions options{pair_of(name, stride), pair_of(name, padding)};
           const nb::gil_scoped_release release;
-          return f(x, window, PoolOptions{step, zeros});
+          return f(x, window, options);
         },
         "x"_a, "kernel"_a, "stride"_a = 0, "padding"_a = 0, doc);
   };
@@ -103,16 +102,11 @@ void bind_convolutions(nb::module_& m) {
           [](const Tensor& x, HeightWidth kernel, const PoolOptions& o) { return max_pool1d(x, kernel.width, o); });
   pooling("avg_pool1d", "Returns the mean of each window of x (B, C, T).",
           [](const Tensor& x, HeightWidth kernel, const PoolOptions& o) { return avg_pool1d(x, kernel.width, o); });
-  conv_layer<Conv1d, ConvLayerOptions>(
-      m, "Conv1d", "Convolves along the last axis: (B, in, T) -> (B, out, T').",
-      [](const char* name, const Sizes& kernel) { return static_cast<int>(number_of(name, kernel.given)); });
-  conv_layer<Conv2d, ConvLayerOptions>(m, "Conv2d",
-                                       "Convolves images: (B, in, H, W) -> (B, out, H', W').\n\n    layer = "
-                                       "heedml.Conv2d(scope / 'conv', 3, 16, 3, stride=2, padding=1)",
-                                       &pair_of);
-  conv_layer<ConvTranspose2d, ConvTransposeLayerOptions>(
-      m, "ConvTranspose2d", "The transpose of Conv2d, which enlarges images: (B, in, H, W) -> (B, out, H', W').",
-      &pair_of, "output_padding"_a = 0);
+  conv_layer<Conv1d, ConvLayerOptions>(m, "Conv1d", [](const char* name, const Sizes& kernel) {
+    return static_cast<int>(number_of(name, kernel.given));
+  });
+  conv_layer<Conv2d, ConvLayerOptions>(m, "Conv2d", &pair_of);
+  conv_layer<ConvTranspose2d, ConvTransposeLayerOptions>(m, "ConvTranspose2d", &pair_of, "output_padding"_a = 0);
 }
 
 Phase phase_of(const std::string& name) {
@@ -121,10 +115,7 @@ Phase phase_of(const std::string& name) {
 }
 
 void bind_channel_norms(nb::module_& m) {
-  nb::class_<BatchNorm>(
-      m, "BatchNorm",
-      "Normalises each channel (axis 1) over the batch, or by the running statistics with "
-      "phase='evaluate'.\n\n    norm = heedml.BatchNorm(scope / 'norm', 16)\n    y = norm(x, 'train')   # (B, 16, ...)")
+  bind_layer<BatchNorm>(m, "BatchNorm", [](const BatchNorm& l) { return fmt::format("{}", l.gain.size(0)); })
       .def(
           "__init__",
           [](BatchNorm* self, const Place& at, int channels, double epsilon, double momentum) {
@@ -135,22 +126,12 @@ void bind_channel_norms(nb::module_& m) {
           "__call__",
           [](const BatchNorm& l, const Tensor& x, const std::string& phase) { return l(x, phase_of(phase)); }, "x"_a,
           "phase"_a, nb::sig("def __call__(self, x: Tensor, phase: typing.Literal['train', 'evaluate']) -> Tensor"))
-      .def_ro("name", &BatchNorm::name)
-      .def_prop_ro("gain", getter(&BatchNorm::gain))
-      .def_prop_ro("bias", getter(&BatchNorm::bias))
       .def_prop_ro("running_mean", getter(&BatchNorm::running_mean))
-      .def_prop_ro("running_variance", getter(&BatchNorm::running_variance))
-      .def("__repr__",
-           [](const BatchNorm& l) { return fmt::format("heedml.BatchNorm('{}', {})", l.name, l.gain.size(0)); });
-  nb::class_<GroupNorm>(m, "GroupNorm", "Normalises groups of channels (axis 1) of each text or image: (B, C, ...).")
+      .def_prop_ro("running_variance", getter(&BatchNorm::running_variance));
+  bind_layer<GroupNorm>(m, "GroupNorm",
+                        [](const GroupNorm& l) { return fmt::format("{}, {}", l.groups, l.gain.size(0)); })
       .def("__init__", made_in<GroupNorm, int, int, double>(), "scope"_a, "groups"_a, "channels"_a, "epsilon"_a = 1e-5)
-      .def("__call__", &GroupNorm::operator(), "x"_a, Unlocked())
-      .def_ro("name", &GroupNorm::name)
-      .def_prop_ro("gain", getter(&GroupNorm::gain))
-      .def_prop_ro("bias", getter(&GroupNorm::bias))
-      .def("__repr__", [](const GroupNorm& l) {
-        return fmt::format("heedml.GroupNorm('{}', {}, {})", l.name, l.groups, l.gain.size(0));
-      });
+      .def("__call__", &GroupNorm::operator(), "x"_a, Unlocked());
   m.def(
       "batch_norm",
       [](const Tensor& x, const Tensor& gain, const Tensor& bias, double eps) {
@@ -169,65 +150,54 @@ Lengths lengths_of(const char* where, const IntegerArray& lengths) {
   return lengths.given.is_valid() && !lengths.given.is_none() ? Lengths(ids_of(where, lengths)) : Lengths();
 }
 
-std::string sizes_text(const Linear& input, const Linear& hidden) {
-  return fmt::format("{}, {}", input.weight.size(0), hidden.weight.size(0));
+std::string cell_text(const auto& cell) {
+  return fmt::format("{}, {}", cell.input.weight.size(0), cell.hidden.weight.size(0));
 }
 
 template <class Layer>
-nb::class_<Layer> recurrent(nb::module_& m, const char* name, const char* doc) {
-  return nb::class_<Layer>(m, name, doc)
+nb::class_<Layer> recurrent(nb::module_& m, const char* name) {
+  const auto text = [](const Layer& l) {
+    return fmt::format("{}, layers={}{}", cell_text(l.cells[0]), l.cells.size() / (l.bidirectional ? 2 : 1),
+                       l.bidirectional ? ", bidirectional=True" : "");
+  };
+  return bind_layer<Layer>(m, name, text)
       .def(
           "__init__",
           [](Layer* self, const Place& at, int in, int hidden, int layers, bool bidirectional) {
             new (self) Layer(at.scope, in, hidden, {layers, bidirectional});
           },
-          "scope"_a, "in_features"_a, "hidden"_a, "layers"_a = 1, "bidirectional"_a = false)
-      .def("__repr__", [name](const Layer& l) {
-        return fmt::format("heedml.{}({}, layers={}{})", name, sizes_text(l.cells[0].input, l.cells[0].hidden),
-                           l.cells.size() / (l.bidirectional ? 2 : 1), l.bidirectional ? ", bidirectional=True" : "");
-      });
+          "scope"_a, "in_features"_a, "hidden"_a, "layers"_a = 1, "bidirectional"_a = false);
 }
 
 template <class Cell>
-nb::class_<Cell> cell(nb::module_& m, const char* name, const char* doc) {
-  return nb::class_<Cell>(m, name, doc)
-      .def("__init__", made_in<Cell, int, int>(), "scope"_a, "in_features"_a, "hidden"_a)
-      .def("__repr__",
-           [name](const Cell& l) { return fmt::format("heedml.{}({})", name, sizes_text(l.input, l.hidden)); });
+nb::class_<Cell> cell(nb::module_& m, const char* name) {
+  return bind_layer<Cell>(m, name, &cell_text<Cell>)
+      .def("__init__", made_in<Cell, int, int>(), "scope"_a, "in_features"_a, "hidden"_a);
 }
 
 void bind_recurrence(nb::module_& m) {
   using Tensors = std::vector<Tensor>;
-  recurrent<LSTM>(
-      m, "LSTM",
-      "A long short-term memory: x (B, T, in) -> output (B, T, hidden) and the state (h, c), one (B, hidden) per "
-      "layer each.\n\n    lstm = heedml.LSTM(scope / 'lstm', 32, 64)\n    output, state = lstm(x)\n    output, state = "
-      "lstm(more, ([h.detach() for h in state[0]], [c.detach() for c in state[1]]))\n\nWith `bidirectional` the output "
-      "is (B, T, 2 hidden), and each layer has two states. Gates are in torch's order, and biases begin with 0.")
-      .def(
-          "__call__",
-          [](const LSTM& l, const Tensor& x, const std::optional<std::pair<Tensors, Tensors>>& state,
-             const IntegerArray& lengths) {
-            const Lengths ends = lengths_of("LSTM", lengths);
-            const LSTM::State initial = state ? LSTM::State{state->first, state->second} : LSTM::State{};
-            const nb::gil_scoped_release release;
-            LSTM::Result result = l(x, initial, ends);
-            return std::pair(result.output, std::pair(result.state.h, result.state.c));
-          },
-          "x"_a, "state"_a = nb::none(), "lengths"_a = nb::none());
-  recurrent<GRU>(
-      m, "GRU",
-      "A gated recurrent unit: x (B, T, in) -> output (B, T, hidden) and the state, one (B, hidden) per layer.")
-      .def(
-          "__call__",
-          [](const GRU& l, const Tensor& x, const std::optional<Tensors>& state, const IntegerArray& lengths) {
-            const Lengths ends = lengths_of("GRU", lengths);
-            const nb::gil_scoped_release release;
-            GRU::Result result = l(x, state.value_or(Tensors()), ends);
-            return std::pair(result.output, result.state);
-          },
-          "x"_a, "state"_a = nb::none(), "lengths"_a = nb::none());
-  cell<LSTMCell>(m, "LSTMCell", "One step of an LSTM: x (B, in), state (h, c) of (B, hidden) each -> the next (h, c).")
+  recurrent<LSTM>(m, "LSTM").def(
+      "__call__",
+      [](const LSTM& l, const Tensor& x, const std::optional<std::pair<Tensors, Tensors>>& state,
+         const IntegerArray& lengths) {
+        const Lengths ends = lengths_of("LSTM", lengths);
+        const LSTM::State initial = state ? LSTM::State{state->first, state->second} : LSTM::State{};
+        const nb::gil_scoped_release release;
+        LSTM::Result result = l(x, initial, ends);
+        return std::pair(result.output, std::pair(result.state.h, result.state.c));
+      },
+      "x"_a, "state"_a = nb::none(), "lengths"_a = nb::none());
+  recurrent<GRU>(m, "GRU").def(
+      "__call__",
+      [](const GRU& l, const Tensor& x, const std::optional<Tensors>& state, const IntegerArray& lengths) {
+        const Lengths ends = lengths_of("GRU", lengths);
+        const nb::gil_scoped_release release;
+        GRU::Result result = l(x, state.value_or(Tensors()), ends);
+        return std::pair(result.output, result.state);
+      },
+      "x"_a, "state"_a = nb::none(), "lengths"_a = nb::none());
+  cell<LSTMCell>(m, "LSTMCell")
       .def(
           "__call__",
           [](const LSTMCell& l, const Tensor& x, const std::optional<std::pair<Tensor, Tensor>>& state) {
@@ -235,7 +205,7 @@ void bind_recurrence(nb::module_& m) {
             return std::pair(next.h, next.c);
           },
           "x"_a, "state"_a = nb::none(), Unlocked());
-  cell<GRUCell>(m, "GRUCell", "One step of a GRU: x (B, in), state (B, hidden) -> the next state.")
+  cell<GRUCell>(m, "GRUCell")
       .def(
           "__call__",
           [](const GRUCell& l, const Tensor& x, const std::optional<Tensor>& state) {

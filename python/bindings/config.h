@@ -2,20 +2,100 @@
 #include "bindings/bindings.h"
 #include "formats/internal/config_json.h"
 
+#include <heed/nn/adapter.h>
+#include <heed/nn/dropout.h>
+#include <heed/nn/norm.h>
 #include <heed/optim/optimizer.h>
+
+#include <map>
 
 namespace heed::python {
 
-/// A Scope with the store that it refers to.
+/// A Scope with the store and the seed that it refers to.
 struct Place {
   std::shared_ptr<Parameters> store;
   Scope scope;
+  std::uint64_t seed = 1;
 };
 
 /// Returns the __init__ of a layer whose constructor takes a scope and these arguments.
 template <class Layer, class... Arguments>
 auto made_in() {
   return [](Layer* self, const Place& at, Arguments... arguments) { new (self) Layer(at.scope, arguments...); };
+}
+
+/// Returns initial values by their name, deviation or Init; None: `otherwise`.
+Init init_of(const char* where, const InitialValue& given, Init otherwise);
+
+/// Copies of parameters and stores, each made once: what one deepcopy() of Python copies.
+class Copies {
+ public:
+  Parameter operator()(const Parameter& x);
+  Parameters operator()(const Parameters& store);
+
+ private:
+  std::map<std::int64_t, Parameter> parameters_;  // by the number of the variable
+  std::vector<std::pair<Parameters, Parameters>> stores_;
+};
+
+/// Calls f on each parameter of a layer and of its parts, which are the fields with these names.
+template <class Part, class F>
+void for_each_parameter(Part& part, const F& f) {
+  if constexpr (std::is_same_v<Part, Parameter>) {
+    if (part.defined()) f(part);
+  } else if constexpr (requires { part.has_value(); }) {
+    if (part) for_each_parameter(*part, f);
+  } else if constexpr (requires { part.begin(); }) {
+    for (auto& each : part) for_each_parameter(each, f);
+  } else {
+#define HEED_FIELD(name) \
+  if constexpr (requires { part.name; }) for_each_parameter(part.name, f);
+    HEED_FIELD(weight)
+    HEED_FIELD(bias)
+    HEED_FIELD(gain) HEED_FIELD(running_mean) HEED_FIELD(running_variance) HEED_FIELD(W_Q) HEED_FIELD(W_K)
+        HEED_FIELD(W_V) HEED_FIELD(W_O) HEED_FIELD(q_norm) HEED_FIELD(k_norm) HEED_FIELD(gate) HEED_FIELD(in)
+            HEED_FIELD(out) HEED_FIELD(cells) HEED_FIELD(hidden) HEED_FIELD(input) HEED_FIELD(output) HEED_FIELD(sum)
+                HEED_FIELD(attention_norms) HEED_FIELD(mlp_norms) HEED_FIELD(attention) HEED_FIELD(mlp)
+#undef HEED_FIELD
+  }
+}
+
+/// Makes the class of a layer, with its parameters and its text: KIND('NAME', SIZES).
+template <class Layer, class Sizes>
+nb::class_<Layer> bind_layer(nb::module_& m, const char* kind, Sizes sizes, const char* weight = "",
+                             const char* bias = "") {
+  nb::class_<Layer> c(m, kind);
+  if constexpr (requires(Layer l) { l.name; }) c.def_ro("name", &Layer::name);
+  if constexpr (requires(Layer l) { l.weight; }) c.def_prop_ro("weight", getter(&Layer::weight), weight);
+  if constexpr (requires(Layer l) { l.gain; }) c.def_prop_ro("gain", getter(&Layer::gain), weight);
+  if constexpr (requires(Layer l) { l.weight.shape(), l.bias; } || std::is_same_v<Layer, Norm>) {
+    c.def_prop_ro("bias", optional_getter(&Layer::bias), bias);
+  } else if constexpr (requires(Layer l) { l.bias; }) {
+    c.def_prop_ro("bias", getter(&Layer::bias), bias);
+  }
+  c.def("_copied", [](const Layer& l, Copies& copies) {
+    Layer copy = l;
+    for_each_parameter(copy, [&](Parameter& each) { each = copies(each); });
+    return copy;
+  });
+  c.def("__repr__", [kind, sizes](const Layer& l) {
+    if constexpr (requires { l.name; }) return fmt::format("heedml.{}('{}', {})", kind, l.name, sizes(l));
+    return fmt::format("heedml.{}({})", kind, sizes(l));
+  });
+  return c;
+}
+
+/// Calls f with a Dropout whose numbers `random` gives, without Python's lock.
+template <class F>
+auto with_dropout(Dropout drop, Random* random, F f) {
+  std::optional<Random> own;  // other threads may use `random` meanwhile
+  if (random) drop.random = &own.emplace(*random);
+  auto result = [&] {
+    const nb::gil_scoped_release release;
+    return f(drop);
+  }();
+  if (random) *random = *own;
+  return result;
 }
 
 /// An optimiser that knows its learning rate.

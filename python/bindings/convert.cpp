@@ -38,21 +38,34 @@ Shape shape_of_array(const char* where, const nb::object& array) {
   return shape_of(where, {nb::borrow<nb::object>(array.attr("shape"))});
 }
 
-template <class T, class From>
-std::vector<T> copied(const char* where, const nb::object& array, const char* type) {
-  const auto held =
-      nb::cast<nb::ndarray<const From, nb::c_contig, nb::device::cpu>>(array.attr("astype")(type, "copy"_a = false));
+template <class T>
+std::vector<T> numbers_in(const char* where, const auto& held) {
   std::vector<T> values(held.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto value = held.data()[i];
-    if constexpr (sizeof(From) > sizeof(T)) {
-      if (!std::in_range<T>(value)) {
-        fail("{}: {} is not a 32-bit integer", where, value);
-      }
+    if constexpr (sizeof(value) > sizeof(T)) {
+      if (!std::in_range<T>(value)) fail("{}: {} is not a 32-bit integer", where, value);
     }
     values[i] = static_cast<T>(value);
   }
   return values;
+}
+
+template <class T, class From>
+std::vector<T> copied(const char* where, const nb::object& array, const char* type) {
+  return numbers_in<T>(where, nb::cast<nb::ndarray<const From, nb::c_contig, nb::device::cpu>>(
+                                  array.attr("astype")(type, "copy"_a = false)));
+}
+
+// Returns the numbers of an array of NumPy that has this type and no gaps, without a call of NumPy.
+template <class T, class From>
+std::optional<Array<T>> taken(const char* where, nb::handle data) {
+  static const nb::handle kind = nb::object(numpy().attr("ndarray")).release();
+  nb::ndarray<const From, nb::c_contig, nb::device::cpu> held;
+  if (!data.type().is(kind) || !nb::try_cast(data, held, false)) return std::nullopt;
+  Shape shape;
+  for (std::size_t i = 0; i < held.ndim(); ++i) shape.append(static_cast<std::int64_t>(held.shape(i)));
+  return Array<T>(shape, numbers_in<T>(where, held));
 }
 
 }  // namespace
@@ -105,6 +118,8 @@ DType dtype_of_name(const char* where, const TypeName& type, DType otherwise) {
 
 Ids ids_of(const char* where, const IntegerArray& given) {
   if (nb::isinstance<Tensor>(given.given)) return to_ids(nb::cast<const Tensor&>(given.given));
+  if (auto ids = taken<std::int32_t, std::int64_t>(where, given.given)) return *ids;
+  if (auto ids = taken<std::int32_t, std::int32_t>(where, given.given)) return *ids;
   const nb::object array = as_array(where, given.given, "an array of integers");
   const std::string kind = kind_of(array);
   const Shape shape = shape_of_array(where, array);
@@ -120,6 +135,7 @@ Ids ids_of(const char* where, const IntegerArray& given) {
 }
 
 Booleans booleans_of(const char* where, const BooleanArray& given) {
+  if (auto booleans = taken<std::uint8_t, bool>(where, given.given)) return *booleans;
   const nb::object array = as_array(where, given.given, "an array of booleans");
   if (kind_of(array) != "b") {
     fail("{}: expected an array of booleans, got {} of {}", where, kind_name(given.given),

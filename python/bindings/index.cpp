@@ -105,7 +105,10 @@ Tensor select(const Indexed& at, bool in_front) {
 
 bool holds_booleans(nb::handle part) {
   if (PyBool_Check(part.ptr())) return true;
-  if (nb::hasattr(part, "dtype")) return nb::cast<std::string>(nb::str(nb::object(part.attr("dtype")))) == "bool";
+  if (nb::hasattr(part, "dtype")) {
+    const nb::object dtype = part.attr("dtype");
+    return nb::hasattr(dtype, "kind") ? dtype.attr("kind").equal(nb::str("b")) : nb::str(dtype).equal(nb::str("bool"));
+  }
   return nb::isinstance<nb::list>(part) && nb::len(part) > 0 && PyBool_Check(nb::object(part[0]).ptr());
 }
 

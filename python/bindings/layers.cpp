@@ -6,29 +6,54 @@
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/variant.h>
+#include <numbers>
 #include <ranges>
 
 namespace heed::python {
+
+Init init_of(const char* where, const InitialValue& value, Init otherwise) {
+  const nb::handle given = value.given;
+  if (!given.is_valid() || given.is_none()) return otherwise;
+  if (nb::isinstance<Init>(given)) return nb::cast<Init>(given);
+  if (is_scalar(given)) return Init::normal(nb::cast<double>(given));
+  const std::string name = nb::cast<std::string>(nb::str(given));
+  for (const auto& [known, init] : {std::pair("zeros", Init::zeros()),
+                                    {"ones", Init::ones()},
+                                    {"xavier", Init::xavier_uniform()},
+                                    {"kaiming", Init::kaiming_uniform()},
+                                    {"orthogonal", Init::orthogonal()}}) {
+    if (name == known && nb::isinstance<nb::str>(given)) return init;
+  }
+  fail(
+      "{}: expected the init 'zeros', 'ones', 'xavier', 'kaiming', 'orthogonal', a standard deviation or an Init, got "
+      "{}",
+      where, name);
+}
+
+Parameter Copies::operator()(const Parameter& x) {
+  const auto [at, is_new] = parameters_.try_emplace(x.tape_node().node);
+  if (!is_new) return at->second;
+  Parameter copy(variable(x.detach().clone()));
+  copy.set_name(x.name()), copy.set_frozen(x.is_frozen());
+  if (x.adapter) copy.adapter = std::make_shared<Adapter>(*x.adapter);
+  if (x.adapter && x.adapter->A.defined()) {
+    copy.adapter->A = (*this)(Parameter(x.adapter->A)), copy.adapter->B = (*this)(Parameter(x.adapter->B));
+  }
+  return parameters_[x.tape_node().node] = copy;
+}
+
+Parameters Copies::operator()(const Parameters& store) {
+  for (const auto& [from, to] : stores_) {
+    if (from.size() > 0 && from.begin() == store.begin()) return to;
+  }
+  Parameters copy;
+  for (const auto& [name, x] : store) copy.add(name, (*this)(x));
+  for (const auto& [name, x] : store.buffers()) copy.make_buffer(name);
+  stores_.emplace_back(store, copy);
+  return copy;
+}
+
 namespace {
-
-// Returns "heedml.Linear('out', 64, 10)".
-template <class... Parts>
-std::string layer_text(const char* kind, const std::string& name, const Parts&... parts) {
-  std::string text = fmt::format("heedml.{}('{}'", kind, name);
-  ((text += fmt::format(", {}", parts)), ...);
-  return text + ")";
-}
-
-Init init_named(nb::handle init, const Shape& shape) {
-  if (nb::isinstance<Init>(init)) return nb::cast<Init>(init);
-  if (is_scalar(init)) return Init::normal(nb::cast<double>(init));
-  const std::string name = nb::isinstance<nb::str>(init) ? nb::cast<std::string>(init) : "";
-  if (name == "zeros") return Init::zeros();
-  if (name == "ones") return Init::ones();
-  if (name == "xavier" && shape.rank() >= 2) return Init::xavier(shape[-2], shape[-1]);
-  fail("parameter: expected the init 'zeros', 'ones', 'xavier' (of a matrix), a standard deviation or an Init, got {}",
-       nb::cast<std::string>(nb::str(init)));
-}
 
 std::vector<std::string> names_of_parameters(const Parameters& p) {
   const auto names = std::views::keys(p);
@@ -36,11 +61,7 @@ std::vector<std::string> names_of_parameters(const Parameters& p) {
 }
 
 void bind_parameters(nb::module_& m) {
-  nb::class_<Parameters> c(
-      m, "Parameters",
-      "The parameters of a model by name, in order of creation: its state dictionary.\n\n    "
-      "parameters['head.weight']\n    dict(parameters.items())\n    parameters.load({'head.weight': "
-      "array, 'head.bias': array})");
+  nb::class_<Parameters> c(m, "Parameters");
   c.def(nb::init<>())
       .def(
           "__getitem__", [](const Parameters& p, const std::string& name) { return Tensor(p[name]); }, "name"_a)
@@ -64,6 +85,10 @@ void bind_parameters(nb::module_& m) {
            "Makes constants of the parameters with this name or in this scope; '': all.")
       .def("unfreeze", &Parameters::unfreeze, "name"_a = "", "Makes variables of them again.")
       .def(
+          "buffers", [](const Parameters& p) { return dict_of(p.buffers()); },
+          nb::sig("def buffers(self) -> dict[str, Tensor]"), "Returns the buffers by name. items() has them, too.")
+      .def("_copied", [](const Parameters& p, Copies& copies) { return copies(p); })
+      .def(
           "load",
           [](Parameters& p, const nb::dict& tensors, const std::string& source) {
             p.load(named_tensors("load", tensors), source);
@@ -79,34 +104,67 @@ void bind_parameters(nb::module_& m) {
         return fmt::format("heedml.Parameters({} numbers)\n{}", p.numel(), listed(lines, "\n"));
       });
   bind_iterator(c, "str", &names_of_parameters);
-  nb::class_<Init>(m, "Init", "The distribution of a parameter's initial values.")
+  nb::class_<Init>(m, "Init")
       .def_static("zeros", &Init::zeros, "Returns 0.")
       .def_static("ones", &Init::ones, "Returns 1.")
+      .def_static("constant", &Init::constant, "value"_a, "Returns this value.")
+      .def_static("normal", &Init::normal, "deviation"_a, "Returns normal with mean 0.")
+      .def_static("uniform", &Init::uniform, "bound"_a, "Returns uniform in [-bound, bound).")
       .def_static("xavier", &Init::xavier, "fan_in"_a, "fan_out"_a,
                   "Returns uniform with bound sqrt(6 / (fan_in + fan_out)) (Glorot & Bengio 2010).")
-      .def_static("normal", &Init::normal, "deviation"_a, "Returns normal with mean 0.")
-      .def_static(
-          "uniform",
-          [](double bound) {
-            return Init{Init::Kind::uniform, bound};
-          },
-          "bound"_a, "Returns uniform in [-bound, bound).");
-  nb::class_<Place>(m, "Scope",
-                    "The place at which a layer makes its parameters: a store, a prefix of names, and a seed.\n\n    "
-                    "scope = heedml.Scope(seed=1)\n    layer = heedml.Linear(scope / 'head', 64, 10)   # head.weight "
-                    "(64, 10), head.bias (10)\n\nInitial values depend on the seed and the full name alone.")
+      .def_static("xavier_uniform", &Init::xavier_uniform, "gain"_a = 1.0, "Returns that for the fans of the shape.")
+      .def_static("xavier_normal", &Init::xavier_normal, "gain"_a = 1.0,
+                  "Returns normal with deviation gain sqrt(2 / (in + out)).")
+      .def_static("kaiming_uniform", &Init::kaiming_uniform, "gain"_a = std::numbers::sqrt2,
+                  "Returns uniform with bound gain sqrt(3 / in) (He et al. 2015); the default is for relu().")
+      .def_static("kaiming_normal", &Init::kaiming_normal, "gain"_a = std::numbers::sqrt2,
+                  "Returns normal with deviation gain / sqrt(in).")
+      .def_static("orthogonal", &Init::orthogonal, "gain"_a = 1.0,
+                  "Returns `gain` times a matrix with orthonormal rows or columns (Saxe et al. 2014).");
+  m.def(
+      "assign",
+      [](const Tensor& parameter, nb::handle value, Random* random) {
+        if (!nb::isinstance<Init>(value)) return assign(parameter, given_tensor("assign", value));
+        if (!random) fail("assign: an Init needs random=, such as heedml.Random(1)");
+        assign(parameter, nb::cast<Init>(value), *random);
+      },
+      "parameter"_a, "value"_a, "random"_a = nb::none(),
+      nb::sig("def assign(parameter: Tensor, value: Init | Tensor | ArrayLike, random: Random | None = None) -> None"),
+      "Writes new values into a parameter: those of a tensor of its shape, or what an Init draws from `random`.");
+  m.def(
+      "adapt",
+      [](const Place& at, const std::vector<std::string>& layers, int rank, double alpha) {
+        adapt(at.scope, layers, {.rank = rank, .alpha = alpha});
+      },
+      "scope"_a, "layers"_a, "rank"_a = 8, "alpha"_a = 8.0,
+      "Freezes the parameters in a scope and adds adapters (LoRA, Hu et al. 2021) to the Linear layers there with "
+      "these "
+      "names, or whose names end so. The adapters are parameters, LAYER.lora_A (in, rank) and LAYER.lora_B (rank, "
+      "out).");
+  m.def("merge", nb::overload_cast<const Parameters&>(&merge), "parameters"_a,
+        "Adds each adapter's product to its matrix and removes the adapters.");
+  nb::class_<Copies>(m, "_Copies").def(nb::init<>());
+  nb::class_<Place>(m, "Scope")
       .def(
           "__init__",
-          [](Place* self, const std::optional<Parameters>& parameters, std::uint64_t seed, const TypeName& dtype) {
-            auto store = std::make_shared<Parameters>(parameters.value_or(Parameters()));
+          [](Place* self, const std::variant<std::monostate, Parameters, nb::dict>& parameters, std::uint64_t seed,
+             const TypeName& dtype) {
+            if (const auto* const values = std::get_if<nb::dict>(&parameters)) {
+              new (self) Place{std::make_shared<Parameters>(), Scope(named_tensors("Scope", *values))};
+              return;
+            }
+            const auto* const given = std::get_if<Parameters>(&parameters);
+            auto store = std::make_shared<Parameters>(given ? *given : Parameters());
             const Scope scope(*store, seed, dtype_of_name("Scope", dtype));
-            new (self) Place{std::move(store), scope};
+            new (self) Place{std::move(store), scope, seed};
           },
-          "parameters"_a = nb::none(), "seed"_a = 1, "dtype"_a = nb::none())
+          "parameters"_a = nb::none(), "seed"_a = 1, "dtype"_a = nb::none(),
+          nb::sig("def __init__(self, parameters: Parameters | dict[str, Tensor] | None = None, seed: int = 1, dtype: "
+                  "DTypeLike | None = None) -> None"))
       .def(
           "__truediv__",
           [](const Place& at, const std::variant<int, std::string>& name) {
-            return std::visit([&](const auto& part) { return Place{at.store, at.scope / part}; }, name);
+            return std::visit([&](const auto& part) { return Place{at.store, at.scope / part, at.seed}; }, name);
           },
           nb::is_operator())
       .def_prop_ro(
@@ -115,53 +173,62 @@ void bind_parameters(nb::module_& m) {
           "parameters", [](const Place& at) { return *at.store; }, "The store of the parameters made here.")
       .def(
           "parameter",
-          [](const Place& at, const std::string& name, const Sizes& sizes, nb::handle init) {
+          [](const Place& at, const std::string& name, const Sizes& sizes, const InitialValue& given) {
             const Shape shape = shape_of("parameter", sizes);
-            return Tensor(at.scope.parameter(name, shape, init_named(init, shape)));
+            Init init = init_of("parameter", given, Init::zeros());
+            if (shape.rank() > 2 && nb::str(given.given).equal(nb::str("xavier")))
+              init = Init::xavier(shape[-2], shape[-1]);
+            return Tensor(at.scope.parameter(name, shape, init));
           },
           "name"_a, "shape"_a, "init"_a = "zeros",
-          nb::sig("def parameter(self, name: str, shape: int | collections.abc.Sequence[int], init: str | float | Init "
-                  "= 'zeros') -> Tensor"),
-          "Makes a parameter. `init`: 'zeros', 'ones', 'xavier', a standard deviation, or an Init.")
+          "Makes a parameter. `init`: 'zeros', 'ones', 'xavier', 'kaiming', 'orthogonal', a standard deviation, or an "
+          "Init.")
+      .def(
+          "buffer",
+          [](const Place& at, const std::string& name, const Sizes& shape, double value) {
+            return Tensor(at.scope.buffer(name, shape_of("buffer", shape), value));
+          },
+          "name"_a, "shape"_a, "value"_a = 0.0,
+          "Makes a buffer of one value: a tensor that is saved and loaded with the parameters, and not trained. Write "
+          "its "
+          "values with copy_from().")
+      .def("_copied",
+           [](const Place& at, Copies& copies) {
+             auto store = std::make_shared<Parameters>(copies(at.scope.parameters()));
+             const Scope scope(*store, at.seed, at.scope.dtype());
+             return Place{std::move(store), at.scope.name().empty() ? scope : scope / at.scope.name(), at.seed};
+           })
       .def("__repr__", [](const Place& at) { return fmt::format("heedml.Scope('{}')", at.scope.name()); });
 }
 
+std::string matrix_text(const auto& layer) { return fmt::format("{}, {}", layer.weight.size(0), layer.weight.size(1)); }
+
 void bind_simple_layers(nb::module_& m) {
-  nb::class_<Linear>(m, "Linear",
-                     "Returns y = x W + b: (..., in) -> (..., out). The weight is (in, out); torch has (out, in).\n\n  "
-                     "  layer = heedml.Linear(scope / 'out', 64, 10)\n    logits = layer(x)   # (B, 64) -> (B, 10)")
+  bind_layer<Linear>(m, "Linear", &matrix_text<Linear>, "(in, out)", "(out), or None")
       .def(
           "__init__",
-          [](Linear* self, const Place& at, int in, int out, bool bias) {
-            new (self) Linear(at.scope, in, out, {bias});
+          [](Linear* self, const Place& at, int in, int out, bool bias, const InitialValue& init,
+             const InitialValue& bias_init) {
+            const LinearOptions usual;
+            new (self)
+                Linear(at.scope, in, out,
+                       {bias, init_of("Linear", init, usual.init), init_of("Linear", bias_init, usual.bias_init)});
           },
-          "scope"_a, "in_features"_a, "out_features"_a, "bias"_a = true)
-      .def("__call__", &Linear::operator(), "x"_a, Unlocked())
-      .def_ro("name", &Linear::name)
-      .def_prop_ro("weight", getter(&Linear::weight), "(in, out)")
-      .def_prop_ro("bias", optional_getter(&Linear::bias), "(out), or None")
-      .def("__repr__",
-           [](const Linear& l) { return layer_text("Linear", l.name, l.weight.size(0), l.weight.size(1)); });
-  nb::class_<Embedding>(m, "Embedding", "Returns rows of weight (count, d): ids (...) -> (..., d).")
+          "scope"_a, "in_features"_a, "out_features"_a, "bias"_a = true, nb::kw_only(), "init"_a = nb::none(),
+          "bias_init"_a = nb::none())
+      .def("__call__", &Linear::operator(), "x"_a, Unlocked());
+  bind_layer<Embedding>(m, "Embedding", &matrix_text<Embedding>, "(count, d)")
       .def("__init__", made_in<Embedding, int, int, double>(), "scope"_a, "count"_a, "d"_a, "deviation"_a = 1.0)
       .def(
-          "__call__", [](const Embedding& l, const IntegerArray& ids) { return l(ids_of("Embedding", ids)); }, "ids"_a)
-      .def_ro("name", &Embedding::name)
-      .def_prop_ro("weight", getter(&Embedding::weight), "(count, d)")
-      .def("__repr__",
-           [](const Embedding& l) { return layer_text("Embedding", l.name, l.weight.size(0), l.weight.size(1)); });
-  nb::class_<LearnedPositions>(m, "LearnedPositions",
-                               "Adds a learned vector for each position: x (B, T, d), T <= max_length.")
+          "__call__", [](const Embedding& l, const IntegerArray& ids) { return l(ids_of("Embedding", ids)); }, "ids"_a);
+  bind_layer<LearnedPositions>(m, "LearnedPositions", &matrix_text<LearnedPositions>, "(max_length, d)")
       .def("__init__", made_in<LearnedPositions, int, int, double>(), "scope"_a, "max_length"_a, "d"_a,
            "deviation"_a = 1.0)
       .def(
-          "__call__", [](const LearnedPositions& l, const Tensor& x) { return l(x); }, "x"_a, Unlocked())
-      .def_ro("name", &LearnedPositions::name)
-      .def_prop_ro("weight", getter(&LearnedPositions::weight), "(max_length, d)")
-      .def("__repr__", [](const LearnedPositions& l) {
-        return layer_text("LearnedPositions", l.name, l.weight.size(0), l.weight.size(1));
-      });
-  nb::class_<Norm>(m, "Norm", "Normalises the last axis: LayerNorm, or RMSNorm with kind='rms'.")
+          "__call__", [](const LearnedPositions& l, const Tensor& x) { return l(x); }, "x"_a, Unlocked());
+  bind_layer<Norm>(
+      m, "Norm", [](const Norm& l) { return fmt::format("{}, kind='{}'", l.gain.size(0), name_of(l.config.kind)); },
+      "(d)", "(d), or None")
       .def(
           "__init__",
           [](Norm* self, const Place& at, int d, nb::kwargs fields) {
@@ -172,16 +239,10 @@ void bind_simple_layers(nb::module_& m) {
           },
           nb::sig("def __init__(self, scope: Scope, d: int, *, kind: str = 'layer', epsilon: float = 1e-5, "
                   "gain_offset: bool = False, bias: bool = True) -> None"))
-      .def("__call__", &Norm::operator(), "x"_a, Unlocked())
-      .def_ro("name", &Norm::name)
-      .def_prop_ro("gain", getter(&Norm::gain), "(d)")
-      .def_prop_ro("bias", optional_getter(&Norm::bias), "(d), or None")
-      .def("__repr__", [](const Norm& l) {
-        return layer_text("Norm", l.name, l.gain.size(0), fmt::format("kind='{}'", name_of(l.config.kind)));
-      });
-  nb::class_<Mlp>(
+      .def("__call__", &Norm::operator(), "x"_a, Unlocked());
+  bind_layer<Mlp>(
       m, "Mlp",
-      "Two linear layers with an activation between them, or three with a gate: (..., d_model) -> (..., d_model).")
+      [](const Mlp& l) { return fmt::format("width={}, activation='{}'", l.in.weight.size(1), name_of(l.activation)); })
       .def(
           "__init__",
           [](Mlp* self, const Place& at, int d_model, nb::kwargs fields) {
@@ -189,23 +250,15 @@ void bind_simple_layers(nb::module_& m) {
           },
           nb::sig("def __init__(self, scope: Scope, d_model: int, *, width: int, activation: str = 'gelu', gated: bool "
                   "= False, bias: bool = True) -> None"))
-      .def("__call__", &Mlp::operator(), "x"_a, Unlocked())
-      .def_ro("name", &Mlp::name)
-      .def("__repr__", [](const Mlp& l) {
-        return layer_text("Mlp", l.name, fmt::format("width={}", l.in.weight.size(1)),
-                          fmt::format("activation='{}'", name_of(l.activation)));
-      });
+      .def("__call__", &Mlp::operator(), "x"_a, Unlocked());
 }
 
-AttentionResult attended(const MultiHeadAttention& l, const Tensor& x, const std::optional<Tensor>& keys,
-                         const std::optional<Mask>& mask, bool weights) {
-  return l(x, keys.value_or(x), mask.value_or(Mask()), {.weights = weights});
+std::string heads_text(const AttentionConfig& config) {
+  return fmt::format("d_model={}, heads={}", config.d_model, config.heads);
 }
 
 void bind_attention_layers(nb::module_& m) {
-  nb::class_<Mask>(m, "Mask",
-                   "The keys that each query may attend to; by default all.\n\n    mask = heedml.Mask.causal() & "
-                   "heedml.Mask.padding([3, 5], 5)")
+  nb::class_<Mask>(m, "Mask")
       .def(nb::init<>())
       .def(
           "__init__", [](Mask* self, const BooleanArray& visible) { new (self) Mask(booleans_of("Mask", visible)); },
@@ -236,8 +289,7 @@ void bind_attention_layers(nb::module_& m) {
             mask.has_visible() ? fmt::format("visible of shape {}", to_string(mask.visible().shape())) : "every key",
             mask.has_band() ? ", within a band" : "");
       });
-  nb::class_<AttentionResult>(m, "AttentionResult",
-                              "The output of attention, and its weights and scores where they were asked for.")
+  nb::class_<AttentionResult>(m, "AttentionResult")
       .def_ro("output", &AttentionResult::output, "(..., T_q, d_v)")
       .def_prop_ro("weights", optional_getter(&AttentionResult::weights), "(..., T_q, T_k), or None")
       .def_prop_ro("scores", optional_getter(&AttentionResult::scores), "(..., T_q, T_k), or None");
@@ -252,8 +304,7 @@ void bind_attention_layers(nb::module_& m) {
       "Returns softmax(Q K^T / sqrt(d_k)) V (Vaswani et al. 2017): Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, "
       "d_v).\n\n"
       "A fully masked row gives output 0, weights 0 and gradients 0.");
-  nb::class_<RotaryEmbedding>(m, "RotaryEmbedding",
-                              "Rotates pairs of features by the angle of their position (Su et al. 2021): (..., T, d).")
+  nb::class_<RotaryEmbedding>(m, "RotaryEmbedding")
       .def(
           "__init__",
           [](RotaryEmbedding* self, int max_length, int d, const TypeName& dtype, nb::kwargs fields) {
@@ -269,11 +320,8 @@ void bind_attention_layers(nb::module_& m) {
       .def("__call__", &RotaryEmbedding::operator(), "x"_a, "first"_a = 0, Unlocked())
       .def("__repr__",
            [](const RotaryEmbedding& l) { return fmt::format("heedml.RotaryEmbedding({})", l.max_length); });
-  nb::class_<MultiHeadAttention>(
-      m, "MultiHeadAttention",
-      "Multi-head attention (Vaswani et al. 2017): x (B, T, d_model) -> output (B, T, d_model), weights (B, heads, T, "
-      "T).\n\n    layer = heedml.MultiHeadAttention(scope / 'attention', d_model=64, heads=4)\n    result = layer(x, "
-      "mask=heedml.Mask.causal(), weights=True)\n    result.output, result.weights")
+  bind_layer<MultiHeadAttention>(m, "MultiHeadAttention",
+                                 [](const MultiHeadAttention& l) { return heads_text(l.config); })
       .def(
           "__init__",
           [](MultiHeadAttention* self, const Place& at, std::optional<RotaryEmbedding> rotary, nb::kwargs fields) {
@@ -284,21 +332,25 @@ void bind_attention_layers(nb::module_& m) {
                   "= 1, kv_heads: int = 0, d_k: int = 0, d_v: int = 0, bias: bool = False, output_bias: bool = True, "
                   "tie: str = 'none', query_key_norm: str = 'none', scale: float = 0, soft_cap: float = 0, window: int "
                   "= 0) -> None"))
-      .def("__call__", &attended, "x"_a, "keys"_a = nb::none(), "mask"_a = nb::none(), "weights"_a = false, Unlocked(),
-           "Attends from x to itself, or to `keys` (B, T_k, d_model).")
-      .def_ro("name", &MultiHeadAttention::name)
+      .def(
+          "__call__",
+          [](const MultiHeadAttention& l, const Tensor& x, const std::optional<Tensor>& keys,
+             const std::optional<Mask>& mask, bool weights, double attention_dropout, Random* random) {
+            return with_dropout({.attention = attention_dropout}, random, [&](const Dropout& drop) {
+              return l(x, keys.value_or(x), mask.value_or(Mask()), {weights, drop});
+            });
+          },
+          "x"_a, "keys"_a = nb::none(), "mask"_a = nb::none(), "weights"_a = false, nb::kw_only(),
+          "attention_dropout"_a = 0.0, "random"_a = nb::none(),
+          "Attends from x to itself, or to `keys` (B, T_k, d_model). `attention_dropout` is the share of the weights "
+          "that "
+          "`random` drops.")
       .def_ro("W_Q", &MultiHeadAttention::W_Q)
       .def_ro("W_K", &MultiHeadAttention::W_K)
       .def_ro("W_V", &MultiHeadAttention::W_V)
-      .def_ro("W_O", &MultiHeadAttention::W_O)
-      .def("__repr__", [](const MultiHeadAttention& l) {
-        return layer_text("MultiHeadAttention", l.name, fmt::format("d_model={}", l.config.d_model),
-                          fmt::format("heads={}", l.config.heads));
-      });
-  nb::class_<TransformerBlock>(
-      m, "TransformerBlock",
-      "Attention, then an MLP, each with norms and a residual: (B, T, d_model) -> (B, T, d_model).\n\n    block = "
-      "heedml.TransformerBlock(scope / 0, attention={'d_model': 64, 'heads': 4}, mlp={'width': 256})")
+      .def_ro("W_O", &MultiHeadAttention::W_O);
+  bind_layer<TransformerBlock>(m, "TransformerBlock",
+                               [](const TransformerBlock& l) { return heads_text(l.config.attention); })
       .def(
           "__init__",
           [](TransformerBlock* self, const Place& at, std::optional<RotaryEmbedding> rotary, bool residual,
@@ -312,16 +364,18 @@ void bind_attention_layers(nb::module_& m) {
                   "bool = True, residual_scale: float = 1) -> None"))
       .def(
           "__call__",
-          [](const TransformerBlock& l, const Tensor& x, const std::optional<Mask>& mask, bool weights) {
-            return l(x, mask.value_or(Mask()), {.weights = weights});
+          [](const TransformerBlock& l, const Tensor& x, const std::optional<Mask>& mask, bool weights, double dropout,
+             double attention_dropout, Random* random) {
+            return with_dropout({.p = dropout, .attention = attention_dropout}, random, [&](const Dropout& drop) {
+              return l(x, mask.value_or(Mask()), {weights, drop});
+            });
           },
-          "x"_a, "mask"_a = nb::none(), "weights"_a = false, Unlocked())
-      .def_ro("name", &TransformerBlock::name)
-      .def_ro("attention", &TransformerBlock::attention)
-      .def("__repr__", [](const TransformerBlock& l) {
-        return layer_text("TransformerBlock", l.name, fmt::format("d_model={}", l.config.attention.d_model),
-                          fmt::format("heads={}", l.config.attention.heads));
-      });
+          "x"_a, "mask"_a = nb::none(), "weights"_a = false, nb::kw_only(), "dropout"_a = 0.0,
+          "attention_dropout"_a = 0.0, "random"_a = nb::none(),
+          "Returns the block's output. `dropout` is the share of the outputs of the attention and of the MLP that "
+          "`random` "
+          "drops, and `attention_dropout` that of the attention weights.")
+      .def_ro("attention", &TransformerBlock::attention);
   m.def(
       "sinusoidal_positions", [](int T, int d) { return sinusoidal_positions(T, d); }, "T"_a, "d"_a,
       "Returns the sinusoidal position vectors (T, d) (Vaswani et al. 2017).");

@@ -50,9 +50,7 @@ Batch made_batch(const IntegerArray& tokens, const IntegerArray& lengths, const 
 }
 
 void bind_batch(nb::module_& m) {
-  nb::class_<Batch> batch(
-      m, "Batch",
-      "B texts of at most T tokens, with questions and labels where there are any. Arrays are of int32, or None.");
+  nb::class_<Batch> batch(m, "Batch");
   batch
       .def(
           "__init__",
@@ -92,9 +90,21 @@ Model made_model(const nb::dict& config, const std::vector<std::string>& words, 
   return model;
 }
 
-Dropout dropped(double p, const std::optional<std::uint64_t>& seed, std::optional<Random>& random) {
-  if (p > 0) random.emplace(seed.value_or(1));
-  return {.p = p, .random = random ? &*random : nullptr};
+// Returns a model with copies of the parameters, and what was frozen.
+Model copied(const Model& model) {
+  Model copy = model;
+  copy.parameters = {};
+  const auto clone = [&](const std::string& name, const Shape&) {
+    const Tensor x = model.parameters[name].detach();
+    return is_in_blocks(x.dtype()) ? x : x.clone();  // nothing writes to blocks
+  };
+  const bool is_double = std::ranges::all_of(
+      model.parameters, [](const auto& parameter) { return parameter.second.dtype() == DType::float64; });
+  copy.build(Scope(copy.parameters, is_double ? DType::float64 : DType::float32, clone), model.config());
+  for (const auto& [name, value] : model.parameters) {
+    value.is_frozen() ? copy.parameters.freeze(name) : copy.parameters.unfreeze(name);
+  }
+  return copy;
 }
 
 nb::dict traced(const Model& model, const std::string& text, const std::string& query) {
@@ -157,6 +167,7 @@ void bind_models(nb::module_& m) {
           nb::sig("def __init__(self, config: dict[str, typing.Any], words: collections.abc.Sequence[str], seed: int, "
                   "split: str) -> None"))
       .def(nb::init<const Model&>(), "model"_a)
+      .def("_copied", &copied)
       .def(
           "__init__",
           [](Model* self, const std::string& path, bool mapped) {
@@ -180,16 +191,28 @@ void bind_models(nb::module_& m) {
       .def_prop_ro("layers", &Model::layers, "The number of layers.")
       .def_prop_ro("heads", &Model::heads, "The number of heads per layer.")
       .def(
-          "logits", [](const Model& model, const Batch& batch) { return model.logits(batch); }, "batch"_a, Unlocked(),
-          "Returns logits: (B, answers) of questions, else (B, T, vocabulary).")
+          "logits",
+          [](const Model& model, const Batch& batch, double dropout, Random* random, double embedding_dropout,
+             double attention_dropout) {
+            return with_dropout({dropout, nullptr, embedding_dropout, attention_dropout}, random,
+                                [&](const Dropout& drop) { return model.logits(batch, drop); });
+          },
+          "batch"_a, nb::kw_only(), "dropout"_a = 0.0, "random"_a = nb::none(), "embedding_dropout"_a = 0.0,
+          "attention_dropout"_a = 0.0,
+          "Returns logits: (B, answers) of questions, else (B, T, vocabulary). Dropout is that of loss().")
       .def(
           "loss",
-          [](const Model& model, const Batch& batch, double dropout, std::optional<std::uint64_t> seed) {
-            std::optional<Random> random;
-            return model.loss(batch, dropped(dropout, seed, random));
+          [](const Model& model, const Batch& batch, double dropout, std::optional<std::uint64_t> seed, Random* random,
+             double embedding_dropout, double attention_dropout) {
+            Random own(seed.value_or(1));
+            return with_dropout({dropout, nullptr, embedding_dropout, attention_dropout}, random ? random : &own,
+                                [&](const Dropout& drop) { return model.loss(batch, drop); });
           },
-          "batch"_a, "dropout"_a = 0.0, "seed"_a = nb::none(), Unlocked(),
-          "Returns the mean cross-entropy of the labels: (). Give each step another `seed` for its dropout.")
+          "batch"_a, "dropout"_a = 0.0, "seed"_a = nb::none(), nb::kw_only(), "random"_a = nb::none(),
+          "embedding_dropout"_a = 0.0, "attention_dropout"_a = 0.0,
+          "Returns the mean cross-entropy of the labels: (). `dropout` is the share of the outputs of each attention "
+          "and MLP "
+          "that is dropped. Give each step another `seed`, or a `random` that goes on.")
       .def(
           "states", [](const Model& model, const Batch& batch) { return model.transformer()(batch).output; }, "batch"_a,
           Unlocked(), "Returns the hidden states after the last layer: (B, T, d_model).")

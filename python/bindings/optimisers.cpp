@@ -9,38 +9,36 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
+#include <variant>
 
 namespace heed::python {
 namespace {
 
 using Missing = OptimizerOptions::MissingGradient;
 
-// A setting of some methods, as an argument by name.
-struct Setting {
-  std::string_view methods;
-  const char* name;
-  void (*set)(OptimizerOptions& options, double value);
-};
-constexpr Setting settings[] = {
-    {"sgd", "momentum", [](OptimizerOptions& o, double value) { o.momentum = value; }},
-    {"sgd", "nesterov", [](OptimizerOptions& o, double value) { o.nesterov = value != 0; }},
-    {"adam adamw muon", "beta1", [](OptimizerOptions& o, double value) { o.beta1 = value; }},
-    {"adam adamw muon", "beta2", [](OptimizerOptions& o, double value) { o.beta2 = value; }},
-    {"adam adamw muon rmsprop", "eps", [](OptimizerOptions& o, double value) { o.eps = value; }},
-    {"rmsprop", "alpha", [](OptimizerOptions& o, double value) { o.rmsprop.alpha = value; }},
-    {"rmsprop", "momentum", [](OptimizerOptions& o, double value) { o.rmsprop.momentum = value; }},
-    {"rmsprop", "centered", [](OptimizerOptions& o, double value) { o.rmsprop.centered = value != 0; }},
-    {"lion", "beta1", [](OptimizerOptions& o, double value) { o.lion.beta1 = value; }},
-    {"lion", "beta2", [](OptimizerOptions& o, double value) { o.lion.beta2 = value; }},
-    {"muon", "momentum", [](OptimizerOptions& o, double value) { o.muon.momentum = value; }},
-    {"muon", "nesterov", [](OptimizerOptions& o, double value) { o.muon.nesterov = value != 0; }},
-    {"muon", "match_adamw", [](OptimizerOptions& o, double value) { o.muon.match_adamw = value != 0; }},
-    {"", "weight_decay", [](OptimizerOptions& o, double value) { o.weight_decay = value; }},
-    {"", "decay_matrices_only", [](OptimizerOptions& o, double value) { o.decay_matrices_only = value != 0; }}};
-
-bool is_of(std::string_view methods, const std::string& method) {
-  return methods.empty() || fmt::format(" {} ", methods).find(fmt::format(" {} ", method)) != std::string::npos;
+// The settings of a method by name.
+using Field = std::variant<double*, int*, bool*>;
+std::vector<std::pair<std::string, Field>> settings_of(OptimizerOptions& o) {
+  using Method = OptimizerOptions::Method;
+  std::vector<std::pair<std::string, Field>> all{{"weight_decay", &o.weight_decay},
+                                                 {"decay_matrices_only", &o.decay_matrices_only}};
+  const auto add = [&](std::initializer_list<std::pair<std::string, Field>> more) {
+    all.insert(all.begin(), more.begin(), more.end());
+  };
+  const Method method = o.method;
+  if (method == Method::sgd) add({{"momentum", &o.momentum}, {"nesterov", &o.nesterov}});
+  if (method == Method::rmsprop)
+    add({{"alpha", &o.rmsprop.alpha}, {"momentum", &o.rmsprop.momentum}, {"centered", &o.rmsprop.centered}});
+  if (method == Method::lion) add({{"beta1", &o.lion.beta1}, {"beta2", &o.lion.beta2}});
+  if (method == Method::muon)
+    add({{"momentum", &o.muon.momentum},
+         {"nesterov", &o.muon.nesterov},
+         {"match_adamw", &o.muon.match_adamw},
+         {"iterations", &o.muon.iterations}});
+  if (method == Method::adam || method == Method::adamw || method == Method::muon)
+    add({{"beta1", &o.beta1}, {"beta2", &o.beta2}});
+  if (method != Method::sgd && method != Method::lion) add({{"eps", &o.eps}});
+  return all;
 }
 
 OptimizerOptions::Group group_of(nb::handle given) {
@@ -72,12 +70,10 @@ OptimizerOptions::Group group_of(nb::handle given) {
 
 OptimizerOptions options_of(const std::string& method, const nb::kwargs& given) {
   OptimizerOptions options{.method = value_of<OptimizerOptions::Method>("Optimizer: method", method)};
-  std::vector<std::string> names{"lr", "missing_gradient", "groups"};
-  for (const Setting& setting : settings) {
-    if (is_of(setting.methods, method)) names.emplace_back(setting.name);
-  }
+  const auto settings = settings_of(options);
   for (const auto [key, value] : given) {
     const std::string name = nb::cast<std::string>(key);
+    const auto setting = std::ranges::find(settings, name, [](const auto& one) { return one.first; });
     if (name == "missing_gradient") {
       const std::string missing = nb::cast<std::string>(nb::str(value));
       if (missing != "error" && missing != "leave_unchanged")
@@ -85,13 +81,14 @@ OptimizerOptions options_of(const std::string& method, const nb::kwargs& given) 
       options.missing_gradient = missing == "error" ? Missing::error : Missing::leave_unchanged;
     } else if (name == "groups") {
       for (nb::handle group : nb::cast<nb::sequence>(value)) options.groups.push_back(group_of(group));
+    } else if (setting != settings.end()) {
+      const double number = nb::cast<double>(value);
+      std::visit([&]<class T>(T* field) { *field = static_cast<T>(number); }, setting->second);
     } else {
-      const auto setting =
-          std::ranges::find_if(settings, [&](const Setting& s) { return name == s.name && is_of(s.methods, method); });
-      if (setting == std::end(settings))
-        fail("Optimizer: '{}' is no setting of {}{}; it has {}", name, method, did_you_mean(name, names),
-             fmt::join(names, ", "));
-      setting->set(options, nb::cast<double>(value));
+      std::vector<std::string> names{"lr", "missing_gradient", "groups"};
+      for (const auto& one : settings) names.push_back(one.first);
+      fail("Optimizer: '{}' is no setting of {}{}; it has {}", name, method, did_you_mean(name, names),
+           fmt::join(names, ", "));
     }
   }
   return options;
@@ -121,11 +118,7 @@ void bind_state(nb::class_<C>& c, const char* what, auto of) {
 }  // namespace
 
 void bind_optimisers(nb::module_& m) {
-  nb::class_<RatedOptimizer> optimizer(
-      m, "Optimizer",
-      "Updates parameters in place from their gradients, and keeps the moments.\n\n    optimizer = "
-      "heedml.Optimizer(parameters, method='adamw', lr=3e-4, weight_decay=0.1)\n    "
-      "optimizer.step(gradients)\n\nMethods: sgd (with momentum), adam, adamw, with the formulas of torch.optim.");
+  nb::class_<RatedOptimizer> optimizer(m, "Optimizer");
   optimizer
       .def(
           "__init__",
@@ -158,11 +151,7 @@ void bind_optimisers(nb::module_& m) {
       });
   bind_state(optimizer, "Returns a copy of the moments and of the number of steps.",
              [](RatedOptimizer& o) -> Optimizer& { return o.optimizer; });
-  nb::class_<Schedule>(
-      m, "Schedule",
-      "The learning rate of each step: constant, linear, cosine, step,\nwarmup_stable_decay or one_cycle.\n\n    "
-      "schedule = "
-      "heedml.Schedule('cosine', lr=1e-3, warmup=100, steps=2000)\n    optimizer.step(gradients, lr=schedule(step))")
+  nb::class_<Schedule>(m, "Schedule")
       .def(
           "__init__",
           [](Schedule* self, const std::string& kind, double lr, int warmup, int steps, double least, int step_size,
@@ -185,17 +174,13 @@ void bind_optimisers(nb::module_& m) {
     std::unique_ptr<WeightAverage::Shown> open;
   };
   bind_context<Shown>(
-      m, "ShownAverage", "Shows a WeightAverage while it is open.",
+      m, "ShownAverage",
       [](Shown& shown) {
         if (shown.open) fail("this object is open already");
         shown.open = std::make_unique<WeightAverage::Shown>(nb::cast<WeightAverage&>(shown.average));
       },
       [](Shown& shown) { shown.open.reset(); });
-  nb::class_<WeightAverage> average(
-      m, "WeightAverage",
-      "The mean of a model's weights over steps (Izmailov et al. 2018).\n\n    average = "
-      "heedml.WeightAverage(parameters)\n    average.add()             # after each step\n    "
-      "with average.shown():     # the parameters hold the mean");
+  nb::class_<WeightAverage> average(m, "WeightAverage");
   average
       .def(
           "__init__",
@@ -214,22 +199,18 @@ void bind_optimisers(nb::module_& m) {
           nb::sig("def shown(self) -> ShownAverage"), "Returns a context in which the parameters hold the mean.");
   const auto itself = [](auto& self) -> auto& { return self; };
   bind_state(average, "Returns a copy of the mean and of the number of steps.", itself);
-  nb::class_<Lbfgs> lbfgs(
-      m, "Lbfgs",
-      "Minimises a function of few parameters by L-BFGS (Liu & Nocedal 1989), as torch.optim.LBFGS.\n\n"
-      "    lbfgs = heedml.Lbfgs(parameters)\n    lbfgs.step(lambda: heedml.mse_loss(net(x), y))");
+  nb::class_<Lbfgs> lbfgs(m, "Lbfgs");
   lbfgs
       .def(
           "__init__",
-          [](Lbfgs* self, const Parameters& parameters, double lr, int max_iterations, int history, bool line_search) {
+          [](Lbfgs* self, const Parameters& parameters, double lr, int max_iterations, int history, bool line_search,
+             int max_evaluations, double gradient_tolerance, double change_tolerance) {
             using Search = LbfgsOptions::LineSearch;
-            new (self) Lbfgs(parameters, {.line_search = line_search ? Search::strong_wolfe : Search::none,
-                                          .lr = lr,
-                                          .max_iterations = max_iterations,
-                                          .history = history});
+            new (self) Lbfgs(parameters, {line_search ? Search::strong_wolfe : Search::none, lr, max_iterations,
+                                          max_evaluations, gradient_tolerance, change_tolerance, history});
           },
           "parameters"_a, nb::kw_only(), "lr"_a = 1.0, "max_iterations"_a = 20, "history"_a = 100,
-          "line_search"_a = true)
+          "line_search"_a = true, "max_evaluations"_a = 0, "gradient_tolerance"_a = 1e-7, "change_tolerance"_a = 1e-9)
       .def(
           "step", [](Lbfgs& l, const nb::object& loss) { return l.step([&] { return nb::cast<Tensor>(loss()); }); },
           "loss"_a, nb::sig("def step(self, loss: collections.abc.Callable[[], Tensor]) -> float"),

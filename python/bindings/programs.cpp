@@ -140,10 +140,7 @@ nb::dict figures(const Evaluation& found) {
 }  // namespace
 
 void bind_programs(nb::module_& m) {
-  nb::class_<Log>(m, "Log",
-                  "Writes the numbers of a training loop to metrics.jsonl, metrics.csv and an event file for "
-                  "TensorBoard.\n\n    log = heedml.Log('runs/mine')\n    log.write(step, {'loss': loss, 'rate': "
-                  "rate})\n    heedml.curves(log.path).plot()")
+  nb::class_<Log>(m, "Log")
       .def(
           "__init__",
           [](Log* self, const std::filesystem::path& path, std::optional<std::int64_t> resume) {

@@ -2,6 +2,7 @@
 
 #include <heed/autograd/ops.h>
 #include <heed/autograd/random.h>
+#include <heed/data/task.h>
 #include <heed/nn/sampling.h>
 
 #include <nanobind/stl/variant.h>
@@ -10,9 +11,7 @@
 namespace heed::python {
 
 void bind_random(nb::module_& m) {
-  nb::class_<Random>(
-      m, "Random",
-      "A counter-based generator (Philox4x32-10): number n of a stream depends on (seed, stream, n) alone.")
+  nb::class_<Random>(m, "Random")
       .def(nb::init<std::uint64_t, std::uint64_t>(), "seed"_a, "stream"_a = 0)
       .def("__repr__", [](const Random& r) { return fmt::format("heedml.Random.restored('{}')", r.state()); })
       .def("state", &Random::state, "Returns the state as a text, from which restored() continues.")
@@ -63,6 +62,15 @@ void bind_random(nb::module_& m) {
       },
       "logits"_a, "random"_a, nb::kw_only(), "temperature"_a = 1.0, "top_k"_a = 0, "top_p"_a = 1.0,
       "Draws a token from softmax(logits / temperature): logits (C). Temperature 0 gives the most probable one.");
+  m.def(
+      "batch_order",
+      [](std::int64_t count, int batch_size, std::int64_t step, const Random& random) {
+        const std::vector<int> batch = batch_order(count, batch_size, step, random);
+        return Int32Array{array_of(Ids({std::ssize(batch)}, batch))};
+      },
+      "count"_a, "batch_size"_a, "step"_a, "random"_a,
+      "Returns the examples of batch `step` of endless shuffled passes over `count` examples, an array of int32. They "
+      "depend on the generator and the step alone.");
   m.def("dropout", static_cast<Tensor (*)(const Tensor&, double, Random&)>(&dropout), "x"_a, "p"_a, "random"_a,
         "Sets elements to 0 with probability p and divides the others by 1 - p.");
 }

@@ -73,10 +73,10 @@ template <class Guard>
 thread_local std::vector<std::shared_ptr<typename Managed<Guard>::State>> Managed<Guard>::open_;
 
 template <class Guard>
-nb::class_<Managed<Guard>> bind_guard(nb::module_& m, const char* name, const char* doc) {
+nb::class_<Managed<Guard>> bind_guard(nb::module_& m, const char* name) {
   using Object = Managed<Guard>;
   return bind_context<Object>(
-             m, name, doc, [](Object& self) { self.enter(); }, [](Object& self) { self.exit(); })
+             m, name, [](Object& self) { self.enter(); }, [](Object& self) { self.exit(); })
       .def(nb::init<>())
       .def("__repr__", [name](const Object&) { return fmt::format("heedml.{}()", name); });
 }
@@ -208,13 +208,20 @@ std::vector<std::pair<Tensor, Tensor>> pairs_of(const Gradients& g) {
   return all;
 }
 
+template <class F>
+Gradients of_each(Gradients g, F f) {
+  for (auto [variable, gradient] : g) gradient = f(gradient);
+  return g;
+}
+Gradients scaled(const Gradients& g, double factor) {
+  return of_each(g, [&](const Tensor& x) { return x * factor; });
+}
+Gradients divided(const Gradients& g, double divisor) {
+  return of_each(g, [&](const Tensor& x) { return x / divisor; });
+}
+
 void bind_gradients(nb::module_& m) {
-  nb::class_<Gradients> c(
-      m, "Gradients",
-      "The gradient of each variable that a loss depends on, by variable or by parameter name.\n\n   "
-      " gradients = heedml.backward(loss)\n    gradients[layer.weight]            # the shape of the "
-      "weight\n    gradients['head.weight']\n    total += gradients                 # adds those of another "
-      "batch\n\nThere are `in`, `len()`, iteration over the variables, and `gradients[w] = value`.");
+  nb::class_<Gradients> c(m, "Gradients");
   c.def(nb::init<>())
       .def(
           "__getitem__", [](const Gradients& g, const Tensor& variable) { return g[variable]; }, "variable"_a)
@@ -249,6 +256,11 @@ void bind_gradients(nb::module_& m) {
             return nb::borrow(self);
           },
           nb::sig("def __iadd__(self, other: Gradients, /) -> Gradients"))
+      .def(
+          "__add__", [](Gradients g, const Gradients& other) { return g += other; }, nb::is_operator())
+      .def("__mul__", &scaled, nb::is_operator())
+      .def("__rmul__", &scaled, nb::is_operator())
+      .def("__truediv__", &divided, nb::is_operator())
       .def("__repr__", [](const Gradients& g) {
         return fmt::format("heedml.Gradients({})", counted(static_cast<std::int64_t>(g.size()), "variable"));
       });
@@ -262,33 +274,20 @@ void bind_gradients(nb::module_& m) {
 }  // namespace
 
 void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
-  bind_guard<Recording>(m, "Recording",
-                        "The tape. While one is open, this thread records operations that depend on a variable; it has "
-                        "one at a time.\n\n    with heedml.Recording():\n        loss = heedml.mse_loss(layer(x), y)\n "
-                        "       gradients = heedml.backward(loss)")
+  bind_guard<Recording>(m, "Recording")
       .def(
           "__len__", [](const Managed<Recording>& r) { return r.get().size(); },
           "Returns the number of recorded operations and variables.");
-  bind_guard<NoRecording>(m, "NoRecording", "While one is open, this thread records nothing.");
-  bind_guard<FiniteCheck>(
-      m, "FiniteCheck", "While one is open, the first infinite or NaN value of a recorded operation raises NotFinite.");
+  bind_guard<NoRecording>(m, "NoRecording");
+  bind_guard<FiniteCheck>(m, "FiniteCheck");
   bind_context<Cast>(
-      m, "Autocast",
-      "While one is open, matrix products of this thread read float32 numbers rounded to bfloat16. They take less "
-      "time\non a processor with AMX; backward() rounds the products that were recorded so. \"int8\" multiplies by "
-      "quantized\nweights of a GGUF file, opened with mapped=True, as they are stored; \"float32\" rounds nothing.",
-      [](Cast& cast) { cast.open.enter(cast.precision); }, [](Cast& cast) { cast.open.exit(); })
+      m, "Autocast", [](Cast& cast) { cast.open.enter(cast.precision); }, [](Cast& cast) { cast.open.exit(); })
       .def(
           "__init__",
           [](Cast* self, const std::string& precision) { new (self) Cast{value_of<Precision>("Autocast", precision)}; },
           "precision"_a = "bfloat16", nb::sig("def __init__(self, precision: str = 'bfloat16') -> None"));
   bind_context<PythonHook>(
       m, "Hook",
-      "Shows values of the layers by name while it is open. The function may return a replacement.\n\n    with "
-      "heedml.Hook(lambda name, value: value * 0, only='encoder.1.attention.heads'):\n        "
-      "model.logits(batch)\n\n`only` names the values for which the function is called. A name that no layer showed is "
-      "an "
-      "Error at the end.",
       [](PythonHook& hook) {
         const auto is_closed = std::make_shared<bool>(false);
         hook.open.enter(

@@ -1,4 +1,4 @@
-#include "bindings/bindings.h"
+#include "bindings/config.h"
 
 #include <heed/autograd/format.h>
 #include <heed/autograd/ops.h>
@@ -74,10 +74,16 @@ std::string shown(const Tensor& x) {
   return fmt::format("heedml.Tensor({}, shape={}{})", indented, x.shape(), name);
 }
 
-// Throws for a tensor that the open Recording follows, as an array would lose its gradient.
-const Tensor& constant(const char* where, const Tensor& x) {
+// Throws for a tensor that the open Recording follows, which would lose what is said.
+const Tensor& constant(const char* where, const Tensor& x, const char* loses, const char* remedy) {
   if (!Recorder::follows(x)) return x;
-  fail("{}: a Recording follows this tensor, and an array would lose its gradient; write x.detach().numpy()", where);
+  fail("{}: a Recording follows this tensor, and {}; write {}", where, loses, remedy);
+}
+const Tensor& array_constant(const char* where, const Tensor& x) {
+  return constant(where, x, "an array would lose its gradient", "x.detach().numpy()");
+}
+double number(const char* where, const Tensor& x, const char* remedy) {
+  return constant(where, x, "the number would lose its derivative", remedy).item();
 }
 
 // Throws for a result of a Recording, of which a copy would be a constant.
@@ -97,13 +103,7 @@ nb::object state_of(const Tensor& x) {
 }  // namespace
 
 nb::class_<Tensor> bind_tensor(nb::module_& m) {
-  nb::class_<Tensor> c(
-      m, "Tensor", nb::is_weak_referenceable(),
-      "An n-dimensional array of float32 or float64 numbers, whose operations a Recording follows.\n\n"
-      "    x = heedml.tensor([[1, 2, 3], [4, 5, 6]])   # (2, 3) float32\n"
-      "    (x * 2).sum(axis=1)                         # (2,)\n\n"
-      "Tensors share memory with NumPy (numpy(), from_numpy()) and with others (from_dlpack()). A view\n"
-      "(x[0], reshape, transpose) shares the memory of its tensor.");
+  nb::class_<Tensor> c(m, "Tensor", nb::is_weak_referenceable());
   c.def(
       "__init__",
       [](Tensor* self, nb::handle data, const TypeName& dtype) { new (self) Tensor(tensor_of("Tensor", data, dtype)); },
@@ -134,7 +134,7 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
       "T", [](const Tensor& x) { return transpose(x); }, "The transpose of the last two axes, a view.");
   c.def("is_contiguous", &Tensor::is_contiguous, "Returns whether the elements are row-major without gaps.");
   c.def(
-      "numpy", [](const Tensor& x) { return numpy_of(constant("numpy", x)); },
+      "numpy", [](const Tensor& x) { return numpy_of(array_constant("numpy", x)); },
       nb::sig("def numpy(self) -> NDArray[typing.Any]"),
       "Returns an array in the same memory. It is read-only while a Recording is open, and for the result of a "
       "recorded operation. Raises Error for a tensor that a Recording follows: write x.detach().numpy(). "
@@ -142,7 +142,7 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
   c.def(
       "__array__",
       [](const Tensor& x, nb::object dtype, nb::object copy) {
-        const nb::object array = numpy_of(constant("a function of NumPy", x));
+        const nb::object array = numpy_of(array_constant("a function of NumPy", x));
         const bool copies = !copy.is_none() && nb::cast<bool>(copy);
         return array.attr("astype")(dtype.is_none() ? nb::object(array.attr("dtype")) : dtype, "copy"_a = copies);
       },
@@ -188,27 +188,14 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
     return nb::len(format) > 0 ? nb::float_(nb::cast<const Tensor&>(self).item()).attr("__format__")(format)
                                : nb::str(self);
   });
-  c.def("__float__", [](const Tensor& x) {
-    if (Recorder::follows(x)) {
-      fail("float(): a Recording follows this tensor, and the number would lose its derivative; write x.item()");
-    }
-    return x.item();
-  });
-  c.def("__int__", [](const Tensor& x) {
-    if (Recorder::follows(x)) {
-      fail("int(): a Recording follows this tensor, and the number would lose its derivative; write int(x.item())");
-    }
-    return static_cast<std::int64_t>(x.item());
-  });
+  c.def("__float__", [](const Tensor& x) { return number("float()", x, "x.item()"); });
+  c.def("__int__", [](const Tensor& x) { return static_cast<std::int64_t>(number("int()", x, "int(x.item())")); });
   c.def("__bool__", [](const Tensor& x) { return x.item() != 0; });
   c.def("__copy__", [](const Tensor& x) { return x; });
-  c.def(
-      "__deepcopy__",
-      [](const Tensor& x, nb::handle) {
-        check_copied(x);
-        return x.is_variable() ? variable(x.clone()) : x.detach().clone();
-      },
-      nb::sig("def __deepcopy__(self, memo: typing.Any) -> Tensor"));
+  c.def("_copied", [](const Tensor& x, Copies& copies) {
+    check_copied(x);
+    return x.is_variable() ? Tensor(copies(Parameter(x))) : x.detach().clone();
+  });
   c.def("__getstate__", &state_of);
   c.def(
       "__setstate__",

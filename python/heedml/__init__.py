@@ -26,6 +26,14 @@ from .configs import language_model as language_model
 from .configs import llama as llama
 from .configs import masked_language_model as masked_language_model
 from .configs import word_answerer as word_answerer
+from .derivatives import CheckReport as CheckReport
+from .derivatives import GradientError as GradientError
+from .derivatives import check_gradients as check_gradients
+from .derivatives import hessian as hessian
+from .derivatives import hvp as hvp
+from .derivatives import jacobian as jacobian
+from .derivatives import jvp as jvp
+from .derivatives import vjp as vjp
 from .errors import Error as Error
 from .errors import FileError as FileError
 from .errors import NotFinite as NotFinite
@@ -70,6 +78,10 @@ from .studies import Verification as Verification
 from .studies import Weights as Weights
 from .studies import Why as Why
 from .studies import WhyAnswer as WhyAnswer
+
+from . import docs as _docs
+
+_docs.add_to(globals())
 
 if not _TYPE_CHECKING:  # to a type checker a missing name is an error already
     from . import hints as _hints

@@ -36,6 +36,7 @@ class _Signature:
         self.takes_more, self.takes_keywords = arguments.vararg is not None, arguments.kwarg is not None
         if self.name == "__init__":
             self.name = first.rsplit(".", 1)[-1]
+        self.name = self.name.lstrip("_")  # a function of Python calls _name
 
     def __str__(self) -> str:
         shown = [name if default is None else f"{name}={ast.unparse(default)}"

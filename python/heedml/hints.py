@@ -3,6 +3,8 @@
 import difflib
 from typing import Any
 
+from . import _core
+
 _SEED = "a seed per object: Scope(seed=1), Random(1)"
 _NUMPY = "x.numpy() has NumPy's methods"
 _BOTH = {
@@ -19,7 +21,7 @@ OF_MODULE = {
     "concatenate": "concat", "eye": "tensor(numpy.eye(n))",
     "F": "functions are in the module itself: heedml.relu(x)", "AdaptiveAvgPool2d": "x.mean((2, 3)), or avg_pool2d",
     "BCEWithLogitsLoss": "bce_with_logits(logits, targets)", "BatchNorm1d": "BatchNorm", "BatchNorm2d": "BatchNorm",
-    "CrossEntropyLoss": "cross_entropy(logits, labels)", "Dropout": "dropout(x, p, random)", "LayerNorm": "Norm, or layer_norm(x, gain, bias)",
+    "CrossEntropyLoss": "cross_entropy(logits, labels)", "Dropout": "dropout(x, p, random), or block(x, dropout=p, random=random)", "DataLoader": "Loader(make_batch, steps=...)", "LayerNorm": "Norm, or layer_norm(x, gain, bias)",
     "MSELoss": "mse_loss(x, y)", "MaxPool2d": "max_pool2d(x, kernel)", "Parameter": "scope.parameter(name, shape)",
     "argsort": "sort(x)[1]", "binary_cross_entropy_with_logits": "bce_with_logits(logits, targets)",
     "clip_grad_norm_": "clip_by_global_norm(gradients, max_norm)", "clip_grad_value_": "clip_by_value(gradients, max)",
@@ -30,6 +32,9 @@ OF_MODULE = {
     "normalize": "x / x.norm(-1, keepdim=True)", "rand_like": "Random(seed).uniform(x.shape)",
     "randn_like": "Random(seed).normal(x.shape)", "repeat_interleave": "x[numpy.repeat(numpy.arange(len(x)), n)]",
     "set_default_dtype": "Scope(dtype='float64'), tensor(data, 'float64')", "trace": "einsum('ij,ij->', x, tensor(numpy.eye(n)))",
+    "AveragedModel": "WeightAverage(parameters)", "LBFGS": "Lbfgs(parameters)", "functional_call": "layers in a scope of tensors, Net(Scope(tensors))",
+    "init": "Linear(scope, 3, 4, init=Init.kaiming_normal()), or assign(parameter, Init.orthogonal(), random)", "lr_scheduler": "Schedule(kind, lr=...)",
+    "pad_sequence": "pad_sequences(sequences)", "random_split": "train_test_split(count, share, random)",
     "functional": "functions are in the module itself: heedml.relu(x)",
     "jit": "nothing needs to be compiled",
     "linspace": "tensor(numpy.linspace(a, b, n))", "load_state_dict": "scope.parameters.load(load_tensors(path))", "manual_seed": _SEED,
@@ -56,7 +61,7 @@ OF_TENSOR = {
 OF_OPTIMIZER = {"add_param_group": "groups=[{'parameters': names, 'rate': 0.1}] when it is made", "load_state_dict": "load_state(state)",
                 "param_groups": "optimizer.lr, or groups=[{'parameters': names, 'rate': 0.1}] when it is made",
                 "state_dict": "state()", "zero_grad": "nothing to reset: each backward() gives new gradients"}
-OF_PARAMETERS = {"copy": "{name: x.clone() for name, x in parameters.items()}", "load_state_dict": "load(tensors)",
+OF_PARAMETERS = {"copy": "copy.deepcopy(parameters), or {name: x.clone() for name, x in parameters.items()}", "load_state_dict": "load(tensors)",
                  "state_dict": "dict(parameters.items()), with clone() for a copy", "update": "load(tensors)"}
 OF_LAYER = {"eval": "a layer with two phases takes one: norm(x, phase='evaluate')", "parameters": "scope.parameters",
             "train": "a layer with two phases takes one: norm(x, phase='train')"}
@@ -83,8 +88,17 @@ class _Absent:
 
 
 def _refuse_copy(layer: object, *_: object) -> None:
-    raise TypeError(f"a {type(layer).__name__} cannot be copied or pickled; make the layers again in a new Scope, and call its "
-                    "parameters.load(dict(scope.parameters.items())); save_tensors() writes parameters to a file")
+    raise TypeError(f"a {type(layer).__name__} cannot be pickled, and a copy would share its memory; copy.deepcopy() copies layers with "
+                    "their parameters, and save_tensors() writes parameters to a file")
+
+
+def _refuse_any_copy(optimizer: object, *_: object) -> None:
+    raise TypeError(f"a {type(optimizer).__name__} cannot be copied or pickled; make another one, and call its load_state(state())")
+
+
+def _deepcopy(layer: Any, memo: dict[Any, Any]) -> Any:
+    """Copies what one deepcopy() finds: layers, and the scopes and parameters that belong to them."""
+    return layer._copied(memo.setdefault("heedml", _core._Copies()))
 
 
 def _add(kind: type, owner: str, hints: dict[str, str]) -> None:
@@ -103,6 +117,9 @@ def add_to(names: dict[str, Any]) -> None:
               and "__call__" in vars(kind) and name != "Schedule"}
     for name, kind in layers.items():
         _add(kind, f"a {name}", OF_LAYER)
-    for kind in (*layers.values(), names["Scope"], names["Parameters"], names["Optimizer"]):
-        setattr(kind, "__deepcopy__", _refuse_copy)
+    for kind in (*layers.values(), names["Scope"], names["Parameters"]):
+        setattr(kind, "__deepcopy__", _deepcopy if hasattr(kind, "_copied") else _refuse_copy)
         setattr(kind, "__reduce_ex__", _refuse_copy)
+    setattr(names["Tensor"], "__deepcopy__", _deepcopy)
+    setattr(names["Optimizer"], "__deepcopy__", _refuse_any_copy)
+    setattr(names["Optimizer"], "__reduce_ex__", _refuse_any_copy)

@@ -103,6 +103,13 @@ class Model(_core._Model):
         self._written: tempfile.TemporaryDirectory[str] | None = None
         self._versions = self._count_writes()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
+        copy = Model(self._copied())
+        copy.path = self.path
+        if self._written is not None or self._versions != self._count_writes():
+            copy._versions = (-1, -1)  # the numbers are not those at the path
+        return copy
+
     def _count_writes(self) -> tuple[int, int]:
         return len(self.parameters), sum(parameter.version for parameter in self.parameters.values())
 
