@@ -22,6 +22,7 @@ SECTIONS = {
     "Models and runs": ("models", "configs", "page"),
     "Results": ("studies", "pairs"),
     "Gradients, optimisers and files": ("functions", "derivatives"),
+    "Data": ("data",),
     "Tensors and layers": ("_core",),
     "Errors": ("errors",),
 }

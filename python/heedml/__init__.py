@@ -26,6 +26,10 @@ from .configs import language_model as language_model
 from .configs import llama as llama
 from .configs import masked_language_model as masked_language_model
 from .configs import word_answerer as word_answerer
+from .data import Loader as Loader
+from .data import kfold as kfold
+from .data import pad_sequences as pad_sequences
+from .data import train_test_split as train_test_split
 from .derivatives import CheckReport as CheckReport
 from .derivatives import GradientError as GradientError
 from .derivatives import check_gradients as check_gradients

@@ -1,0 +1,77 @@
+"""Batches on other threads, splits, padding."""
+
+import threading
+import time
+
+import heedml
+import numpy
+import pytest
+
+
+@pytest.mark.parametrize("prefetch, workers", [(0, 1), (1, 1), (4, 3)])
+def test_a_loader_gives_batches_in_the_order_of_the_steps(prefetch, workers):
+    random = heedml.Random(1)
+
+    def batch(step):
+        time.sleep(0.002 * (step % 3))
+        return step, random.stream(step).normal(3).tolist()
+
+    given = list(heedml.Loader(batch, steps=9, first=2, prefetch=prefetch, workers=workers))
+    assert [step for step, _ in given] == list(range(2, 9)) and given == [batch(step) for step in range(2, 9)]
+    endless = iter(heedml.Loader(lambda step: step, prefetch=prefetch, workers=workers))
+    assert [next(endless) for _ in range(20)] == list(range(20))
+
+
+def test_a_loader_prefetches_and_makes_no_batch_too_many():
+    made, main = [], threading.get_ident()
+    loader = heedml.Loader(lambda step: made.append((step, threading.get_ident())), prefetch=2)
+    next(loader)
+    time.sleep(0.1)
+    assert [step for step, _ in made] == [0, 1, 2] and main not in {thread for _, thread in made}
+    loader.close()
+    with pytest.raises(StopIteration):
+        next(loader)
+    assert len(made) == 3
+
+
+def test_an_error_of_a_batch_is_raised_at_its_step():
+    loader = heedml.Loader(lambda step: 1 // (step - 1), steps=4, workers=2)
+    assert next(loader) == -1
+    with pytest.raises(ZeroDivisionError):
+        next(loader)
+    assert list(loader) == [1, 0]
+    for wrong in ({"steps": -1}, {"workers": 0}, {"prefetch": -1}, {"first": -1}):
+        with pytest.raises(heedml.Error, match="Loader: expected steps"):
+            heedml.Loader(int, **wrong)
+
+
+def test_orders_cover_all_examples_in_each_pass():
+    random = heedml.Random(5)
+    steps = [heedml.batch_order(10, 4, step, random) for step in range(5)]
+    assert sorted(numpy.concatenate(steps)[:10]) == list(range(10)) == sorted(numpy.concatenate(steps)[10:])
+    assert steps[3].tolist() == heedml.batch_order(10, 4, 3, heedml.Random(5)).tolist()
+
+
+def test_splits_are_those_of_cpp():
+    # Of the C++ functions with Random(1), and as in tests/data/splits_test.cpp.
+    random = heedml.Random(1)
+    order = heedml.Random(1).permutation(10)
+    train, test = heedml.train_test_split(10, 0.25, random)
+    assert test.tolist() == order[:3].tolist() and train.tolist() == order[3:].tolist() and random.state() == heedml.Random(1).state()
+    assert len(heedml.train_test_split(10, 4, random)[1]) == 4
+    folds = heedml.kfold(10, 3, random)
+    assert [test.tolist() for _, test in folds] == [order[:3].tolist(), order[3:6].tolist(), order[6:].tolist()]
+    assert all(sorted([*train, *test]) == list(range(10)) for train, test in folds) and folds[1][0].tolist() == [*order[:3], *order[6:]]
+    for call in (lambda: heedml.train_test_split(10, 0, random), lambda: heedml.train_test_split(10, float("nan"), random),
+                 lambda: heedml.train_test_split(1, 0.5, random), lambda: heedml.kfold(3, 4, random), lambda: heedml.kfold(3, 1, random)):
+        with pytest.raises(heedml.Error, match="expected"):
+            call()
+
+
+def test_padding():
+    ids, lengths = heedml.pad_sequences([[5, 1, 2], [7], []], value=9)
+    assert ids.tolist() == [[5, 1, 2], [7, 9, 9], [9, 9, 9]] and ids.dtype == "int32" and lengths == [3, 1, 0]
+    ids, lengths = heedml.pad_sequences([numpy.array([5, 1, 2]), [7]], length=2)
+    assert ids.tolist() == [[5, 1], [7, 0]] and lengths == [2, 1]
+    with pytest.raises(heedml.Error, match="pad_sequences: expected a length of at least 0, got -1"):
+        heedml.pad_sequences([[1]], length=-1)
