@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/function.h>
@@ -30,20 +31,32 @@ using namespace nb::literals;
 /// Releases Python's lock while an operation computes.
 using Unlocked = nb::call_guard<nb::gil_scoped_release>;
 
-/// A value of Python that is converted where it is used, so that a message can name what is wrong.
-template <int>
+/// The text of a type, as an argument of a template.
+template <std::size_t n>
+struct Text {
+  constexpr Text(const char (&text)[n]) { std::copy_n(text, n, value); }
+  char value[n];
+};
+/// A value of Python that is converted where it is used, so that a message can name what is wrong, or a result. Signatures show `type`.
+template <Text type, int number = 0>
 struct [[gnu::visibility("hidden")]] Later {
   nb::object given;
+  operator nb::handle() const { return given; }
 };
-using IntegerArray = Later<0>;  ///< anything that NumPy takes for an array of integers
-using BooleanArray = Later<1>;  ///< anything that NumPy takes for an array of booleans
-using Operand = Later<2>;       ///< a tensor, or anything that NumPy takes for an array of numbers
-using Sizes = Later<3>;         ///< a whole number, or a sequence of them
-using Axes = Later<4>;          ///< an axis, a sequence of axes, or None for all
-using TypeName = Later<5>;      ///< "float32" or "float64", or NumPy's name of it
-using Int32Array = Later<6>;    ///< a result: an array of NumPy
-using BoolArray = Later<7>;     ///< a result: an array of NumPy
-using InitialValue = Later<8>;  ///< an Init, its name, or a standard deviation; None: the layer's own
+using IntegerArray = Later<"ArrayLike">;
+using BooleanArray = Later<"ArrayLike", 1>;
+using Operand = Later<"Tensor | ArrayLike">;
+using Sizes = Later<"int | collections.abc.Sequence[int]">;
+using Axes = Later<"int | collections.abc.Sequence[int] | None">;  ///< None: all
+using TypeName = Later<"DTypeLike | None">;                        ///< "float32" or "float64", or NumPy's name of it
+using Int32Array = Later<"NDArray[int32]">;
+using BoolArray = Later<"NDArray[bool_]">;
+using AnyArray = Later<"NDArray[typing.Any]">;
+using Any = Later<"typing.Any">;
+using InitialValue = Later<"Init | str | float | None">;  ///< None: the layer's own
+using TensorDict = Later<"dict[str, Tensor]">;
+using JsonDict = Later<"dict[str, typing.Any]">;
+using PathName = Later<"str | os.PathLike[str]">;
 
 /// Convert arguments. Throw Error that begins with `where`.
 Ids ids_of(const char* where, const IntegerArray& array);
@@ -78,9 +91,9 @@ Tensor shared_tensor(nb::handle array);
 /// Returns the tensors that a function of Python gave: one, or a sequence of them and of None.
 std::vector<Tensor> tensors_of(const char* where, nb::handle given);
 /// Returns the tensors of a dict by name; values may be what NumPy takes for an array.
-NamedTensors named_tensors(const char* where, const nb::dict& given);
+NamedTensors named_tensors(const char* where, nb::handle given);
 /// Returns tensors by name as a dict.
-nb::dict dict_of(const NamedTensors& tensors);
+TensorDict dict_of(const NamedTensors& tensors);
 /// Returns x[key].
 Tensor element_of(const Tensor& x, nb::handle key);
 
@@ -224,28 +237,18 @@ void bind_programs(nb::module_& m);
 
 namespace nanobind::detail {
 
-#define HEED_LATER_CASTER(Type, Name)                                                           \
-  template <>                                                                                   \
-  struct type_caster<heed::python::Type> {                                                      \
-    NB_TYPE_CASTER(heed::python::Type, const_name(Name))                                        \
-    bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {                    \
-      value.given = borrow(source);                                                             \
-      return true;                                                                              \
-    }                                                                                           \
-    static handle from_cpp(const heed::python::Type& from, rv_policy, cleanup_list*) noexcept { \
-      return from.given ? from.given.inc_ref() : none().release();                              \
-    }                                                                                           \
-  };
-HEED_LATER_CASTER(IntegerArray, "ArrayLike")
-HEED_LATER_CASTER(BooleanArray, "ArrayLike")
-HEED_LATER_CASTER(Operand, "Tensor | ArrayLike")
-HEED_LATER_CASTER(Sizes, "int | collections.abc.Sequence[int]")
-HEED_LATER_CASTER(Axes, "int | collections.abc.Sequence[int] | None")
-HEED_LATER_CASTER(TypeName, "DTypeLike | None")
-HEED_LATER_CASTER(Int32Array, "NDArray[int32]")
-HEED_LATER_CASTER(BoolArray, "NDArray[bool_]")
-HEED_LATER_CASTER(InitialValue, "Init | str | float | None")
-#undef HEED_LATER_CASTER
+template <heed::python::Text type, int number>
+struct type_caster<heed::python::Later<type, number>> {
+  using Held = heed::python::Later<type, number>;
+  NB_TYPE_CASTER(Held, const_name(type.value))
+  bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {
+    value.given = borrow(source);
+    return true;
+  }
+  static handle from_cpp(const Held& from, rv_policy, cleanup_list*) noexcept {
+    return from.given ? from.given.inc_ref() : none().release();
+  }
+};
 
 // Shapes are tuples.
 template <>

@@ -52,10 +52,13 @@ void for_each_parameter(Part& part, const F& f) {
   if constexpr (requires { part.name; }) for_each_parameter(part.name, f);
     HEED_FIELD(weight)
     HEED_FIELD(bias)
-    HEED_FIELD(gain) HEED_FIELD(running_mean) HEED_FIELD(running_variance) HEED_FIELD(W_Q) HEED_FIELD(W_K)
-        HEED_FIELD(W_V) HEED_FIELD(W_O) HEED_FIELD(q_norm) HEED_FIELD(k_norm) HEED_FIELD(gate) HEED_FIELD(in)
-            HEED_FIELD(out) HEED_FIELD(cells) HEED_FIELD(hidden) HEED_FIELD(input) HEED_FIELD(output) HEED_FIELD(sum)
-                HEED_FIELD(attention_norms) HEED_FIELD(mlp_norms) HEED_FIELD(attention) HEED_FIELD(mlp)
+    HEED_FIELD(gain)
+    HEED_FIELD(running_mean)
+    HEED_FIELD(running_variance)
+    HEED_FIELD(W_Q) HEED_FIELD(W_K) HEED_FIELD(W_V) HEED_FIELD(W_O) HEED_FIELD(q_norm) HEED_FIELD(k_norm)
+        HEED_FIELD(gate) HEED_FIELD(in) HEED_FIELD(out) HEED_FIELD(cells) HEED_FIELD(hidden) HEED_FIELD(input)
+            HEED_FIELD(output) HEED_FIELD(sum) HEED_FIELD(attention_norms) HEED_FIELD(mlp_norms) HEED_FIELD(attention)
+                HEED_FIELD(mlp)
 #undef HEED_FIELD
   }
 }

@@ -9,63 +9,33 @@
 namespace heed::python {
 namespace {
 
-nb::object& numpy() {
-  static nb::object* const module = new nb::object(nb::module_::import_("numpy"));  // kept until the process ends
-  return *module;
-}
-
 std::string kind_name(nb::handle value) { return nb::cast<std::string>(value.type().attr("__name__")); }
 
-// Returns a contiguous array of NumPy; `kind` is what it must hold.
-nb::object as_array(const char* where, nb::handle data, const char* kind) {
-  if (nb::hasattr(data, "mask") && nb::hasattr(data, "filled")) {
-    fail("{}: expected {}, got a {}, whose mask would be lost; pass its filled() or compressed()", where, kind,
-         kind_name(data));
-  }
-  try {
-    return numpy().attr("asarray")(data, "order"_a = "C");
-  } catch (nb::python_error& error) {
-    if (!error.matches(PyExc_Exception)) throw;
-    const std::string why = nb::cast<std::string>(nb::str(error.value()));
-    fail("{}: expected {}, got {}: {}", where, kind, kind_name(data), why);
-  }
-}
-
 std::string text_of(nb::handle value) { return nb::cast<std::string>(nb::str(value)); }
-std::string kind_of(const nb::object& array) { return nb::cast<std::string>(array.attr("dtype").attr("kind")); }
 
-Shape shape_of_array(const char* where, const nb::object& array) {
-  return shape_of(where, {nb::borrow<nb::object>(array.attr("shape"))});
+// Calls a function of heedml.convert.
+nb::object converted(const char* function, const auto&... arguments) {
+  static nb::object* const module = new nb::object(nb::module_::import_("heedml.convert"));
+  return module->attr(function)(arguments...);
 }
 
-template <class T>
-std::vector<T> numbers_in(const char* where, const auto& held) {
+// Returns the numbers of an array of NumPy that has this type and no gaps.
+template <class T, class From>
+std::optional<Array<T>> taken(const char* where, nb::handle data) {
+  nb::ndarray<const From, nb::c_contig, nb::device::cpu> held;
+  static const nb::handle kind = nb::object(nb::module_::import_("numpy").attr("ndarray")).release();
+  if (!data.type().is(kind) || !nb::try_cast(data, held, false)) return std::nullopt;
+  Shape shape;
+  for (std::size_t i = 0; i < held.ndim(); ++i) shape.append(static_cast<std::int64_t>(held.shape(i)));
   std::vector<T> values(held.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto value = held.data()[i];
-    if constexpr (sizeof(value) > sizeof(T)) {
+    const From value = held.data()[i];
+    if constexpr (sizeof(From) > sizeof(T)) {
       if (!std::in_range<T>(value)) fail("{}: {} is not a 32-bit integer", where, value);
     }
     values[i] = static_cast<T>(value);
   }
-  return values;
-}
-
-template <class T, class From>
-std::vector<T> copied(const char* where, const nb::object& array, const char* type) {
-  return numbers_in<T>(where, nb::cast<nb::ndarray<const From, nb::c_contig, nb::device::cpu>>(
-                                  array.attr("astype")(type, "copy"_a = false)));
-}
-
-// Returns the numbers of an array of NumPy that has this type and no gaps, without a call of NumPy.
-template <class T, class From>
-std::optional<Array<T>> taken(const char* where, nb::handle data) {
-  static const nb::handle kind = nb::object(numpy().attr("ndarray")).release();
-  nb::ndarray<const From, nb::c_contig, nb::device::cpu> held;
-  if (!data.type().is(kind) || !nb::try_cast(data, held, false)) return std::nullopt;
-  Shape shape;
-  for (std::size_t i = 0; i < held.ndim(); ++i) shape.append(static_cast<std::int64_t>(held.shape(i)));
-  return Array<T>(shape, numbers_in<T>(where, held));
+  return Array<T>(shape, std::move(values));
 }
 
 }  // namespace
@@ -120,46 +90,29 @@ Ids ids_of(const char* where, const IntegerArray& given) {
   if (nb::isinstance<Tensor>(given.given)) return to_ids(nb::cast<const Tensor&>(given.given));
   if (auto ids = taken<std::int32_t, std::int64_t>(where, given.given)) return *ids;
   if (auto ids = taken<std::int32_t, std::int32_t>(where, given.given)) return *ids;
-  const nb::object array = as_array(where, given.given, "an array of integers");
-  const std::string kind = kind_of(array);
-  const Shape shape = shape_of_array(where, array);
-  const bool is_empty = shape.numel() == 0;  // NumPy makes [] an array of floats
-  if (kind != "i" && kind != "u" && !is_empty) {
-    fail("{}: expected an array of integers, got {} of {}", where, kind_name(given.given),
-         text_of(array.attr("dtype")));
-  }
-  if (text_of(array.attr("dtype")) == "uint64") {  // 64 bits with a sign would wrap around
-    return Ids(shape, copied<std::int32_t, std::uint64_t>(where, array, "uint64"));
-  }
-  return Ids(shape, copied<std::int32_t, std::int64_t>(where, array, "int64"));
+  return taken<std::int32_t, std::int64_t>(where, converted("integers", where, given.given)).value();
 }
 
 Booleans booleans_of(const char* where, const BooleanArray& given) {
   if (auto booleans = taken<std::uint8_t, bool>(where, given.given)) return *booleans;
-  const nb::object array = as_array(where, given.given, "an array of booleans");
-  if (kind_of(array) != "b") {
-    fail("{}: expected an array of booleans, got {} of {}", where, kind_name(given.given),
-         text_of(array.attr("dtype")));
-  }
-  return Booleans(shape_of_array(where, array),
-                  copied<std::uint8_t, std::uint8_t>(where, array.attr("view")("uint8"), "uint8"));
+  return taken<std::uint8_t, bool>(where, converted("booleans", where, given.given)).value();
 }
 
 namespace {
 
-template <class T>
-nb::object array_copy(const Array<T>& x, const char* type) {
-  nb::object array = numpy().attr("empty")(x.shape(), type);
-  const auto to = nb::cast<nb::ndarray<T, nb::c_contig, nb::device::cpu>>(
-      type == std::string_view("bool") ? array.attr("view")("uint8") : array);
-  for (std::int64_t i = 0; i < x.numel(); ++i) to.data()[i] = x.data()[i];
-  return array;
+template <class To, class T>
+nb::object array_copy(const Array<T>& x) {
+  To* const numbers = new To[static_cast<std::size_t>(x.numel())];
+  const nb::capsule owner(numbers, [](void* held) noexcept { delete[] static_cast<To*>(held); });
+  std::copy(x.begin(), x.end(), numbers);
+  const std::vector<std::size_t> sizes(x.shape().begin(), x.shape().end());
+  return nb::cast(nb::ndarray<nb::numpy, To>(numbers, sizes.size(), sizes.data(), owner));
 }
 
 }  // namespace
 
-nb::object array_of(const Ids& ids) { return array_copy(ids, "int32"); }
-nb::object array_of(const Booleans& booleans) { return array_copy(booleans, "bool"); }
+nb::object array_of(const Ids& ids) { return array_copy<std::int32_t>(ids); }
+nb::object array_of(const Booleans& booleans) { return array_copy<bool>(booleans); }
 
 namespace {
 
@@ -218,16 +171,14 @@ nb::object dlpack_of(const Tensor& x) {
   if (Recorder::follows(x)) {
     fail(
         "__dlpack__: the open Recording follows this tensor, and another library could write its memory; numpy() "
-        "shares it for "
-        "reading, and x.detach().clone() is a copy");
+        "shares it for reading, and x.detach().clone() is a copy");
   }
   return exported<nb::array_api>(x, is_recorded(x) || is_stored_only(x.dtype()));
 }
 
 Tensor shared_tensor(nb::handle given) {
-  using Any = nb::ndarray<>;
   if (nb::isinstance<Tensor>(given)) return nb::cast<Tensor>(given);
-  Any array;
+  nb::ndarray<> array;
   if (!nb::try_cast(given, array)) {
     const bool is_array = nb::hasattr(given, "__dlpack__") || nb::hasattr(given, "__array_interface__");
     if (is_array && nb::ndarray_check(given)) {
@@ -276,34 +227,17 @@ Tensor tensor_of(const char* where, nb::handle data, const TypeName& type) {
     return x.detach().clone().to(dtype_of_name(where, type, x.dtype()));
   }
   if (Recording::is_open()) check_constants(where, data);
-  const nb::object array = as_array(where, data, "numbers");
-  const std::string kind = kind_of(array), name = text_of(array.attr("dtype"));
-  if (kind != "f" && kind != "i" && kind != "u" && kind != "b") {
-    fail("{}: expected numbers, got {} of {}", where, kind_name(data), name);
-  }
-  const bool is_wide = kind == "f" && nb::cast<int>(array.attr("dtype").attr("itemsize")) >= 8 &&
-                       (nb::hasattr(data, "dtype") || PyMemoryView_Check(data.ptr()));
-  const DType dtype = dtype_of_name(where, type, is_wide ? DType::float64 : DType::float32);
-  const bool as_double = dtype == DType::float64;
-  const nb::object numbers = array.attr("astype")(as_double ? "float64" : "float32", "copy"_a = false);
   const bool is_chosen = type.given && !type.given.is_none();
-  if ((kind == "i" || kind == "u") && (as_double || !is_chosen)) {
-    const nb::object quiet = numpy().attr("errstate")("invalid"_a = "ignore");  // a cast warns of numbers out of range
-    quiet.attr("__enter__")();
-    const nb::object again = numbers.attr("astype")(array.attr("dtype"));
-    quiet.attr("__exit__")(nb::none(), nb::none(), nb::none());
-    if (PyObject_IsTrue(nb::object(again.attr("__eq__")(array).attr("all")()).ptr()) != 1) {
-      fail("{}: {} does not hold whole numbers above 2^{} exactly; convert the array by astype()", where,
-           to_string(dtype), as_double ? 53 : 24);
-    }
-  }
-  Tensor x(shape_of_array(where, array), as_double ? DType::float64 : DType::float32, where);
-  const auto copy = [&]<class T>() {
-    const auto from = nb::cast<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>(numbers);
-    std::copy_n(from.data(), from.size(), x.mutable_data<T>());
-  };
-  as_double ? copy.template operator()<double>() : copy.template operator()<float>();
-  return x.to(dtype);
+  const DType chosen = dtype_of_name(where, type);
+  const nb::object numbers =
+      converted("numbers", where, data, is_chosen ? nb::object(nb::str(to_string(chosen))) : nb::none());
+  const auto held = nb::cast<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>(numbers);
+  Shape shape;
+  for (std::size_t i = 0; i < held.ndim(); ++i) shape.append(static_cast<std::int64_t>(held.shape(i)));
+  Tensor x(shape, held.dtype().bits == 64 ? DType::float64 : DType::float32, where);
+  dispatch(x.dtype(),
+           [&]<class T>() { std::copy_n(static_cast<const T*>(held.data()), held.size(), x.mutable_data<T>()); });
+  return is_chosen ? x.to(chosen) : x;
 }
 
 Tensor operand_of(const char* where, const Operand& value, const Operand& other) {

@@ -8,19 +8,20 @@
 
 namespace heed::python {
 
-NamedTensors named_tensors(const char* where, const nb::dict& given) {
+NamedTensors named_tensors(const char* where, nb::handle given) {
+  if (!nb::isinstance<nb::dict>(given)) fail("{}: expected a dict of names and tensors", where);
   NamedTensors all;
-  for (const auto [name, value] : given) {
+  for (const auto [name, value] : nb::borrow<nb::dict>(given)) {
     if (!nb::isinstance<nb::str>(name)) fail("{}: expected a dict of names and tensors", where);
     all.emplace_back(nb::cast<std::string>(name), given_tensor(where, value));
   }
   return all;
 }
 
-nb::dict dict_of(const NamedTensors& tensors) {
+TensorDict dict_of(const NamedTensors& tensors) {
   nb::dict all;
   for (const auto& [name, value] : tensors) all[nb::str(name.data(), name.size())] = nb::cast(value);
-  return all;
+  return {all};
 }
 
 std::vector<Tensor> tensors_of(const char* where, nb::handle given) {
@@ -96,13 +97,11 @@ void bind_derivatives(nb::module_& m) {
           "x"_a);
   }
   m.def("checkpoint", &checkpointed, "function"_a, "arguments"_a,
-        nb::sig(
-            "def checkpoint(function: collections.abc.Callable[..., Tensor | AttentionResult], *arguments: typing.Any) "
-            "-> Tensor"),
-        "Returns function(*arguments), of which the recording keeps only the inputs: backward() calls it again.\n\n"
-        "It trades a second call for memory. The function returns a tensor, or what a block returns, the same both "
-        "times: a "
-        "Random among the arguments draws the same numbers again.");
+        nb::sig("def checkpoint(function: collections.abc.Callable[..., Tensor | AttentionResult], *arguments: "
+                "typing.Any) -> Tensor"),
+        "Returns function(*arguments), of which the recording keeps only the inputs: backward() calls it again.\n\nIt "
+        "trades a second call for memory. The function returns a tensor, or what a block returns, the same both times: "
+        "a Random among the arguments draws the same numbers again.");
   m.def(
       "_grad", [](const Tensor& output, const std::vector<Tensor>& x) { return grad(output, x); }, Unlocked());
   m.def("_check_gradients", [](const nb::object& function, nb::handle inputs, double rtol, double atol, double step,

@@ -86,16 +86,13 @@ void bind_parameters(nb::module_& m) {
       .def("unfreeze", &Parameters::unfreeze, "name"_a = "", "Makes variables of them again.")
       .def(
           "buffers", [](const Parameters& p) { return dict_of(p.buffers()); },
-          nb::sig("def buffers(self) -> dict[str, Tensor]"), "Returns the buffers by name. items() has them, too.")
+          "Returns the buffers by name. items() has them, too.")
       .def("_copied", [](const Parameters& p, Copies& copies) { return copies(p); })
       .def(
           "load",
-          [](Parameters& p, const nb::dict& tensors, const std::string& source) {
-            p.load(named_tensors("load", tensors), source);
-          },
+          [](Parameters& p, const Later<"dict[str, Tensor] | dict[str, NDArray[typing.Any]]">& tensors,
+             const std::string& source) { p.load(named_tensors("load", tensors), source); },
           "tensors"_a, "source"_a = "the dict",
-          nb::sig("def load(self, tensors: dict[str, Tensor] | dict[str, NDArray[typing.Any]], source: "
-                  "str = 'the dict') -> None"),
           "Copies numbers by name. Raises one Error for all missing, extra and wrong-shaped names. Matrices are (in, "
           "out).")
       .def("__repr__", [](const Parameters& p) {
@@ -123,13 +120,12 @@ void bind_parameters(nb::module_& m) {
                   "Returns `gain` times a matrix with orthonormal rows or columns (Saxe et al. 2014).");
   m.def(
       "assign",
-      [](const Tensor& parameter, nb::handle value, Random* random) {
-        if (!nb::isinstance<Init>(value)) return assign(parameter, given_tensor("assign", value));
+      [](const Tensor& parameter, const Later<"Init | Tensor | ArrayLike">& value, Random* random) {
+        if (!nb::isinstance<Init>(value.given)) return assign(parameter, given_tensor("assign", value));
         if (!random) fail("assign: an Init needs random=, such as heedml.Random(1)");
-        assign(parameter, nb::cast<Init>(value), *random);
+        assign(parameter, nb::cast<Init>(value.given), *random);
       },
       "parameter"_a, "value"_a, "random"_a = nb::none(),
-      nb::sig("def assign(parameter: Tensor, value: Init | Tensor | ArrayLike, random: Random | None = None) -> None"),
       "Writes new values into a parameter: those of a tensor of its shape, or what an Init draws from `random`.");
   m.def(
       "adapt",
@@ -138,29 +134,26 @@ void bind_parameters(nb::module_& m) {
       },
       "scope"_a, "layers"_a, "rank"_a = 8, "alpha"_a = 8.0,
       "Freezes the parameters in a scope and adds adapters (LoRA, Hu et al. 2021) to the Linear layers there with "
-      "these "
-      "names, or whose names end so. The adapters are parameters, LAYER.lora_A (in, rank) and LAYER.lora_B (rank, "
-      "out).");
+      "these names, or whose names end so. The adapters are parameters, LAYER.lora_A (in, rank) and LAYER.lora_B "
+      "(rank, out).");
   m.def("merge", nb::overload_cast<const Parameters&>(&merge), "parameters"_a,
         "Adds each adapter's product to its matrix and removes the adapters.");
   nb::class_<Copies>(m, "_Copies").def(nb::init<>());
   nb::class_<Place>(m, "Scope")
       .def(
           "__init__",
-          [](Place* self, const std::variant<std::monostate, Parameters, nb::dict>& parameters, std::uint64_t seed,
+          [](Place* self, const std::variant<std::monostate, Parameters, TensorDict>& given, std::uint64_t seed,
              const TypeName& dtype) {
-            if (const auto* const values = std::get_if<nb::dict>(&parameters)) {
+            if (const auto* const values = std::get_if<TensorDict>(&given); values && !values->given.is_none()) {
               new (self) Place{std::make_shared<Parameters>(), Scope(named_tensors("Scope", *values))};
               return;
             }
-            const auto* const given = std::get_if<Parameters>(&parameters);
-            auto store = std::make_shared<Parameters>(given ? *given : Parameters());
+            const auto* const known = std::get_if<Parameters>(&given);
+            auto store = std::make_shared<Parameters>(known ? *known : Parameters());
             const Scope scope(*store, seed, dtype_of_name("Scope", dtype));
             new (self) Place{std::move(store), scope, seed};
           },
-          "parameters"_a = nb::none(), "seed"_a = 1, "dtype"_a = nb::none(),
-          nb::sig("def __init__(self, parameters: Parameters | dict[str, Tensor] | None = None, seed: int = 1, dtype: "
-                  "DTypeLike | None = None) -> None"))
+          "parameters"_a = nb::none(), "seed"_a = 1, "dtype"_a = nb::none())
       .def(
           "__truediv__",
           [](const Place& at, const std::variant<int, std::string>& name) {
@@ -190,8 +183,7 @@ void bind_parameters(nb::module_& m) {
           },
           "name"_a, "shape"_a, "value"_a = 0.0,
           "Makes a buffer of one value: a tensor that is saved and loaded with the parameters, and not trained. Write "
-          "its "
-          "values with copy_from().")
+          "its values with copy_from().")
       .def("_copied",
            [](const Place& at, Copies& copies) {
              auto store = std::make_shared<Parameters>(copies(at.scope.parameters()));
@@ -302,8 +294,7 @@ void bind_attention_layers(nb::module_& m) {
       "Q"_a, "K"_a, "V"_a, "mask"_a = nb::none(), "scale"_a = 0.0, "soft_cap"_a = 0.0, "bias"_a = nb::none(),
       "weights"_a = false, "scores"_a = false, Unlocked(),
       "Returns softmax(Q K^T / sqrt(d_k)) V (Vaswani et al. 2017): Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, "
-      "d_v).\n\n"
-      "A fully masked row gives output 0, weights 0 and gradients 0.");
+      "d_v).\n\nA fully masked row gives output 0, weights 0 and gradients 0.");
   nb::class_<RotaryEmbedding>(m, "RotaryEmbedding")
       .def(
           "__init__",
@@ -313,10 +304,10 @@ void bind_attention_layers(nb::module_& m) {
                                        dtype_of_name("RotaryEmbedding", dtype), config.amplitude);
           },
           "max_length"_a, "d"_a, nb::kw_only(), "dtype"_a = nb::none(), "fields"_a,
-          nb::sig("def __init__(self, max_length: int, d: int, *, dtype: DTypeLike | None = None, base: float = 10000, "
-                  "fraction: float = 1, pairs: str "
-                  "= 'halves', scaling: str = 'none', factor: float = 1, low_frequency: float = 1, high_frequency: "
-                  "float = 4, original_length: int = 8192, amplitude: float = 1) -> None"))
+          nb::sig(
+              "def __init__(self, max_length: int, d: int, *, dtype: DTypeLike | None = None, base: float = 10000, "
+              "fraction: float = 1, pairs: str = 'halves', scaling: str = 'none', factor: float = 1, low_frequency: "
+              "float = 1, high_frequency: float = 4, original_length: int = 8192, amplitude: float = 1) -> None"))
       .def("__call__", &RotaryEmbedding::operator(), "x"_a, "first"_a = 0, Unlocked())
       .def("__repr__",
            [](const RotaryEmbedding& l) { return fmt::format("heedml.RotaryEmbedding({})", l.max_length); });
@@ -343,8 +334,7 @@ void bind_attention_layers(nb::module_& m) {
           "x"_a, "keys"_a = nb::none(), "mask"_a = nb::none(), "weights"_a = false, nb::kw_only(),
           "attention_dropout"_a = 0.0, "random"_a = nb::none(),
           "Attends from x to itself, or to `keys` (B, T_k, d_model). `attention_dropout` is the share of the weights "
-          "that "
-          "`random` drops.")
+          "that `random` drops.")
       .def_ro("W_Q", &MultiHeadAttention::W_Q)
       .def_ro("W_K", &MultiHeadAttention::W_K)
       .def_ro("W_V", &MultiHeadAttention::W_V)
@@ -373,8 +363,7 @@ void bind_attention_layers(nb::module_& m) {
           "x"_a, "mask"_a = nb::none(), "weights"_a = false, nb::kw_only(), "dropout"_a = 0.0,
           "attention_dropout"_a = 0.0, "random"_a = nb::none(),
           "Returns the block's output. `dropout` is the share of the outputs of the attention and of the MLP that "
-          "`random` "
-          "drops, and `attention_dropout` that of the attention weights.")
+          "`random` drops, and `attention_dropout` that of the attention weights.")
       .def_ro("attention", &TransformerBlock::attention);
   m.def(
       "sinusoidal_positions", [](int T, int d) { return sinusoidal_positions(T, d); }, "T"_a, "d"_a,

@@ -13,7 +13,9 @@
 namespace heed::python {
 namespace {
 
-nb::object optional_array(const Ids& ids) { return ids.numel() == 0 ? nb::none() : array_of(ids); }
+Later<"NDArray[int32] | None"> optional_array(const Ids& ids) {
+  return {ids.numel() == 0 ? nb::none() : array_of(ids)};
+}
 
 // Arrays of a Batch that may be missing.
 struct BatchField {
@@ -58,22 +60,26 @@ void bind_batch(nb::module_& m) {
             new (self) Batch(made_batch(tokens, lengths, given));
           },
           "tokens"_a, nb::kw_only(), "lengths"_a = nb::none(), "fields"_a,
-          nb::sig("def __init__(self, tokens: ArrayLike, *, lengths: ArrayLike | None = None, "
-                  "segments: ArrayLike | None = None, query: ArrayLike | None = None, "
-                  "candidates: ArrayLike | None = None, answer: ArrayLike | None = None, chosen: "
-                  "ArrayLike | None = None, targets: ArrayLike | None = None) -> None"))
+          nb::sig("def __init__(self, tokens: ArrayLike, *, lengths: ArrayLike | None = None, segments: ArrayLike | "
+                  "None = None, query: ArrayLike | None = None, candidates: ArrayLike | None = None, answer: ArrayLike "
+                  "| None = None, chosen: ArrayLike | None = None, targets: ArrayLike | None = None) -> None"))
       .def_prop_ro(
-          "tokens", [](const Batch& b) { return array_of(b.tokens); }, nb::sig("def tokens(self) -> NDArray[int32]"),
-          "(B, T)")
+          "tokens", [](const Batch& b) { return Int32Array{array_of(b.tokens)}; }, "(B, T)")
       .def_ro("lengths", &Batch::lengths, "Tokens of each text; empty: T each.")
       .def("__len__", &Batch::size)
       .def("__repr__",
            [](const Batch& b) { return fmt::format("heedml.Batch(tokens of shape {})", to_string(b.tokens.shape())); });
   for (const BatchField& field : batch_fields) {
     batch.def_prop_ro(
-        field.name, [ids = field.ids](const Batch& b) { return optional_array(b.*ids); },
-        nb::sig(fmt::format("def {}(self) -> NDArray[int32] | None", field.name).c_str()), field.shape);
+        field.name, [ids = field.ids](const Batch& b) { return optional_array(b.*ids); }, field.shape);
   }
+}
+
+// Calls f with a path, without Python's lock.
+auto with_path(const PathName& path, auto f) {
+  const auto place = nb::cast<std::filesystem::path>(path.given);
+  const nb::gil_scoped_release release;
+  return f(place);
 }
 
 Split split_named(const std::string& name) {
@@ -81,7 +87,7 @@ Split split_named(const std::string& name) {
   fail("split: expected 'words', 'characters' or 'bytes', got '{}'", name);
 }
 
-Model made_model(const nb::dict& config, const std::vector<std::string>& words, std::uint64_t seed,
+Model made_model(nb::handle config, const std::vector<std::string>& words, std::uint64_t seed,
                  const std::string& split_name) {
   Model model(model_config(json_of(config), static_cast<int>(words.size())), seed);
   model.vocabulary = Vocabulary(words);
@@ -107,7 +113,7 @@ Model copied(const Model& model) {
   return copy;
 }
 
-nb::dict traced(const Model& model, const std::string& text, const std::string& query) {
+JsonDict traced(const Model& model, const std::string& text, const std::string& query) {
   const Example example = question(model, text, query);
   const Trace seen = [&] {
     const nb::gil_scoped_release release;
@@ -118,26 +124,32 @@ nb::dict traced(const Model& model, const std::string& text, const std::string& 
     if (x.defined() && x.numel() > 0) all[nb::str(name.c_str())] = numpy_of(x);
   };
   add("embedded", seen.embedded);
+  using L = LayerTrace;
+  constexpr std::pair<const char*, Tensor L::*> fields[] = {{"residual_in", &L::residual_in},
+                                                            {"attention_input", &L::attention_input},
+                                                            {"q", &L::q},
+                                                            {"k", &L::k},
+                                                            {"v", &L::v},
+                                                            {"scores", &L::scores},
+                                                            {"weights", &L::weights},
+                                                            {"head_output", &L::head_output},
+                                                            {"attention_output", &L::attention_output},
+                                                            {"attended", &L::attended},
+                                                            {"mlp_hidden", &L::mlp_hidden},
+                                                            {"mlp_output", &L::mlp_output},
+                                                            {"residual_out", &L::residual_out}};
   for (std::size_t l = 0; l < seen.layers.size(); ++l) {
-    const LayerTrace& layer = seen.layers[l];
-    const auto of_layer = [&](const char* name, const Tensor& x) { add(fmt::format("layers.{}.{}", l, name), x); };
-    of_layer("residual_in", layer.residual_in), of_layer("attention_input", layer.attention_input);
-    of_layer("q", layer.q), of_layer("k", layer.k), of_layer("v", layer.v), of_layer("scores", layer.scores);
-    of_layer("weights", layer.weights), of_layer("head_output", layer.head_output);
-    of_layer("attention_output", layer.attention_output), of_layer("attended", layer.attended);
-    of_layer("mlp_hidden", layer.mlp_hidden), of_layer("mlp_output", layer.mlp_output);
-    of_layer("residual_out", layer.residual_out);
+    for (const auto& [name, field] : fields) add(fmt::format("layers.{}.{}", l, name), seen.layers[l].*field);
   }
   add("state", seen.state), add("logits", seen.logits);
   nb::dict result;
   result["tokens"] = nb::cast(example.tokens), result["query"] = nb::cast(example.query), result["arrays"] = all;
-  return result;
+  return {result};
 }
 
-nb::dict generated(const Model& model, const Generation& wanted, const nb::object& on_text) {
-  const auto decoded = [](std::string_view bytes) {
-    return nb::object(nb::bytes(bytes.data(), bytes.size()).attr("decode")("utf-8", "replace"));
-  };
+// Returns the bytes of the text and of each token, and why it ended.
+nb::tuple generated(const Model& model, const Generation& wanted, const nb::object& on_text) {
+  const auto bytes_of = [](std::string_view text) { return nb::bytes(text.data(), text.size()); };
   std::string text;
   const Generated result = [&] {
     const nb::gil_scoped_release release;
@@ -145,14 +157,12 @@ nb::dict generated(const Model& model, const Generation& wanted, const nb::objec
       text += piece;
       const nb::gil_scoped_acquire lock;
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      return on_text.is_none() || !on_text(decoded(piece)).equal(nb::bool_(false));
+      return !on_text(bytes_of(piece)).equal(nb::bool_(false));
     });
   }();
   nb::list tokens;
-  for (const std::string& token : result.tokens) tokens.append(decoded(token));
-  nb::dict all;
-  all["text"] = decoded(text), all["tokens"] = tokens, all["ended_by"] = name_of(result.ended_by);
-  return all;
+  for (const std::string& token : result.tokens) tokens.append(bytes_of(token));
+  return nb::make_tuple(bytes_of(text), tokens, name_of(result.ended_by));
 }
 
 }  // namespace
@@ -160,12 +170,9 @@ nb::dict generated(const Model& model, const Generation& wanted, const nb::objec
 void bind_models(nb::module_& m) {
   bind_batch(m);
   nb::class_<Model>(m, "_Model", nb::dynamic_attr())
-      .def(
-          "__init__",
-          [](Model* self, const nb::dict& config, const std::vector<std::string>& words, std::uint64_t seed,
-             const std::string& split) { new (self) Model(made_model(config, words, seed, split)); },
-          nb::sig("def __init__(self, config: dict[str, typing.Any], words: collections.abc.Sequence[str], seed: int, "
-                  "split: str) -> None"))
+      .def("__init__",
+           [](Model* self, const JsonDict& config, const std::vector<std::string>& words, std::uint64_t seed,
+              const std::string& split) { new (self) Model(made_model(config, words, seed, split)); })
       .def(nb::init<const Model&>(), "model"_a)
       .def("_copied", &copied)
       .def(
@@ -177,8 +184,7 @@ void bind_models(nb::module_& m) {
           },
           "path"_a, "mapped"_a = false)
       .def_prop_ro(
-          "config", [](const Model& model) { return python_of(format_json(to_json(model.config()))); },
-          nb::sig("def config(self) -> dict[str, typing.Any]"),
+          "config", [](const Model& model) { return JsonDict{python_of(format_json(to_json(model.config())))}; },
           "What the model computes: its head, its transformer, its logits.")
       .def_prop_ro(
           "parameters", [](const Model& model) { return model.parameters; }, "The parameters by name.")
@@ -211,8 +217,7 @@ void bind_models(nb::module_& m) {
           "batch"_a, "dropout"_a = 0.0, "seed"_a = nb::none(), nb::kw_only(), "random"_a = nb::none(),
           "embedding_dropout"_a = 0.0, "attention_dropout"_a = 0.0,
           "Returns the mean cross-entropy of the labels: (). `dropout` is the share of the outputs of each attention "
-          "and MLP "
-          "that is dropped. Give each step another `seed`, or a `random` that goes on.")
+          "and MLP that is dropped. Give each step another `seed`, or a `random` that goes on.")
       .def(
           "states", [](const Model& model, const Batch& batch) { return model.transformer()(batch).output; }, "batch"_a,
           Unlocked(), "Returns the hidden states after the last layer: (B, T, d_model).")
@@ -223,18 +228,33 @@ void bind_models(nb::module_& m) {
           "tokens", [](const Model& model, const std::string& text) { return model.tokenizer(text); }, "text"_a,
           "Returns the tokens of a text.")
       .def(
-          "save", [](const Model& model, const std::filesystem::path& path) { save_model(path, model); }, "path"_a,
-          Unlocked(), "Writes the model to a safetensors file, which load() and inspect open.")
-      .def("export_hugging_face", &export_hugging_face, "directory"_a, Unlocked(),
-           "Writes a directory that `transformers` loads. Returns the names of its files.")
+          "save",
+          [](const Model& model, const PathName& path) {
+            with_path(path, [&](const auto& place) { save_model(place, model); });
+          },
+          "path"_a, "Writes the model to a safetensors file, which load() and inspect open.")
+      .def(
+          "export_hugging_face",
+          [](const Model& model, const PathName& path) {
+            return with_path(path, [&](const auto& place) { return export_hugging_face(model, place); });
+          },
+          "directory"_a, "Writes a directory that `transformers` loads. Returns the names of its files.")
       .def("_adapt",
            [](Model& model, const std::vector<std::string>& layers, int rank, double alpha, std::uint64_t seed,
               const std::string& base) { adapt(model, layers, {.rank = rank, .alpha = alpha}, seed, base); })
       .def("merge", nb::overload_cast<Model&>(&merge), "Adds the adapters to the matrices and removes them.")
-      .def("load_adapter", &load_adapter, "directory"_a,
-           "Adds the adapters of a directory that PEFT wrote for this model.")
-      .def("export_adapter", &export_adapter, "directory"_a,
-           "Writes the adapters as PEFT has them. Returns the names of the files.")
+      .def(
+          "load_adapter",
+          [](Model& model, const PathName& path) {
+            with_path(path, [&](const auto& place) { load_adapter(model, place); });
+          },
+          "directory"_a, "Adds the adapters of a directory that PEFT wrote for this model.")
+      .def(
+          "export_adapter",
+          [](const Model& model, const PathName& path) {
+            return with_path(path, [&](const auto& place) { return export_adapter(model, place); });
+          },
+          "directory"_a, "Writes the adapters as PEFT has them. Returns the names of the files.")
       .def(
           "_answer",
           [](const Model& model, const std::string& what, const std::string& request) {
@@ -242,40 +262,30 @@ void bind_models(nb::module_& m) {
             return format_json(what == "description" ? served.description() : served.answer(what, parse_json(request)));
           },
           Unlocked())
-      .def("_trace", &traced, "text"_a, "query"_a = "",
-           nb::sig("def _trace(self, text: str, query: str = '') -> dict[str, typing.Any]"))
+      .def("_trace", &traced)
       .def(
           "_generate",
           [](const Model& model, const std::string& prompt, int tokens, double temperature, int top_k, double top_p,
              std::uint64_t seed, const std::string& stop, bool speculate, const nb::object& on_text) {
             return generated(model, {prompt, tokens, {temperature, top_k, top_p}, seed, stop, speculate}, on_text);
           },
-          "prompt"_a, "tokens"_a, "temperature"_a, "top_k"_a, "top_p"_a, "seed"_a, "stop"_a, "speculate"_a,
-          "on_text"_a.none(), nb::sig("def _generate(self, *arguments: typing.Any) -> dict[str, typing.Any]"))
+          nb::sig("def _generate(self, *arguments: typing.Any) -> tuple[bytes, list[bytes], str]"))
       .def("__repr__", [](const Model& model) {
         return fmt::format("heedml.Model(kind='{}', layers={}, heads={}, d_model={}, vocabulary={}, numbers={})",
                            name_of(model.config().head), model.layers(), model.heads(),
                            model.transformer().config.d_model(), model.transformer().config.vocabulary,
                            model.parameters.numel());
       });
-  m.def(
-      "_preset",
-      [](const std::string& name, const std::vector<int>& n) {
-        const TransformerConfig config = name == "gpt2"   ? gpt2(n.at(0), n.at(1), n.at(2))
-                                         : name == "bert" ? bert(n.at(0), n.at(1), n.at(2))
-                                                          : llama(n.at(0), n.at(1), n.at(2), n.at(3), n.at(4));
-        return python_of(format_json(to_json(bare_transformer(config))["transformer"]));
-      },
-      nb::sig("def _preset(name: str, sizes: collections.abc.Sequence[int]) -> dict[str, typing.Any]"));
-  m.def(
-      "_save",
-      [](const std::string& path, const nb::dict& tensors) {
-        write_safetensors(path, SafeTensors{named_tensors("save", tensors), {}});
-      },
-      nb::sig("def _save(path: str, tensors: dict[str, typing.Any]) -> None"));
-  m.def(
-      "_load", [](const std::string& path) { return dict_of(read_safetensors(path).tensors); },
-      nb::sig("def _load(path: str) -> dict[str, Tensor]"));
+  m.def("_preset", [](const std::string& name, const std::vector<int>& n) {
+    const TransformerConfig config = name == "gpt2"   ? gpt2(n.at(0), n.at(1), n.at(2))
+                                     : name == "bert" ? bert(n.at(0), n.at(1), n.at(2))
+                                                      : llama(n.at(0), n.at(1), n.at(2), n.at(3), n.at(4));
+    return JsonDict{python_of(format_json(to_json(bare_transformer(config))["transformer"]))};
+  });
+  m.def("_save", [](const std::string& path, const JsonDict& tensors) {
+    write_safetensors(path, SafeTensors{named_tensors("save", tensors), {}});
+  });
+  m.def("_load", [](const std::string& path) { return dict_of(read_safetensors(path).tensors); });
 }
 
 }  // namespace heed::python

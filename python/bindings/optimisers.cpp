@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nanobind/stl/tuple.h>
 #include <variant>
 
 namespace heed::python {
@@ -42,29 +43,11 @@ std::vector<std::pair<std::string, Field>> settings_of(OptimizerOptions& o) {
 }
 
 OptimizerOptions::Group group_of(nb::handle given) {
-  if (!nb::isinstance<nb::dict>(given)) fail("Optimizer: expected a group as a dict with 'parameters'");
-  OptimizerOptions::Group group{{}};
-  for (const auto [key, value] : nb::borrow<nb::dict>(given)) {
-    const std::string name = nb::cast<std::string>(nb::str(key));
-    if (name == "parameters") {
-      const bool is_list = nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value);
-      for (nb::handle one : is_list ? nb::borrow(value) : nb::object(nb::make_tuple(nb::borrow(value)))) {
-        if (!nb::isinstance<nb::str>(one) && !nb::isinstance<Tensor>(one)) {
-          fail("Optimizer: expected 'parameters' of a group as names, such as 'head' or 'head.weight', or variables");
-        }
-        group.parameters.push_back(nb::isinstance<nb::str>(one) ? nb::cast<std::string>(one)
-                                                                : nb::cast<const Tensor&>(one).name());
-      }
-    } else if (name == "rate") {
-      group.rate = nb::cast<double>(value);
-    } else if (name == "weight_decay") {
-      group.weight_decay = nb::cast<double>(value);
-    } else if (name == "method") {
-      group.method = value_of<OptimizerOptions::Method>("Optimizer: method", nb::cast<std::string>(value));
-    } else {
-      fail("Optimizer: a group has parameters, rate, weight_decay and method, got '{}'", name);
-    }
-  }
+  const auto [parameters, rate, weight_decay, method] =
+      nb::cast<std::tuple<std::vector<std::string>, double, std::optional<double>, std::optional<std::string>>>(
+          nb::module_::import_("heedml.convert").attr("group")(given));
+  OptimizerOptions::Group group{.parameters = parameters, .rate = rate, .weight_decay = weight_decay};
+  if (method) group.method = value_of<OptimizerOptions::Method>("Optimizer: method", *method);
   return group;
 }
 
@@ -104,15 +87,13 @@ void bind_state(nb::class_<C>& c, const char* what, auto of) {
         for (auto& [name, value] : state) value = value.clone();
         return dict_of(state);
       },
-      nb::sig("def state(self) -> dict[str, Tensor]"), what);
+      what);
   c.def(
       "load_state",
-      [of](C& self, const nb::dict& state, const std::string& source) {
+      [of](C& self, const TensorDict& state, const std::string& source) {
         of(self).load_state(named_tensors("load_state", state), source);
       },
-      "state"_a, "source"_a = "the dict",
-      nb::sig("def load_state(self, state: dict[str, Tensor], source: str = 'the dict') -> None"),
-      "Restores a state().");
+      "state"_a, "source"_a = "the dict", "Restores a state().");
 }
 
 }  // namespace
@@ -128,14 +109,12 @@ void bind_optimisers(nb::module_& m) {
             new (self) RatedOptimizer{Optimizer(parameters, options_of(method, given)), method, lr};
           },
           "parameters"_a, "method"_a = "adam", "lr"_a = 1e-3, "settings"_a,
-          nb::sig(
-              "def __init__(self, parameters: Parameters, method: str = 'adam', lr: float = 1e-3, *, missing_gradient: "
-              "str = 'error', groups: collections.abc.Sequence[dict[str, typing.Any]] = (), **settings: float) -> "
-              "None"),
+          nb::sig("def __init__(self, parameters: Parameters, method: str = 'adam', lr: float = 1e-3, *, "
+                  "missing_gradient: str = 'error', groups: collections.abc.Sequence[dict[str, typing.Any]] = (), "
+                  "**settings: float) -> None"),
           "Keeps moments for all parameters that are not frozen. `settings` are those of the method, such as beta1 "
-          "and\n"
-          "weight_decay. A group is a dict of 'parameters' (names or scopes), and perhaps 'rate', 'weight_decay' and "
-          "'method'.")
+          "and\nweight_decay. A group is a dict of 'parameters' (names or scopes), and perhaps 'rate', 'weight_decay' "
+          "and 'method'.")
       .def(
           "step",
           [](RatedOptimizer& o, const Gradients& gradients, std::optional<double> lr, double factor) {
@@ -212,8 +191,11 @@ void bind_optimisers(nb::module_& m) {
           "parameters"_a, nb::kw_only(), "lr"_a = 1.0, "max_iterations"_a = 20, "history"_a = 100,
           "line_search"_a = true, "max_evaluations"_a = 0, "gradient_tolerance"_a = 1e-7, "change_tolerance"_a = 1e-9)
       .def(
-          "step", [](Lbfgs& l, const nb::object& loss) { return l.step([&] { return nb::cast<Tensor>(loss()); }); },
-          "loss"_a, nb::sig("def step(self, loss: collections.abc.Callable[[], Tensor]) -> float"),
+          "step",
+          [](Lbfgs& l, const Later<"collections.abc.Callable[[], Tensor]">& loss) {
+            return l.step([&] { return nb::cast<Tensor>(loss.given()); });
+          },
+          "loss"_a,
           "Takes up to `max_iterations` iterations, with a Recording for each call of `loss`. Returns the loss before.")
       .def_prop_ro("iterations", &Lbfgs::iterations, "Iterations so far.")
       .def_prop_ro("evaluations", &Lbfgs::evaluations, "Calls of the loss so far.")

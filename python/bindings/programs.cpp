@@ -125,7 +125,7 @@ std::string trained(Training& asked) {
   return directory->path().string();
 }
 
-nb::dict figures(const Evaluation& found) {
+JsonDict figures(const Evaluation& found) {
   nb::dict all;
   for (const auto& [name, value] : {std::pair("loss", found.loss),
                                     {"accuracy", found.accuracy},
@@ -134,48 +134,25 @@ nb::dict figures(const Evaluation& found) {
                                     {"bits_per_byte", found.bits_per_byte}})
     if (!std::isnan(value)) all[name] = value;
   if (!found.antecedent_weight.empty()) all["antecedent_weight"] = nb::cast(found.antecedent_weight);
-  return all;
+  return {all};
 }
 
 }  // namespace
 
 void bind_programs(nb::module_& m) {
-  nb::class_<Log>(m, "Log")
-      .def(
-          "__init__",
-          [](Log* self, const std::filesystem::path& path, std::optional<std::int64_t> resume) {
-            new (self) Log(path, {.resume = resume});
-          },
-          "path"_a, "resume"_a = nb::none(),
-          nb::sig("def __init__(self, path: str | PathLike[str], resume: int | None = None) -> None"),
-          "Makes the directory `path`, or path-2, ... where it exists. `resume` continues a log at this step instead.")
+  nb::class_<Log>(m, "_Log")
+      .def("__init__", [](Log* self, const std::string& path,
+                          std::optional<std::int64_t> resume) { new (self) Log(path, {.resume = resume}); })
       .def_prop_ro(
           "path", [](const Log& log) { return log.path().string(); }, "The directory.")
-      .def(
-          "write",
-          [](Log& log, std::int64_t step, const nb::dict& values) {
-            std::vector<std::pair<std::string, Scalar>> all;
-            for (const auto [name, value] : values) {
-              const double number =
-                  nb::isinstance<Tensor>(value) ? nb::cast<const Tensor&>(value).item() : nb::cast<double>(value);
-              all.emplace_back(nb::cast<std::string>(name), number);
-            }
-            log.write(step, all);
-          },
-          "step"_a, "values"_a, nb::sig("def write(self, step: int, values: dict[str, Tensor | float]) -> None"),
-          "Writes numbers by name. Several calls for a step share a line; steps increase.")
-      .def("write_gradients", &Log::write_gradients, "step"_a, "parameters"_a, "gradients"_a,
-           "Writes for each parameter norm/NAME, gradient/NAME, and dead/NAME: the share of units without a gradient.")
-      .def(
-          "write_updates",
-          [](Log& log, std::int64_t step, const Parameters& parameters, const nb::object& update) {
-            log.write_updates(step, parameters, [&] { update(); });
-          },
-          "step"_a, "parameters"_a, "update"_a,
-          nb::sig("def write_updates(self, step: int, parameters: Parameters, update: collections.abc.Callable[[], "
-                  "typing.Any]) -> None"),
-          "Calls `update`, and writes for each parameter update/NAME: its change relative to its values before.")
-      .def("__repr__", [](const Log& log) { return fmt::format("heedml.Log('{}')", log.path().string()); });
+      .def("_write",
+           [](Log& log, std::int64_t step, const std::vector<std::pair<std::string, double>>& values) {
+             log.write(step, {values.begin(), values.end()});
+           })
+      .def("_write_gradients", &Log::write_gradients)
+      .def("_write_updates", [](Log& log, std::int64_t step, const Parameters& parameters, const nb::object& update) {
+        log.write_updates(step, parameters, [&] { update(); });
+      });
   m.attr("__version__") = HEED_VERSION;
   m.def("_inspect", &inspected, "words"_a, "width"_a, "progress"_a = nb::none());
   m.def(
@@ -200,16 +177,10 @@ void bind_programs(nb::module_& m) {
            })
       .def("_model", [](const Experiment& e) { return e.model; })
       .def(
-          "_batch",
-          [](const Experiment& e, std::int64_t step) {
-            if (step < 0) fail("batch: expected a step from 0, got {}", step);
-            return training_batch(e, step);
-          },
-          Unlocked())
+          "_batch", [](const Experiment& e, std::int64_t step) { return training_batch(e, step); }, Unlocked())
       .def(
           "_loss",
           [](const Experiment& e, std::int64_t step) {
-            if (step < 0) fail("loss: expected a step from 0, got {}", step);
             Random random = Random(e.config.seed).stream("dropout").stream(static_cast<std::uint64_t>(step));
             return e.model.loss(training_batch(e, step),
                                 {e.config.dropout, &random, e.config.embedding_dropout, e.config.attention_dropout});
@@ -221,16 +192,14 @@ void bind_programs(nb::module_& m) {
              return RatedOptimizer{Optimizer(e.model.parameters, optimizer_options(e)), name_of(optim.optimizer.method),
                                    optim.schedule.lr};
            })
-      .def(
-          "_evaluate",
-          [](const Experiment& e) {
-            const Evaluation found = [&] {
-              const nb::gil_scoped_release release;
-              return evaluate(e, check_signals);
-            }();
-            return figures(found);
-          },
-          nb::sig("def _evaluate(self) -> dict[str, typing.Any]"))
+      .def("_evaluate",
+           [](const Experiment& e) {
+             const Evaluation found = [&] {
+               const nb::gil_scoped_release release;
+               return evaluate(e, check_signals);
+             }();
+             return figures(found);
+           })
       .def("_steps", [](const Experiment& e) { return e.config.optim.schedule.steps; })
       .def("_clip", [](const Experiment& e) { return e.config.optim.clip; })
       .def("_rate",

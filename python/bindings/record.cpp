@@ -246,9 +246,9 @@ void bind_gradients(nb::module_& m) {
             nb::dict all;
             for (const auto& [variable, gradient] : g) all[nb::str(variable.name().c_str())] = nb::cast(gradient);
             if (nb::len(all) != g.size()) fail("by_name(): two variables have one name; items() gives each of them");
-            return all;
+            return TensorDict{all};
           },
-          nb::sig("def by_name(self) -> dict[str, Tensor]"), "Returns the gradients by the names of their parameters.")
+          "Returns the gradients by the names of their parameters.")
       .def(
           "__iadd__",
           [](nb::handle self, const Gradients& other) {
@@ -324,8 +324,8 @@ void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
     return cotangent ? backward(loss, *cotangent, {.record = record}) : backward(loss, {.record = record});
   };
   constexpr const char* doc =
-      "Returns the gradients of a scalar (), or of sum(output * cotangent), from the open Recording.\n\n"
-      "With `record` the gradients are recorded, too, so that another backward() gives second derivatives.";
+      "Returns the gradients of a scalar (), or of sum(output * cotangent), from the open Recording.\n\nWith `record` "
+      "the gradients are recorded, too, so that another backward() gives second derivatives.";
   m.def("backward", of, "loss"_a, "cotangent"_a = nb::none(), "record"_a = false, Unlocked(), doc);
   c.def("backward", of, "cotangent"_a = nb::none(), "record"_a = false, Unlocked(), doc);
   m.def(

@@ -94,22 +94,16 @@ void check_copied(const Tensor& x) {
       "follows, or x.detach()");
 }
 
-nb::object state_of(const Tensor& x) {
-  check_copied(x);
-  return nb::make_tuple(numpy_of(x.defined() ? x.detach().clone() : x), std::string(to_string(x.dtype())),
-                        x.is_variable());
-}
-
 }  // namespace
 
 nb::class_<Tensor> bind_tensor(nb::module_& m) {
   nb::class_<Tensor> c(m, "Tensor", nb::is_weak_referenceable());
   c.def(
       "__init__",
-      [](Tensor* self, nb::handle data, const TypeName& dtype) { new (self) Tensor(tensor_of("Tensor", data, dtype)); },
-      "data"_a, "dtype"_a = nb::none(),
-      nb::sig("def __init__(self, data: ArrayLike, dtype: DTypeLike | None = None) -> None"),
-      "Copies numbers, as tensor() does.");
+      [](Tensor* self, const IntegerArray& data, const TypeName& dtype) {
+        new (self) Tensor(tensor_of("Tensor", data, dtype));
+      },
+      "data"_a, "dtype"_a = nb::none(), "Copies numbers, as tensor() does.");
   c.def_prop_ro(
       "shape", [](const Tensor& x) { return x.shape(); }, "The sizes, outermost first.");
   c.def_prop_ro(
@@ -134,21 +128,18 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
       "T", [](const Tensor& x) { return transpose(x); }, "The transpose of the last two axes, a view.");
   c.def("is_contiguous", &Tensor::is_contiguous, "Returns whether the elements are row-major without gaps.");
   c.def(
-      "numpy", [](const Tensor& x) { return numpy_of(array_constant("numpy", x)); },
-      nb::sig("def numpy(self) -> NDArray[typing.Any]"),
+      "numpy", [](const Tensor& x) { return AnyArray{numpy_of(array_constant("numpy", x))}; },
       "Returns an array in the same memory. It is read-only while a Recording is open, and for the result of a "
-      "recorded operation. Raises Error for a tensor that a Recording follows: write x.detach().numpy(). "
-      "An array that can be written counts as a write; backward() does not see what is written to it later.");
+      "recorded operation. Raises Error for a tensor that a Recording follows: write x.detach().numpy(). An array that "
+      "can be written counts as a write; backward() does not see what is written to it later.");
   c.def(
       "__array__",
-      [](const Tensor& x, nb::object dtype, nb::object copy) {
+      [](const Tensor& x, const Any& dtype, std::optional<bool> copy) {
         const nb::object array = numpy_of(array_constant("a function of NumPy", x));
-        const bool copies = !copy.is_none() && nb::cast<bool>(copy);
-        return array.attr("astype")(dtype.is_none() ? nb::object(array.attr("dtype")) : dtype, "copy"_a = copies);
+        const nb::object type = dtype.given.is_none() ? nb::object(array.attr("dtype")) : dtype.given;
+        return AnyArray{array.attr("astype")(type, "copy"_a = copy.value_or(false))};
       },
-      "dtype"_a = nb::none(), "copy"_a = nb::none(),
-      nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
-              "NDArray[typing.Any]"));
+      "dtype"_a = nb::none(), "copy"_a = nb::none());
   c.attr("__array_ufunc__") = nb::none();  // so that array + tensor asks the tensor
   c.def(
       "__dlpack__", [](const Tensor& x, nb::kwargs options) { return dlpack_of(x).attr("__dlpack__")(**options); },
@@ -157,17 +148,16 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
   constexpr double (Tensor::*item)() const = &Tensor::item;
   c.def("item", item, "Returns the only element. Raises Error when there are more or none.");
   c.def(
-      "tolist", [](const Tensor& x) { return numpy_of(x, NumpyAccess::read).attr("tolist")(); },
-      nb::sig("def tolist(self) -> typing.Any"), "Returns nested lists of the numbers.");
+      "tolist", [](const Tensor& x) { return Any{numpy_of(x, NumpyAccess::read).attr("tolist")()}; },
+      "Returns nested lists of the numbers.");
   c.def(
       "to", [](const Tensor& x, const TypeName& dtype) { return x.to(dtype_of_name("to", dtype)); }, "dtype"_a,
       "Returns the tensor in this dtype: itself, or a converted copy.");
   c.def("detach", &Tensor::detach, "Returns a constant that shares the memory.");
   c.def("clone", &Tensor::clone, "Returns a contiguous copy.");
   c.def(
-      "copy_from", [](const Tensor& x, nb::handle source) { x.copy_from(given_tensor("copy_from", source)); },
-      "source"_a, nb::sig("def copy_from(self, source: Tensor | ArrayLike) -> None"),
-      "Writes the numbers of `source`, of the same shape, into this memory.");
+      "copy_from", [](const Tensor& x, const Operand& source) { x.copy_from(given_tensor("copy_from", source)); },
+      "source"_a, "Writes the numbers of `source`, of the same shape, into this memory.");
   c.def(
       "__getitem__", [](const Tensor& x, nb::handle key) { return element_of(x, key); }, nb::arg().none(),
       nb::sig("def __getitem__(self, key: typing.Any, /) -> Tensor"),
@@ -184,10 +174,6 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
     return unbind(x);
   });
   c.def("__repr__", &shown);
-  c.def("__format__", [](nb::handle self, nb::handle format) {
-    return nb::len(format) > 0 ? nb::float_(nb::cast<const Tensor&>(self).item()).attr("__format__")(format)
-                               : nb::str(self);
-  });
   c.def("__float__", [](const Tensor& x) { return number("float()", x, "x.item()"); });
   c.def("__int__", [](const Tensor& x) { return static_cast<std::int64_t>(number("int()", x, "int(x.item())")); });
   c.def("__bool__", [](const Tensor& x) { return x.item() != 0; });
@@ -196,24 +182,6 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
     check_copied(x);
     return x.is_variable() ? Tensor(copies(Parameter(x))) : x.detach().clone();
   });
-  c.def("__getstate__", &state_of);
-  c.def(
-      "__setstate__",
-      [](Tensor& x, nb::tuple state) {
-        Tensor made = tensor_of("Tensor", state[0], {nb::object(state[1])});
-        new (&x) Tensor(nb::cast<bool>(state[2]) ? variable(made) : made);
-      },
-      nb::sig("def __setstate__(self, state: tuple[typing.Any, ...], /) -> None"));
-  const auto refuse = [&c](const char* name, const char* sign) {
-    c.def(name, [sign](nb::handle x, nb::handle) {
-      if (!nb::cast<const Tensor&>(x).is_variable()) return nb::borrow(Py_NotImplemented);  // Python computes x = x + y
-      fail(
-          "{0}=: a variable would stay as it is; write x = x {0} y for a new tensor, or x.copy_from(x {0} y) for new "
-          "values of the variable",
-          sign);
-    });
-  };
-  refuse("__iadd__", "+"), refuse("__isub__", "-"), refuse("__imul__", "*"), refuse("__itruediv__", "/");
   bind_operator(c, "__add__", "__radd__", [](const auto& a, const auto& b) { return a + b; });
   bind_operator(c, "__sub__", "__rsub__", [](const auto& a, const auto& b) { return a - b; });
   bind_operator(c, "__mul__", "__rmul__", [](const auto& a, const auto& b) { return a * b; });
@@ -240,18 +208,18 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
   c.def("__hash__", [](nb::handle self) { return reinterpret_cast<std::intptr_t>(self.ptr()) / 16; });
 
   m.def(
-      "tensor", [](nb::handle data, const TypeName& dtype) { return tensor_of("tensor", data, dtype); }, "data"_a,
-      "dtype"_a = nb::none(), nb::sig("def tensor(data: Tensor | ArrayLike, dtype: DTypeLike | None = None) -> Tensor"),
-      "Returns a copy of numbers as a tensor: a list, a NumPy array, another library's tensor.\n\n"
-      "float64 arrays stay float64; everything else becomes float32 unless `dtype` says otherwise.");
+      "tensor", [](const Operand& data, const TypeName& dtype) { return tensor_of("tensor", data, dtype); }, "data"_a,
+      "dtype"_a = nb::none(),
+      "Returns a copy of numbers as a tensor: a list, a NumPy array, another library's tensor.\n\nfloat64 arrays stay "
+      "float64; everything else becomes float32 unless `dtype` says otherwise.");
   m.def(
-      "from_dlpack", &shared_tensor, "array"_a, nb::sig("def from_dlpack(array: typing.Any) -> Tensor"),
+      "from_dlpack", [](const Any& array) { return shared_tensor(array); }, "array"_a,
       "Returns a tensor in the memory of a writable float array: one of torch, NumPy or JAX. Strides may be negative.");
-  m.def("from_numpy", &shared_tensor, "array"_a, nb::sig("def from_numpy(array: NDArray[typing.Any]) -> Tensor"),
-        "Returns a tensor in the memory of a writable float32 or float64 array.");
   m.def(
-      "variable", [](nb::handle value) { return variable(given_tensor("variable", value)); }, "value"_a,
-      nb::sig("def variable(value: Tensor | ArrayLike) -> Tensor"),
+      "from_numpy", [](const AnyArray& array) { return shared_tensor(array); }, "array"_a,
+      "Returns a tensor in the memory of a writable float32 or float64 array.");
+  m.def(
+      "variable", [](const Operand& value) { return variable(given_tensor("variable", value)); }, "value"_a,
       "Returns a leaf to differentiate with respect to. It shares the memory of a tensor.");
   return c;
 }

@@ -54,6 +54,7 @@ from .functions import load_tensors as load_tensors
 from .functions import save_tensors as save_tensors
 from .functions import show_config as show_config
 from .functions import value_and_grad as value_and_grad
+from .logs import Log as Log
 from .models import Experiment as Experiment
 from .models import Model as Model
 from .models import Trace as Trace
@@ -94,4 +95,7 @@ if not _TYPE_CHECKING:  # to a type checker a missing name is an error already
         raise _hints.missing("heedml", _hints.OF_MODULE, list(globals()), name)
 
     if not (_sys.argv and _sys.argv[0].endswith("stubgen.py")):  # which writes what the class has
+        from . import tensors as _tensors
+
         _hints.add_to(globals())
+        _tensors.add_to(Tensor)  # noqa: F405

@@ -137,12 +137,6 @@ TEXTS = {
         lbfgs.step(lambda: heedml.mse_loss(net(x), y))
     """,
     "Batch": """B texts of at most T tokens, with questions and labels where there are any. Arrays are of int32, or None.""",
-    "Log": """Writes the numbers of a training loop to metrics.jsonl, metrics.csv and an event file for TensorBoard.
-
-        log = heedml.Log('runs/mine')
-        log.write(step, {'loss': loss, 'rate': rate})
-        heedml.curves(log.path).plot()
-    """,
 }
 
 

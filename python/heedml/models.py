@@ -258,8 +258,12 @@ class Model(_core._Model):
                  on_text: Callable[[str], Any] | None = None) -> studies.Generated:
         """Continues a text. `on_text` gets each piece as soon as it is sampled; returning False ends the text. `speculate` guesses
         tokens from repetitions of the text: the same text in fewer passes."""
-        found = self._generate(prompt, tokens, temperature, top_k, top_p, seed, stop, speculate, on_text)
-        return studies.Generated(prompt, found["text"][len(prompt):], found["tokens"], found["ended_by"], seed)
+        def decoded(piece: bytes) -> str:
+            return piece.decode("utf-8", "replace")
+
+        text, pieces, ended_by = self._generate(prompt, tokens, temperature, top_k, top_p, seed, stop, speculate,
+                                                lambda piece: on_text and on_text(decoded(piece)))
+        return studies.Generated(prompt, decoded(text)[len(prompt):], list(map(decoded, pieces)), ended_by, seed)
 
     def encode(self, texts: str | Sequence[str], *, batch_size: int = 64,
                normalize: bool = True) -> numpy.typing.NDArray[numpy.float32]:
@@ -341,6 +345,12 @@ def train(config: Path | Mapping[str, Any] | None = None, *, set: Mapping[str, A
     return load(run)
 
 
+def _checked(function: str, step: int) -> int:
+    if step < 0:
+        raise Error(f"{function}: expected a step from 0, got {step}")
+    return step
+
+
 class Experiment(_core._Experiment):
     """The task, the model and the batches that a configuration describes, for a training loop of your own.
 
@@ -363,11 +373,11 @@ class Experiment(_core._Experiment):
 
     def batch(self, step: int) -> Batch:
         """Returns the examples of training step `step`, from 0."""
-        return self._batch(step)
+        return self._batch(_checked("batch", step))
 
     def loss(self, step: int) -> Tensor:
         """Returns the loss of the examples of a step, with the configuration's dropout: ()."""
-        return self._loss(step)
+        return self._loss(_checked("loss", step))
 
     def optimizer(self) -> Optimizer:
         """Returns a new optimiser with the configuration's options."""
