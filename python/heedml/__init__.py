@@ -54,6 +54,14 @@ from .functions import load_tensors as load_tensors
 from .functions import save_tensors as save_tensors
 from .functions import show_config as show_config
 from .functions import value_and_grad as value_and_grad
+from .interventions import Intervention as Intervention
+from .interventions import Place as Place
+from .interventions import ablate as ablate
+from .interventions import cut as cut
+from .interventions import intervene as intervene
+from .interventions import patch as patch
+from .interventions import replace as replace
+from .interventions import steer as steer
 from .logs import Log as Log
 from .models import Experiment as Experiment
 from .models import Model as Model
