@@ -104,7 +104,7 @@ E value_of(const char* where, const std::string& name) {
   fail("{}: expected one of {}, got '{}'", where, fmt::join(names_of<E>(), ", "), name);
 }
 
-/// What Python gives for an argument of type T.
+/// The type in Python of an argument of type T.
 template <class T, class... Types>
 inline constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
 template <class T>

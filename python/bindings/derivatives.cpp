@@ -100,7 +100,8 @@ void bind_derivatives(nb::module_& m) {
         nb::sig("def checkpoint(function: collections.abc.Callable[..., Tensor | AttentionResult], *arguments: "
                 "typing.Any) -> Tensor"),
         "Returns function(*arguments), of which the recording keeps only the inputs: backward() calls it again.\n\nIt "
-        "trades a second call for memory. The function returns a tensor, or what a block returns, the same both times: "
+        "trades a second call for memory. The function returns a tensor, or the result of a block, and the same both "
+        "times: "
         "a Random among the arguments draws the same numbers again.");
   m.def(
       "_grad", [](const Tensor& output, const std::vector<Tensor>& x) { return grad(output, x); }, Unlocked());

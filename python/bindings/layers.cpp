@@ -126,7 +126,7 @@ void bind_parameters(nb::module_& m) {
         assign(parameter, nb::cast<Init>(value.given), *random);
       },
       "parameter"_a, "value"_a, "random"_a = nb::none(),
-      "Writes new values into a parameter: those of a tensor of its shape, or what an Init draws from `random`.");
+      "Writes new values into a parameter: those of a tensor of its shape, or values of an Init, drawn from `random`.");
   m.def(
       "adapt",
       [](const Place& at, const std::vector<std::string>& layers, int rank, double alpha) {

@@ -96,7 +96,7 @@ Model made_model(nb::handle config, const std::vector<std::string>& words, std::
   return model;
 }
 
-// Returns a model with copies of the parameters, and what was frozen.
+// Returns a model with copies of the parameters. Frozen ones stay frozen.
 Model copied(const Model& model) {
   Model copy = model;
   copy.parameters = {};

@@ -1,4 +1,4 @@
-"""Makes arrays of NumPy of what a user gives. The module of C++ calls these functions for all but arrays that fit as they are."""
+"""Converts arguments to arrays of NumPy. The module of C++ calls these functions, except for arrays that fit as they are."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from .errors import Error
 
 
 def _array(where: str, data: Any, kind: str) -> Any:
-    """Returns a contiguous array; `kind` is what it must hold."""
+    """Returns a contiguous array. `kind` names the expected content in messages."""
     name = type(data).__name__
     if hasattr(data, "mask") and hasattr(data, "filled"):
         raise Error(f"{where}: expected {kind}, got a {name}, whose mask would be lost; pass its filled() or compressed()")

@@ -76,7 +76,7 @@ class Place:
 
     @staticmethod
     def attention_output(layer: int) -> Place:
-        """Returns what W_O makes of the heads, before norm and residual."""
+        """Returns the output of W_O, before norm and residual."""
         return Place("attention_output", layer)
 
     @staticmethod
@@ -141,7 +141,7 @@ class Intervention:
 
 
 def ablate(place: Place, mean: Any = 0.0) -> Intervention:
-    """Zero ablation, or mean ablation with what broadcasts to the values of a layer."""
+    """Zero ablation, or mean ablation with a number or an array that broadcasts to the values of a layer."""
     return Intervention(place, lambda value, layer: value * 0 + mean)
 
 

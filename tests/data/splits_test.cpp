@@ -39,6 +39,14 @@ TEST_CASE("train_test_split divides all examples at random") {
         "train_test_split: expected a share between 0 and 1 or a number from 1 to 9 for the test set, got 10");
 }
 
+TEST_CASE("Splits are the same in each version, and in Python") {
+  const TrainTest split = train_test_split(10, 0.25, Random(1));
+  CHECK(std::vector(split.train.begin(), split.train.end()) == std::vector<std::int32_t>{7, 1, 9, 0, 6, 3, 8});
+  CHECK(std::vector(split.test.begin(), split.test.end()) == std::vector<std::int32_t>{4, 2, 5});
+  const Ids fold = kfold(7, 3, Random(2))[2].test;
+  CHECK(std::vector(fold.begin(), fold.end()) == std::vector<std::int32_t>{2, 6, 0});
+}
+
 TEST_CASE("kfold holds out each example once") {
   std::vector<std::int32_t> held_out;
   for (const TrainTest& fold : kfold(10, 3, Random(1))) {

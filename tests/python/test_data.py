@@ -53,8 +53,10 @@ def test_orders_cover_all_examples_in_each_pass():
 
 
 def test_splits_are_those_of_cpp():
-    # Of the C++ functions with Random(1), and as in tests/data/splits_test.cpp.
     random = heedml.Random(1)
+    assert [part.tolist() for part in heedml.train_test_split(10, 0.25, random)] == [[7, 1, 9, 0, 6, 3, 8], [4, 2, 5]]  # tests/data/splits_test.cpp
+    assert [test.tolist() for _, test in heedml.kfold(7, 3, heedml.Random(2))] == [[5, 4], [1, 3], [2, 6, 0]]
+    assert heedml.batch_order(10, 4, 3, heedml.Random(5)).tolist() == [7, 8, 6, 0]
     order = heedml.Random(1).permutation(10)
     train, test = heedml.train_test_split(10, 0.25, random)
     assert test.tolist() == order[:3].tolist() and train.tolist() == order[3:].tolist() and random.state() == heedml.Random(1).state()
