@@ -3,6 +3,7 @@
 #include <heed/autograd/record.h>
 #include <heed/autograd/tensor.h>
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -54,6 +55,8 @@ class Parameters {
 
   /// Adds a variable and names it for messages. Throws Error for an existing name, and unless it is a variable().
   void add(const std::string& name, const Tensor& value);
+  /// Adds a parameter with its adapter: in a copy of a store, for example.
+  void add(const std::string& name, const std::same_as<Parameter> auto& value) { insert(name, value); }
   /// Freezes the parameter with this name or those in this scope ("encoder.0"; "": all), but not those added later.
   /// Throws Error if the name is unknown.
   void freeze(const std::string& name) { set_frozen(name, true); }

@@ -104,9 +104,9 @@ E value_of(const char* where, const std::string& name) {
   fail("{}: expected one of {}, got '{}'", where, fmt::join(names_of<E>(), ", "), name);
 }
 
-/// The type in Python of an argument of type T.
 template <class T, class... Types>
 inline constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
+/// The type in Python of an argument of type T.
 template <class T>
 using Given = std::conditional_t<
     is_one_of<T, Ids>, IntegerArray,
@@ -124,7 +124,7 @@ decltype(auto) argument(const char* where, const From& given) {
   if constexpr (std::is_same_v<From, TypeName>) return dtype_of_name(where, given);
   if constexpr (std::is_same_v<From, T>) return (given);
 }
-/// Return results as Python gets them.
+/// Return results as values of Python.
 template <class T>
 T returned(T result) {
   return result;

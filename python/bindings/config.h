@@ -38,28 +38,34 @@ class Copies {
   std::vector<std::pair<Parameters, Parameters>> stores_;
 };
 
-/// Calls f on each parameter of a layer and of its parts, which are the fields with these names.
+/// Calls f on each parameter of a layer and of its parts.
 template <class Part, class F>
 void for_each_parameter(Part& part, const F& f) {
+  const auto each = [&](auto&... parts) { (for_each_parameter(parts, f), ...); };
   if constexpr (std::is_same_v<Part, Parameter>) {
     if (part.defined()) f(part);
   } else if constexpr (requires { part.has_value(); }) {
-    if (part) for_each_parameter(*part, f);
-  } else if constexpr (requires { part.begin(); }) {
-    for (auto& each : part) for_each_parameter(each, f);
+    if (part) each(*part);
+  } else if constexpr (requires { part.running_mean; }) {
+    each(part.gain, part.bias, part.running_mean, part.running_variance);
+  } else if constexpr (requires { part.gain; }) {
+    each(part.gain, part.bias);
+  } else if constexpr (requires { part.W_Q; }) {
+    each(part.W_Q, part.W_K, part.W_V, part.W_O, part.q_norm, part.k_norm);
+  } else if constexpr (requires { part.attention_norms; }) {
+    each(part.attention_norms, part.attention, part.mlp_norms, part.mlp);
+  } else if constexpr (requires { part.sum; }) {
+    each(part.input, part.output, part.sum);
+  } else if constexpr (requires { part.gate; }) {
+    each(part.gate, part.in, part.out);
+  } else if constexpr (requires { part.cells; }) {
+    for (auto& cell : part.cells) each(cell);
+  } else if constexpr (requires { part.hidden; }) {
+    each(part.input, part.hidden);
+  } else if constexpr (requires { part.bias; }) {
+    each(part.weight, part.bias);
   } else {
-#define HEED_FIELD(name) \
-  if constexpr (requires { part.name; }) for_each_parameter(part.name, f);
-    HEED_FIELD(weight)
-    HEED_FIELD(bias)
-    HEED_FIELD(gain)
-    HEED_FIELD(running_mean)
-    HEED_FIELD(running_variance)
-    HEED_FIELD(W_Q) HEED_FIELD(W_K) HEED_FIELD(W_V) HEED_FIELD(W_O) HEED_FIELD(q_norm) HEED_FIELD(k_norm)
-        HEED_FIELD(gate) HEED_FIELD(in) HEED_FIELD(out) HEED_FIELD(cells) HEED_FIELD(hidden) HEED_FIELD(input)
-            HEED_FIELD(output) HEED_FIELD(sum) HEED_FIELD(attention_norms) HEED_FIELD(mlp_norms) HEED_FIELD(attention)
-                HEED_FIELD(mlp)
-#undef HEED_FIELD
+    each(part.weight);
   }
 }
 

@@ -31,15 +31,18 @@ Init init_of(const char* where, const InitialValue& value, Init otherwise) {
 }
 
 Parameter Copies::operator()(const Parameter& x) {
-  const auto [at, is_new] = parameters_.try_emplace(x.tape_node().node);
-  if (!is_new) return at->second;
-  Parameter copy(variable(x.detach().clone()));
-  copy.set_name(x.name()), copy.set_frozen(x.is_frozen());
-  if (x.adapter) copy.adapter = std::make_shared<Adapter>(*x.adapter);
-  if (x.adapter && x.adapter->A.defined()) {
-    copy.adapter->A = (*this)(Parameter(x.adapter->A)), copy.adapter->B = (*this)(Parameter(x.adapter->B));
+  Parameter& copy = parameters_[x.tape_node().node];
+  if (!copy.defined()) {
+    copy = Parameter(variable(x.detach().clone()));
+    copy.set_name(x.name()), copy.set_frozen(x.is_frozen());
   }
-  return parameters_[x.tape_node().node] = copy;
+  if (x.adapter && !copy.adapter) {
+    copy.adapter = std::make_shared<Adapter>(*x.adapter);
+    for (Tensor* const part : {&copy.adapter->A, &copy.adapter->B}) {
+      if (part->defined()) *part = (*this)(Parameter(*part));
+    }
+  }
+  return copy;
 }
 
 Parameters Copies::operator()(const Parameters& store) {
@@ -80,7 +83,9 @@ void bind_parameters(nb::module_& m) {
           "items", [](const Parameters& p) { return NamedTensors(p.begin(), p.end()); },
           "Returns pairs of a name and a variable.")
       .def_prop_ro("size", &Parameters::numel, "The number of elements of all parameters.")
-      .def("add", &Parameters::add, "name"_a, "value"_a, "Adds a variable() and names it.")
+      .def(
+          "add", [](Parameters& p, const std::string& name, const Tensor& value) { p.add(name, value); }, "name"_a,
+          "value"_a, "Adds a variable() and names it.")
       .def("freeze", &Parameters::freeze, "name"_a = "",
            "Makes constants of the parameters with this name or in this scope; '': all.")
       .def("unfreeze", &Parameters::unfreeze, "name"_a = "", "Makes variables of them again.")

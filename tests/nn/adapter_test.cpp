@@ -22,6 +22,19 @@ std::vector<std::string> trained_names(const Parameters& parameters) {
 
 }  // namespace
 
+TEST_CASE("A parameter keeps its adapter in another store") {
+  Parameters parameters, other;
+  const Linear layer(Scope(parameters, 1) / "in", 3, 2);
+  for (const auto& [name, value] : parameters) other.add(name, value);
+  adapt(Scope(other, 1), {"in"}, {.rank = 1});
+  CHECK(trained_names(other) == std::vector<std::string>{"in.lora_A", "in.lora_B"});
+  assign(other["in.lora_B"], 1);
+  const Tensor before = layer(ones({1, 3}));
+  merge(other);
+  CHECK(error(layer(ones({1, 3})), before) < 1e-6);
+  CHECK(error(matmul(ones({1, 3}), parameters["in.weight"]), before) < 1e-6);
+}
+
 TEST_CASE("adapt adds x A B alpha / rank to the product of a Linear, and merge adds A B to its matrix") {
   Parameters parameters;
   const Scope scope(parameters, 1, DType::float64);

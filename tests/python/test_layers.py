@@ -228,6 +228,13 @@ def test_adapters_of_an_own_network():
             adam.step(layer(x).output.square().sum().backward())
     after = layer(x).output.numpy()
     assert (after != before).any() and (other(x).output.numpy() == before).all()
+    weights, twin, store = copy.deepcopy(([layer.attention.W_Q.weight], layer, scope.parameters))
+    assert (twin(x).output.numpy() == after).all() and weights[0].name == "block.attention.W_Q.weight"
+    heedml.merge(store)
+    assert list(store) == [name for name in scope.parameters if "lora" not in name]
+    assert numpy.allclose(twin(x).output.numpy(), after, atol=1e-5) and (layer(x).output.numpy() == after).all()
+    twin.attention.W_Q.weight.copy_from(store["block.attention.W_Q.weight"] * 0)
+    assert not weights[0].numpy().any()
     heedml.merge(scope.parameters)
     assert not any("lora" in name for name in scope.parameters) and numpy.allclose(layer(x).output.numpy(), after, atol=1e-5)
 
