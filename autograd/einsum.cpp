@@ -1,3 +1,4 @@
+#include "autograd/cpu/blas.h"
 #include "autograd/cpu/checks.h"
 
 #include <heed/autograd/ops.h>
@@ -207,6 +208,9 @@ Tensor einsum(std::string_view text, const Tensor& x, const Tensor& y) {
   const auto size = [&](std::string_view names) { return sizes_of(names, a, b).numel("einsum"); };
   const Tensor left = matrices(arranged(a, batch + rows + inner), batch.size(), size(rows), size(inner));
   const Tensor right = matrices(arranged(b, batch + inner + columns), batch.size(), size(inner), size(columns));
+  for (const Tensor* each : {&left, &right}) {  // fails in this operation's name
+    (void)cpu::is_blas_layout(each->size(-2), each->size(-1), each->strides()[-2], each->strides()[-1], "einsum");
+  }
   const Tensor product = reshape(matmul(left, right), sizes_of(batch + rows + columns, a, b));
   return arranged({batch + rows + columns, product}, result);
 }

@@ -324,7 +324,11 @@ std::vector<Call> product_calls() {
       call("avg_pool1d", [](Given& g) { return avg_pool1d(g.tensor(), g.size(), g.pool_options()); }),
       call("einsum", [](Given& g) { return einsum(g.formula(), g.tensor()); }),
       call("einsum", [](Given& g) { return einsum(g.formula(), g.tensor(), g.tensor()); }),
-      call("rotary", [](Given& g) { return rotary(g.tensor(), g.tensor(), g.tensor(), RotaryPairs::halves); }),
+      call("rotary",
+           [](Given& g) {
+             const Tensor x = g.tensor(), cosine = g.tensor(), sine = g.flag() ? cosine : g.tensor();  // in this order
+             return rotary(x, cosine, sine, RotaryPairs::halves);
+           }),
       call("attention",
            [](Given& g) { return attention(g.tensor(), g.tensor(), g.tensor(), g.attention_options()).output; }),
       call("attention",

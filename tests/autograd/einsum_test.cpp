@@ -81,5 +81,8 @@ TEST_CASE("An einsum formula that does not fit throws an Error that names the mi
        {"einsum: 'ii': axes 'i' of shape (2, 3) differ", [&] { einsum("ii", x); }},
        {"einsum: 'i[->i': '[' is not a letter", [&] { einsum("i[->i", x); }},
        {"einsum: 'ij,jk': it has 2 operands, but 1 tensor was given", [&] { einsum("ij,jk", x); }},
-       {"einsum: 'ij': it has 1 operand, but 2 tensors were given", [&] { einsum("ij", x, x); }}});
+       {"einsum: 'ij': it has 1 operand, but 2 tensors were given", [&] { einsum("ij", x, x); }},
+       {"einsum: a matrix of 0 x 4294967296 with strides 4294967296 and 1 is more than BLAS can count", [] {
+          einsum("ij,jk->ik", zeros({0, std::int64_t{1} << 32}), zeros({std::int64_t{1} << 32, 0}));
+        }}});
 }
