@@ -221,8 +221,7 @@ void bind_simple_layers(nb::module_& m) {
   bind_layer<LearnedPositions>(m, "LearnedPositions", &matrix_text<LearnedPositions>, "(max_length, d)")
       .def("__init__", made_in<LearnedPositions, int, int, double>(), "scope"_a, "max_length"_a, "d"_a,
            "deviation"_a = 1.0)
-      .def(
-          "__call__", [](const LearnedPositions& l, const Tensor& x) { return l(x); }, "x"_a, Unlocked());
+      .def("__call__", &LearnedPositions::operator(), "x"_a, "first"_a = 0, Unlocked());
   bind_layer<Norm>(
       m, "Norm", [](const Norm& l) { return fmt::format("{}, kind='{}'", l.gain.size(0), name_of(l.config.kind)); },
       "(d)", "(d), or None")
@@ -370,9 +369,9 @@ void bind_attention_layers(nb::module_& m) {
           "Returns the block's output. `dropout` is the share of the outputs of the attention and of the MLP that "
           "`random` drops, and `attention_dropout` that of the attention weights.")
       .def_ro("attention", &TransformerBlock::attention);
-  m.def(
-      "sinusoidal_positions", [](int T, int d) { return sinusoidal_positions(T, d); }, "T"_a, "d"_a,
-      "Returns the sinusoidal position vectors (T, d) (Vaswani et al. 2017).");
+  m.def("sinusoidal_positions", converting("sinusoidal_positions", &sinusoidal_positions), "T"_a, "d"_a,
+        "dtype"_a = nb::none(), "first"_a = 0,
+        "Returns the sinusoidal vectors of the positions from `first` on, (T, d) (Vaswani et al. 2017).");
 }
 
 }  // namespace

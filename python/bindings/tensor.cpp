@@ -9,22 +9,19 @@ namespace {
 // Returns f(x, value) for a tensor, a number, or whatever NumPy takes for an array.
 template <class F>
 nb::object with_operand(const Tensor& x, nb::handle value, F f) {
-  const auto unlocked = [&](const auto& other) {
-    const nb::gil_scoped_release release;
-    return f(x, other);
+  const auto result = [&](const auto& other) {
+    const auto y = [&] {
+      const nb::gil_scoped_release release;
+      return f(x, other);
+    }();
+    return nb::cast(returned(y));
   };
-  const auto result = [](const auto& y) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(y)>, Booleans>)
-      return array_of(y);
-    else
-      return nb::cast(y);
-  };
-  if (nb::isinstance<Tensor>(value)) return result(unlocked(*nb::inst_ptr<Tensor>(value)));
-  if (is_scalar(value)) return result(unlocked(nb::cast<double>(value)));
+  if (nb::isinstance<Tensor>(value)) return result(*nb::inst_ptr<Tensor>(value));
+  if (is_scalar(value)) return result(nb::cast<double>(value));
   const bool is_array =
       nb::hasattr(value, "__array__") || nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value);
   if (!is_array) return nb::borrow(Py_NotImplemented);
-  return result(unlocked(tensor_of("operand", value, {nb::str(to_string(x.dtype()))})));
+  return result(tensor_of("operand", value, {nb::str(to_string(x.dtype()))}));
 }
 
 template <class F>

@@ -268,3 +268,10 @@ def test_arithmetic_of_gradients():
     assert numpy.allclose(mean[a].numpy(), [7 / 3, 11 / 3])
     with pytest.raises(TypeError):
         first + 1
+
+
+def test_positions_begin_where_a_text_goes_on():
+    positions, x = heedml.LearnedPositions(heedml.Scope(seed=1), 6, 4), heedml.zeros((1, 2, 4))
+    assert positions(x, first=3).tolist() == [positions.weight[3:5].tolist()] and positions(x).tolist() == [positions.weight[:2].tolist()]
+    assert heedml.sinusoidal_positions(2, 4, first=3).tolist() == heedml.sinusoidal_positions(5, 4)[3:].tolist()
+    assert heedml.sinusoidal_positions(2, 4, "float64").dtype == "float64"
