@@ -106,6 +106,27 @@ void* system_allocate(Pool& pool, std::int64_t bytes, const char* operation) {
   return block;
 }
 
+// Drops an owner. It may hold the last tensor in other memory, whose owner is dropped after it, not within it: a chain of owners of
+// any length takes no stack.
+void drop(std::shared_ptr<const void> owner) {
+  constinit static thread_local std::vector<std::shared_ptr<const void>>* waiting = nullptr;
+  if (waiting) {
+    try {
+      waiting->push_back(std::move(owner));
+    } catch (const std::bad_alloc&) {  // is dropped here
+    }
+    return;
+  }
+  std::vector<std::shared_ptr<const void>> owners;
+  waiting = &owners;
+  owner.reset();
+  while (!owners.empty()) {
+    const std::shared_ptr<const void> next = std::move(owners.back());
+    owners.pop_back();
+  }
+  waiting = nullptr;
+}
+
 }  // namespace
 
 Storage::Storage(std::int64_t bytes, const char* operation) : bytes_(bytes), size_class_(size_class(bytes)) {
@@ -130,7 +151,10 @@ Storage::Storage(void* data, std::int64_t bytes, std::shared_ptr<const void> own
     : data_(data), bytes_(bytes), owner_(std::move(owner)) {}
 
 Storage::~Storage() {
-  if (owner_) return;
+  if (owner_) {
+    drop(std::move(owner_));
+    return;
+  }
   Pool& p = pool();
   const std::lock_guard lock(p.mutex);
   p.free_blocks[static_cast<std::size_t>(size_class_)].push_back({data_, p.handed_out});

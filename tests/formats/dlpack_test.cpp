@@ -124,6 +124,15 @@ TEST_CASE("A consumer shares the memory of a tensor, which lives until it gives 
   CHECK(memory_use().bytes_in_use < before);
 }
 
+TEST_CASE("A long chain of tensors that each keep the one before is released without recursion") {
+  const std::int64_t before = memory_use().bytes_in_use;
+  Tensor x = tensor({2}, {3, 4});
+  for (int i = 0; i < 300000; ++i) x = from_dlpack(to_dlpack(x));
+  CHECK(x.to_vector() == std::vector<double>{3, 4});
+  x = Tensor();
+  CHECK(memory_use().bytes_in_use == before);
+}
+
 TEST_CASE("Tensors survive both ways of DLPack in every type") {
   for (const DType dtype : {DType::float32, DType::float64, DType::float16, DType::bfloat16}) {
     const Tensor x = tensor({2, 2}, {1, 2, 3, 4.5}).to(dtype);

@@ -219,6 +219,16 @@ def test_methods_of_models_layers_and_results_survive_absurd_arguments(tmp_path)
     assert done.stdout.count("survived") == len(names) > 80
 
 
+def test_a_long_chain_of_shared_memory_is_released():
+    torch = pytest.importorskip("torch")
+    x = heedml.tensor([1.0, 2.0])
+    for _ in range(40_000):
+        x = heedml.from_numpy(x.numpy())
+        x = heedml.from_dlpack(torch.from_dlpack(x))
+    assert x.numpy().tolist() == [1, 2]
+    del x
+
+
 def test_sizes_beyond_memory_are_refused():
     for shape in ((2**40, 2**20), (2**62, 4), 2**62):
         for make in (heedml.zeros, heedml.ones, lambda s: heedml.full(s, 1.0)):
