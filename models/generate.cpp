@@ -107,6 +107,8 @@ bool is_close(const Tensor& logits) {
 
 Generated generate(const Model& model, const Generation& wanted, const OnText& write) {
   check_generates(model);
+  if (wanted.tokens < 0) fail("generate: tokens must be at least 0, got {}", wanted.tokens);
+  check(wanted.sampling, "generate");
   std::vector<std::int32_t> tokens = prompt_tokens(model, wanted.prompt);
   Generated result;
   if (!write(wanted.prompt)) return {{}, Ending::stop};

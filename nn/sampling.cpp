@@ -7,12 +7,18 @@
 
 namespace heed {
 
-std::int32_t sample(const Tensor& logits, const Sampling& sampling, Random& random) {
+void check(const Sampling& sampling, const char* where) {
   const auto& [temperature, top_k, top_p] = sampling;
-  if (!(temperature >= 0) || top_k < 0 || !(top_p > 0 && top_p <= 1)) {
-    fail("sample: expected temperature from 0, top_k from 0 and top_p in (0, 1], got {}, {} and {}", temperature, top_k,
-         top_p);
+  if (!(temperature >= 0 && std::isfinite(temperature))) {
+    fail("{}: temperature must be finite and at least 0, got {}", where, temperature);
   }
+  if (top_k < 0) fail("{}: top_k must be at least 1, or 0 for all tokens, got {}", where, top_k);
+  if (!(top_p > 0 && top_p <= 1)) fail("{}: top_p must be above 0 and at most 1, got {}", where, top_p);
+}
+
+std::int32_t sample(const Tensor& logits, const Sampling& sampling, Random& random) {
+  check(sampling, "sample");
+  const auto& [temperature, top_k, top_p] = sampling;
   std::vector<double> weights = logits.to_vector();
   if (logits.rank() != 1 || weights.empty()) fail("sample: expected logits (C), got {}", to_string(logits.shape()));
   if (std::ranges::any_of(weights, [](double x) { return std::isnan(x); })) {

@@ -13,6 +13,9 @@ struct Sampling {
   double top_p = 1;  ///< keep only the most probable whose sum first reaches p (Holtzman et al. 2020, arXiv:1904.09751)
 };
 
+/// Throws Error that begins with `where` for a temperature, k or p out of range.
+void check(const Sampling& sampling, const char* where);
+
 /// Draws a number in [0, C) from logits (C). Ties count in order: the first of equal logits is the more probable. Throws
 /// Error for an invalid temperature, k or p; NotFinite when a logit is NaN or all are -infinity.
 ///

@@ -1,6 +1,8 @@
 #include "tests/message.h"
 #include "tests/models/writer.h"
 
+#include <limits>
+
 using namespace heed;
 
 TEST_CASE("generate() adds the requested number of tokens and repeats them for the same seed") {
@@ -38,4 +40,26 @@ TEST_CASE("generate() refuses models of questions, empty prompts and unknown cha
   CHECK(saying(writer(), "axbéx") ==
         "prompt: the model knows 3 characters, but not these: 'x', 'é'. Models with data.tokens: bytes or subwords "
         "know every text");
+}
+
+TEST_CASE("generate() refuses counts and sampling parameters out of range before it writes the prompt") {
+  const auto refusal = [](const Generation& wanted) {
+    bool has_written = false;
+    const std::string text =
+        message([&] { generate(writer(), wanted, [&](std::string_view) { return has_written = true; }); });
+    CHECK_FALSE(has_written);
+    return text;
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(refusal({.prompt = "a", .tokens = -1}) == "generate: tokens must be at least 0, got -1");
+  for (const auto& [temperature, shown] : {std::pair{-1.0, "-1"}, {nan, "nan"}, {1e999, "inf"}}) {
+    CHECK(refusal({.prompt = "a", .sampling = {.temperature = temperature}}) ==
+          "generate: temperature must be finite and at least 0, got " + std::string(shown));
+  }
+  CHECK(refusal({.prompt = "a", .sampling = {.top_k = -1}}) ==
+        "generate: top_k must be at least 1, or 0 for all tokens, got -1");
+  for (const double top_p : {0.0, -0.5, 1.5, nan}) {
+    CHECK(refusal({.prompt = "a", .sampling = {.top_p = top_p}}) ==
+          fmt::format("generate: top_p must be above 0 and at most 1, got {}", top_p));
+  }
 }

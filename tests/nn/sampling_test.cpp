@@ -43,8 +43,7 @@ TEST_CASE("sample() depends only on the random numbers, and throws for invalid d
   const Tensor logits = full({100}, 0.0);
   for (int i = 0; i < 20; ++i) CHECK(sample(logits, {}, a) == sample(logits, {}, b));
   CHECK(message([&] { sample(full({2, 3}, 0.0), {}, a); }) == "sample: expected logits (C), got (2, 3)");
-  CHECK(message([&] { sample(logits, {.top_p = 0}, a); }) ==
-        "sample: expected temperature from 0, top_k from 0 and top_p in (0, 1], got 1, 0 and 0");
+  CHECK(message([&] { sample(logits, {.top_p = 0}, a); }) == "sample: top_p must be above 0 and at most 1, got 0");
   CHECK(message([&] { sample(full({3}, -INFINITY), {}, a); }) ==
         "sample: all logits are -infinity: there is nothing to draw");
   CHECK(message([&] { sample(full({3}, std::numeric_limits<double>::quiet_NaN()), {}, a); }) ==

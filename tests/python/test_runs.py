@@ -1,8 +1,10 @@
 """train and inspect as functions: their numbers are those of the programs, byte for byte."""
 
 import json
+import math
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -293,6 +295,12 @@ def test_a_language_model_of_ones_own_writes(tmp_path):
     assert model.generate("the ", 20, on_text=lambda piece: False).ended_by == "stop"
     with pytest.raises(ZeroDivisionError):
         model.generate("the ", 20, on_text=lambda piece: 1 / 0)
+    for wrong, message in [({"tokens": -1}, "tokens must be at least 0, got -1"),
+                           ({"temperature": math.nan}, "temperature must be finite and at least 0, got nan"),
+                           ({"top_k": -1}, "top_k must be at least 1, or 0 for all tokens, got -1"),
+                           ({"top_p": 1.5}, "top_p must be above 0 and at most 1, got 1.5")]:
+        with pytest.raises(heedml.Error, match=re.escape("generate: " + message)):
+            model.generate("the ", **wrong)
     assert model.encode("the cat").shape == (32,) and model.encode([]).shape == (0, 32)
     vectors = model.encode(["the cat", "the dog sat", "on"], batch_size=2)
     assert vectors.shape == (3, 32) and numpy.allclose((vectors**2).sum(1), 1, atol=1e-5)
