@@ -88,8 +88,10 @@ class Loader {
     if (loading_.progress) loading_.progress(1);
     for (const auto& [name, parameter] : parameters_) {
       if (values_.contains(name) || misshapen_.contains(name)) continue;
+      const char* hint =
+          name == "unembedding" ? "; set tie_word_embeddings to true in config.json to use the embeddings" : "";
       problems_.push_back(
-          fmt::format("missing: {}, which holds {} {}", theirs_[name], name, to_string(parameter.shape())));
+          fmt::format("missing: {}, which holds {} {}{}", theirs_[name], name, to_string(parameter.shape()), hint));
     }
     if (problems_.empty()) return std::move(values_);
     fail("{}: its tensors are not those of this configuration of {}\n  {}", directory, family_.model_types[0],
@@ -169,8 +171,28 @@ bool has_tensor(const Family& family, const WeightFiles& files, const std::strin
   return false;
 }
 
+// Returns whether the files are of a model with logits: the names of its tensors begin with that of the part below the logits, and
+// 'architectures' names no other head. Files of GPT-2 with logits lack the beginning.
+bool expects_logits(const Family& family, ConfigReader& json, const WeightFiles& files) {
+  if (const Json* classes = json.find("architectures"); classes && classes->is_array() && !classes->empty()) {
+    const auto has_logits = [](const Json& name) {
+      constexpr std::string_view endings[] = {"ForCausalLM", "LMHeadModel", "ForConditionalGeneration"};
+      return name.is_string() && std::ranges::any_of(endings, [&](std::string_view ending) {
+               return name.get_ref<const std::string&>().ends_with(ending);
+             });
+    };
+    if (std::ranges::none_of(*classes, has_logits)) return false;
+  }
+  const auto has_prefix = [&](const WeightFiles::Entry& entry) {
+    return std::ranges::any_of(family.prefixes,
+                               [&](const std::string& prefix) { return entry.stored.name.starts_with(prefix); });
+  };
+  return family.model_types[0] == "gpt2" || std::ranges::any_of(files.entries(), has_prefix);
+}
+
 // Returns the kind of model that the tensors make.
-ModelConfig kind_of(const Family& family, const PretrainedConfig& config, const WeightFiles& files) {
+ModelConfig kind_of(const Family& family, const PretrainedConfig& config, ConfigReader& json,
+                    const WeightFiles& files) {
   if (has_tensor(family, files, "candidates.pointer.weight")) {
     return candidate_chooser(config.transformer, has_tensor(family, files, "candidates.none"), false);
   }
@@ -178,7 +200,8 @@ ModelConfig kind_of(const Family& family, const PretrainedConfig& config, const 
     return is_of_other_head(plain_name(family, entry.stored.name));
   });
   if (config.transformer.causal) {
-    const bool has_head = (config.logits.tied && !is_classifier) || has_tensor(family, files, "unembedding");
+    const bool has_head = has_tensor(family, files, "unembedding") ||
+                          (!is_classifier && (config.logits.tied || expects_logits(family, json, files)));
     if (has_head) return language_model(config.transformer, config.logits);
   } else if (has_tensor(family, files, "transform.dense.weight") &&
              (!is_classifier || has_tensor(family, files, "output_bias"))) {  // ModernBERT's classifiers have the layer
@@ -253,7 +276,7 @@ Model load_pretrained(ConfigReader& json, WeightFiles files, const std::string& 
   const NoRecording unrecorded;
   const Family& family = family_of(json);
   const PretrainedConfig config = read_all(family, json);
-  const ModelConfig kind = kind_of(family, config, files);
+  const ModelConfig kind = kind_of(family, config, json, files);
   Model model;
   model.queries = config.queries;
   try {

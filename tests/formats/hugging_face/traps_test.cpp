@@ -163,6 +163,39 @@ TEST_CASE("A tied head stored in the file must equal the embeddings") {
         "config.json to use both");
 }
 
+TEST_CASE("A decoder whose file lacks untied logits is refused by their name, unless its class lacks them") {
+  for (const auto& entry : std::filesystem::directory_iterator(golden_models)) {
+    const std::string name = entry.path().filename().string();
+    CAPTURE(name);
+    CopiedModel copy(name);
+    const Model model = load_model(copy.path());
+    if (!model.head().generates() || model.config().transformer.projected_tokens) continue;
+    copy.config(
+        [](Json& json) { (json.contains("text_config") ? json["text_config"] : json)["tie_word_embeddings"] = false; });
+    for (const auto& file : std::filesystem::directory_iterator(copy.path())) {
+      if (file.path().extension() != ".safetensors" || file.path().filename() == "golden.safetensors") continue;
+      SafeTensors content = read_safetensors(file.path());
+      std::erase_if(content.tensors, [](const auto& tensor) {
+        return tensor.first.starts_with("lm_head.") || tensor.first == "embed_out.weight";
+      });
+      write_safetensors(file.path(), content);
+    }
+    const std::filesystem::path index = copy.path() / "model.safetensors.index.json";
+    if (std::filesystem::exists(index)) {
+      Json json = parse_json(read_file(index));
+      json["weight_map"].erase("lm_head.weight");
+      write_file(index, json.dump());
+    }
+    const std::string expected = name.starts_with("gpt_neox") ? "embed_out.weight" : "lm_head.weight";
+    const std::string refusal = copy.refused();
+    CHECK(refusal.find("\n  missing: " + expected + ", which holds unembedding (") != std::string::npos);
+    CHECK(refusal.find("; set tie_word_embeddings to true in config.json to use the embeddings") != std::string::npos);
+    if (name == "gemma3_images") continue;  // always with logits
+    copy.config([](Json& json) { json["architectures"] = {"SomeModelForSequenceClassification"}; });
+    CHECK_FALSE(load_model(copy.path()).head().exists());
+  }
+}
+
 TEST_CASE("An untied decoder uses its own bias, not the one that transformers 5 leaves unused") {
   for (const auto& [name, head] : {std::pair{"bert", "cls.predictions"}, std::pair{"roberta", "lm_head"}}) {
     CAPTURE(name);
@@ -236,10 +269,11 @@ TEST_CASE("SmolLM3 rotates in the layers that no_rope_layers or the interval nam
   CHECK(copy.difference() < exactly);
 }
 
-TEST_CASE("A model without its untied head is loaded without a head") {
+TEST_CASE("A model that was saved without its untied head is loaded without a head") {
   CopiedModel copy("mistral");
   copy.tensors([](NamedTensors& tensors) {
     std::erase_if(tensors, [](const auto& tensor) { return tensor.first == "lm_head.weight"; });
+    for (auto& [name, tensor] : tensors) name.erase(0, std::string("model.").size());
   });
   CHECK(!load_model(copy.path()).head().exists());
   CHECK(copy.difference() < exactly);
