@@ -119,7 +119,8 @@ struct RotaryKind {
   bool is_partial = false;      // partial_rotary_factor may be below 1; transformers rotates all features of the others
   bool is_named_apart = false;  // rope_theta and partial_rotary_factor count within rope_parameters alone
   bool by_layer_type = false;   // rope_parameters has one entry per kind of layer
-  bool yarn_is_longrope = false;  // the type yarn means longrope
+  bool yarn_is_longrope = false;         // the type yarn means longrope
+  std::optional<int> original_length{};  // original_max_position_embeddings, where the file says nothing
 };
 /// Reads the rotary embedding: rope_theta, rope_scaling and partial_rotary_factor, or rope_parameters of transformers 5.
 void read_rotary(ConfigReader& json, TransformerConfig& config, double default_base, const RotaryKind& kind = {});

@@ -217,7 +217,7 @@ PretrainedConfig read_phi3(ConfigReader& json) {
   t.block.attention.window = json.integer("sliding_window", 1, 0, Null::missing);
   for (const char* key : {"attention_bias", "mlp_bias", "lm_head_bias"}) json.expect(key, false);
   json.ignore({"full_attn_mod", "interpolate_factor"});
-  read_rotary(json, t, 10000, {.is_partial = true, .yarn_is_longrope = true});
+  read_rotary(json, t, 10000, {.is_partial = true, .yarn_is_longrope = true, .original_length = 4096});
   config.logits.tied = json.flag("tie_word_embeddings", false);
   return config;
 }

@@ -134,8 +134,10 @@ void read_rotary(ConfigReader& json, TransformerConfig& config, double default_b
     config.rotary.base = json.positive("rope_theta", default_base);
     read_fraction(json, config.rotary, kind);
   }
-  std::optional<int> original;
-  if (json.find("original_max_position_embeddings")) original = json.integer("original_max_position_embeddings", 1);
+  std::optional<int> original = kind.original_length;
+  if (json.has("original_max_position_embeddings", original ? Null::wrong : Null::missing)) {
+    original = json.integer("original_max_position_embeddings", 1);
+  }
   const auto scaling = [&](ConfigReader& inner) { read_scaling(inner, config, original, kind); };
   const Json* const older = json.find("rope_scaling");
   if (older) read_object(json, "rope_scaling", *older, scaling);

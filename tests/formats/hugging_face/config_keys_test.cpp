@@ -5,7 +5,9 @@
 
 #include <heed/files/file.h>
 
+#include <cmath>
 #include <filesystem>
+#include <set>
 
 using namespace heed;
 
@@ -62,6 +64,18 @@ TEST_CASE("Missing keys of a configuration have the defaults of transformers for
   CHECK(read(R"({"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1,
       "intermediate_size": 8, "vocab_size": 5, "max_sequence_length": 2048})")
             .transformer.max_length == 2048);
+  // Phi-3's class has a length of its own, which counts before that of its scaling.
+  const auto phi3 = [&](const std::string& more) {
+    return shape("phi3",
+                 R"(, "rope_scaling": {"type": "longrope", "short_factor": [1, 2], "long_factor": [3, 4])" + more);
+  };
+  CHECK((phi3("}").max_length == 4096 && phi3("}").rotary.amplitude == Approx(std::sqrt(1 + 1.0 / 12))));
+  CHECK(phi3(R"(, "original_max_position_embeddings": 2048})").max_length == 4096);
+  CHECK(phi3(R"(}, "original_max_position_embeddings": 2048)").max_length == 2048);
+  CHECK(message([&] {
+          phi3(R"(}, "original_max_position_embeddings": null)");
+        }).find("'original_max_position_embeddings' must be an integer from 1 to 16777216, got null") !=
+        std::string::npos);
   CHECK(shape("stablelm", R"(, "num_key_value_heads": 2)", 16).rotary.fraction == 0.25);
   CHECK(shape("stablelm", R"(, "num_key_value_heads": 2, "use_parallel_residual": true)", 16).block.shared_norm);
   CHECK(shape("granite").block.attention.scale == 1);
