@@ -236,6 +236,7 @@ PretrainedConfig read_all(const Family& family, ConfigReader& json) {
   try {
     config = family.read(json);
   } catch (const Error& error) {
+    json.check();  // the cause
     fail("{}: {}", json.source(), error.what());
   }
   if (const Json* words = json.find(queries_key)) {

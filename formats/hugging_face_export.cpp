@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 // Returns the type in which the weights of a pretrained model were stored.
 StoredAs stored_type(const Json& config) {
-  const std::string type = config.value("dtype", config.value("torch_dtype", "float32"));
+  const Json type = config.value("dtype", config.value("torch_dtype", Json()));
   return type == "bfloat16" ? StoredAs::BF16 : type == "float16" ? StoredAs::F16 : StoredAs::as_it_is;
 }
 

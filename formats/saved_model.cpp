@@ -165,7 +165,11 @@ Model without_network(const Description& description, const std::string& source,
     }
   } else if (split == Split::subwords) {
     model.tokenizer = Tokenizer::of_text(parsed("heed.subwords", [](const std::string& text) {
-      const auto bytes = parse_json(text).get<std::vector<std::uint8_t>>();
+      const Json numbers = parse_json(text);
+      const auto is_byte = [](const Json& x) { return x.is_number_integer() && x >= 0 && x < 256; };
+      if (!numbers.is_array() || !std::ranges::all_of(numbers, is_byte))
+        fail("expected a list of integers from 0 to 255");
+      const auto bytes = numbers.get<std::vector<std::uint8_t>>();
       return Subwords(std::string(bytes.begin(), bytes.end()));
     }));
     std::vector<std::string> words_of_text = model.vocabulary.words();
@@ -175,9 +179,9 @@ Model without_network(const Description& description, const std::string& source,
     }
   }
   model.step = parsed("heed.step", [](const std::string& text) {
-    const std::int64_t step = parse_json(text).get<std::int64_t>();
-    if (step < 0) fail("a step must not be negative, got {}", step);
-    return step;
+    const Json step = parse_json(text);
+    if (!step.is_number_integer() || step < 0) fail("expected a step from 0, got {}", excerpt(format_json(step)));
+    return step.get<std::int64_t>();
   });
   if (description.contains("heed.end_tokens")) {
     model.end_tokens = parsed("heed.end_tokens", [&](const std::string& text) {

@@ -124,10 +124,12 @@ AdapterConfig read_config(const fs::path& directory) {
   expect("lora_alpha", alpha.is_number() && std::isfinite(alpha.get<double>()), "a number");
   expect("base_model_name_or_path", base.is_null() || base.is_string(), "a text");
   expect("bias", is_empty(get("bias")) || get("bias") == "none", "\"none\": heed's adapters have no biases");
+  expect("use_rslora", get("use_rslora").is_null() || get("use_rslora").is_boolean(), "true or false");
   // These methods also change the weights of the base model when they begin.
   const Json& init = get("init_lora_weights");
+  const bool is_known = init.is_null() || init.is_boolean() || init.is_string();
   const bool changes_base = init.is_string() && init != "gaussian" && init != "eva" && init != "orthogonal";
-  expect("init_lora_weights", !changes_base, "true, false, \"gaussian\", \"eva\" or \"orthogonal\"");
+  expect("init_lora_weights", is_known && !changes_base, "true, false, \"gaussian\", \"eva\" or \"orthogonal\"");
   for (const auto& [key, value] : json.items()) {
     if (std::ranges::find(ignored, key) != ignored.end() || key == "bias" || is_empty(value)) continue;
     problems.push_back(fmt::format("'{}' must be empty, got {}", excerpt(key), excerpt(format_json(value))));
@@ -237,6 +239,10 @@ void load_adapter(Model& model, const fs::path& directory) {
     if (tensor.shape() != expected) {
       problems.push_back(fmt::format("{}: expected shape {}, got {}", excerpt(theirs), to_string(expected),
                                      to_string(tensor.shape())));
+      continue;
+    }
+    if (values.contains(module.layers[0] + (is_A ? ".lora_A" : ".lora_B"))) {
+      problems.push_back(fmt::format("{}: the file has this matrix twice", excerpt(theirs)));
       continue;
     }
     const Tensor all =

@@ -48,7 +48,7 @@ PretrainedConfig read_albert(ConfigReader& json) {
   t.shared_layers = true;
   t.embedding_width = json.integer("embedding_size", 1, 128);
   if (!json.has("hidden_act")) t.block.mlp.activation = config.head_activation = Activation::gelu_tanh;
-  json.expect("num_hidden_groups", 1), json.expect("inner_group_num", 1);
+  json.expect_integer("num_hidden_groups", 1), json.expect_integer("inner_group_num", 1);
   json.ignore({"classifier_dropout_prob", "down_scale_factor", "gap_size", "net_structure_type", "num_memory_blocks"});
   return config;
 }

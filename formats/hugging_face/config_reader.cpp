@@ -127,6 +127,10 @@ void ConfigReader::expect(const std::string& key, const Json& value) {
   note(fmt::format("'{}': heed supports only {}, got {}", key, format_json(value), excerpt(format_json(*given))));
 }
 
+void ConfigReader::expect_integer(const std::string& key, int value) {
+  if (find(key) && integer(key, 1, value) != value) expect(key, value);
+}
+
 void ConfigReader::absorb(const std::string& key, const ConfigReader& inner) {
   for (const std::string& problem : inner.problems()) note(fmt::format("'{}': {}", key, problem));
 }
@@ -148,8 +152,7 @@ std::vector<std::string> ConfigReader::problems() const {
   return problems;
 }
 
-void ConfigReader::finish() const {
-  const std::vector<std::string> found = problems();
+void ConfigReader::refuse(const std::vector<std::string>& found) const {
   if (found.empty()) return;
   fail("{}: heed cannot compute this model as it is configured\n  {}", source_, listed(found, "\n  ", 10));
 }

@@ -40,6 +40,8 @@ class ConfigReader {
 
   /// Notes a problem unless `key` is missing or has the value that heed supports.
   void expect(const std::string& key, const Json& value);
+  /// Does so for an integer, which a number such as 1.0 is not.
+  void expect_integer(const std::string& key, int value);
   /// Marks keys as known that do not change what the model computes.
   void ignore(const std::vector<std::string>& keys) { known_.insert(keys.begin(), keys.end()); }
   /// Takes over what `inner`, the reader of the object `key`, found wrong.
@@ -50,12 +52,15 @@ class ConfigReader {
   void note(const std::string& problem) { problems_.push_back(problem); }
   /// Returns all problems: those noted, then unknown keys.
   std::vector<std::string> problems() const;
-  void finish() const;
+  void finish() const { refuse(problems()); }
+  /// Throws Error with the problems that were noted so far, if any.
+  void check() const { refuse(problems_); }
 
   const std::string& source() const { return source_; }
 
  private:
   const Json* find(const std::string& key, Null null);
+  void refuse(const std::vector<std::string>& found) const;
   Json json_;
   std::string source_;
   std::set<std::string> known_;

@@ -123,7 +123,8 @@ const std::vector<Family>& families() {
 }
 
 const Family& family_of(ConfigReader& json) {
-  const std::string type = json.text("model_type", "");
+  const Json* const given = json.find("model_type");
+  const std::string type = !given ? "" : given->is_string() ? given->get<std::string>() : format_json(*given);
   std::vector<std::string> known;
   for (const Family& family : families()) {
     for (const std::string& name : family.model_types) {

@@ -84,7 +84,8 @@ PretrainedConfig read_opt(ConfigReader& json) {
   t.block.attention.bias = t.block.attention.output_bias = t.block.mlp.bias = bias;
   const bool is_before = json.flag("do_layer_norm_before", true);
   t.block.placement = is_before ? NormPlacement::before : NormPlacement::after;
-  t.final_norm = is_before && !json.flag("_remove_final_layer_norm", false);
+  const bool lacks_final_norm = json.flag("_remove_final_layer_norm", false);
+  t.final_norm = is_before && !lacks_final_norm;
   t.block.mlp.width = json.integer("ffn_dim", 1);
   t.block.mlp.activation = json.activation("activation_function", "relu");
   config.logits.tied = json.flag("tie_word_embeddings", true);
@@ -95,7 +96,7 @@ PretrainedConfig read_opt(ConfigReader& json) {
   for (const char* key : {"layer_norm_elementwise_affine", "learned_embeddings", "output_projection"})
     json.expect(key, true);
   json.expect("scale_embeddings", false);
-  json.ignore({"_remove_final_layer_norm", "activation_dropout", "init_std", "layerdrop"});
+  json.ignore({"activation_dropout", "init_std", "layerdrop"});
   return config;
 }
 

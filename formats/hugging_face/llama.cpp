@@ -97,15 +97,14 @@ PretrainedConfig read_granite(ConfigReader& json) {
 std::vector<bool> rotated_layers(ConfigReader& json, int layers) {
   const int every = json.integer("no_rope_layer_interval", 1, 4);
   const Json* const given = json.find("no_rope_layers");
+  const auto is_flag = [](const Json& entry) { return entry.is_number_integer() && (entry == 0 || entry == 1); };
+  if (given && !(given->is_array() && std::ssize(*given) >= layers && std::ranges::all_of(*given, is_flag))) {
+    json.note(fmt::format("'no_rope_layers' must be a list of 0 and 1, one per layer, for {} layers", layers));
+    return std::vector<bool>(static_cast<std::size_t>(layers), true);
+  }
   std::vector<bool> rotated;
   for (int layer = 0; layer < layers; ++layer) {
-    const auto at = static_cast<std::size_t>(layer);
-    const bool has_entry = given && given->is_array() && at < given->size();
-    if (given && !(has_entry && ((*given)[at] == 0 || (*given)[at] == 1))) {
-      json.note(fmt::format("'no_rope_layers' must be a list of 0 and 1, one per layer, for {} layers", layers));
-      return std::vector<bool>(static_cast<std::size_t>(layers), true);
-    }
-    rotated.push_back(given ? (*given)[at] == 1 : (layer + 1) % every != 0);
+    rotated.push_back(given ? (*given)[static_cast<std::size_t>(layer)] == 1 : (layer + 1) % every != 0);
   }
   return rotated;
 }

@@ -44,7 +44,7 @@ PretrainedConfig read_starcoder2(ConfigReader& json) {
 PretrainedConfig read_stablelm(ConfigReader& json) {
   PretrainedConfig config = read_layer_norm_shape(json, 32, "layer_norm_eps");
   TransformerConfig& t = config.transformer;
-  json.expect("head_dim", t.d_model() / t.heads());
+  json.expect_integer("head_dim", t.d_model() / t.heads());
   t.block.attention.bias = json.bias("use_qkv_bias", false);
   t.block.attention.output_bias = t.block.mlp.bias = false;
   t.block.parallel = t.block.shared_norm = json.flag("use_parallel_residual", false);

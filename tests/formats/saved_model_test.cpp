@@ -119,7 +119,11 @@ TEST_CASE("load_model returns language models and masked language models as they
 TEST_CASE("load_model rejects a file without a valid heed model, and states the reason") {
   CHECK(loading([](SafeTensors&) {}) == "no error");
   CHECK(loading([](SafeTensors& content) { content.metadata["heed.step"] = "-1"; }) ==
-        "metadata 'heed.step': a step must not be negative, got -1");
+        "metadata 'heed.step': expected a step from 0, got -1");
+  for (const char* step : {"1.5", "true", "\"1\"", "[1]"}) {
+    CHECK(loading([&](SafeTensors& content) { content.metadata["heed.step"] = step; }) ==
+          fmt::format("metadata 'heed.step': expected a step from 0, got {}", step));
+  }
   for (const char* name : {"heed.model", "heed.vocabulary", "heed.queries", "heed.split", "heed.step"}) {
     CHECK(loading([&](SafeTensors& content) { content.metadata.erase(name); }) ==
           fmt::format("not a heed model: metadata entry '{}' is missing. A pretrained model needs its config.json in "

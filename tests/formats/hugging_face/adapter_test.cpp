@@ -144,6 +144,23 @@ TEST_CASE("Adapters with another meaning are refused by name") {
         "  'rank_pattern' must be empty, got {\"q_proj\":8}\n"
         "  'use_dora' must be empty, got true");
 
+  const CopiedAdapter typed;
+  typed.set("r", 3.0), typed.set("lora_alpha", true), typed.set("use_rslora", 1), typed.set("init_lora_weights", 1);
+  CHECK(typed.refused() ==
+        "FILE/adapter/adapter_config.json: heed has no such adapters\n"
+        "  'r' must be an integer from 1 to 65536, got 3.0\n"
+        "  'lora_alpha' must be a number, got true\n"
+        "  'use_rslora' must be true or false, got 1\n"
+        "  'init_lora_weights' must be true, false, \"gaussian\", \"eva\" or \"orthogonal\", got 1");
+
+  const CopiedAdapter twice;
+  const fs::path doubled = twice.path / "adapter" / "adapter_model.safetensors";
+  SafeTensors both = read_safetensors(doubled);
+  const Tensor again = both["base_model.model.model.layers.0.mlp.down_proj.lora_A.weight"] * 2.0;
+  both.tensors.emplace_back("base_model.model.model.layers.0.mlp.down_proj.lora_A.default.weight", again);
+  write_safetensors(doubled, both);
+  CHECK(twice.refused().ends_with(": the file has this matrix twice"));
+
   const CopiedAdapter other;
   other.set("r", 2);
   CHECK(other.refused().starts_with(

@@ -45,6 +45,84 @@ TEST_CASE("Keys that libraries write and that change no number are ignored in ev
   }
 }
 
+TEST_CASE("A value of the wrong JSON type is refused by the name of its key, unless the key changes no number") {
+  std::set<std::string> accepted;
+  for (const auto& entry : std::filesystem::directory_iterator("tests/golden/hugging_face")) {
+    Json config = parse_json(read_file(entry.path() / "config.json"));
+    if (config.contains("text_config")) config = config["text_config"];
+    const auto flat = config.flatten();
+    for (const auto& [place, value] : flat.items()) {
+      const bool is_in_object = place.starts_with("/rope_parameters/");
+      const std::size_t begin = is_in_object ? place.find('/', 1) + 1 : 1;
+      std::string key = place.substr(begin, place.find('/', begin) - begin);
+      if (key == "full_attention" || key == "sliding_attention") key = place.substr(place.rfind('/') + 1);
+      for (const Json& wrong : {Json("1"), Json(true), Json(1), Json(1.5), Json::array({1}), Json{{"a", 1}}}) {
+        if (wrong.type() == value.type() || (value.is_number_unsigned() && wrong == 1) || value.is_null()) continue;
+        if (value.is_number_float() && wrong.is_number()) continue;
+        Json changed = config;
+        changed[Json::json_pointer(place)] = wrong;
+        const std::string text = message([&] { read(changed.dump()); });
+        CAPTURE(entry.path().string(), place, wrong.dump(), text);
+        if (text == "no error") {
+          accepted.insert(key);
+        } else {
+          CHECK(text.find("'" + key + "'") != std::string::npos);
+        }
+      }
+    }
+  }
+  const std::set<std::string> changes_nothing{
+      "architectures",
+      "attention_dropout",
+      "attention_probs_dropout_prob",
+      "attn_pdrop",
+      "bos_token_id",
+      "classifier_dropout",
+      "classifier_dropout_prob",
+      "classifier_pooling",
+      "cls_token_id",
+      "deterministic_flash_attn",
+      "dropout",
+      "dtype",
+      "embd_pdrop",
+      "embed_dropout",
+      "embedding_dropout",
+      "eos_token_id",
+      "hidden_dropout",
+      "hidden_dropout_prob",
+      "init_std",
+      "initializer_cutoff_factor",
+      "initializer_range",
+      "is_decoder",
+      "layerdrop",
+      "long_factor",
+      "mlp_dropout",
+      "pad_token_id",
+      "pretraining_tp",
+      "qa_dropout",
+      "reorder_and_upcast_attn",
+      "resid_dropout",
+      "resid_pdrop",
+      "residual_dropout",
+      "sep_token_id",
+      "seq_classif_dropout",
+      "sinusoidal_pos_embds",
+      "sparse_pred_ignore_index",
+      "sparse_prediction",
+      "summary_activation",
+      "summary_first_dropout",
+      "summary_last_dropout",
+      "summary_proj_to_labels",
+      "summary_type",
+      "summary_use_proj",
+      "transformers_version",
+      "use_cache",
+      "attention_types",                   // attention_layers counts
+      "original_max_position_embeddings",  // in rope_parameters: Phi-3's own counts
+      "query_pre_attn_scalar"};            // may be 1.5
+  CHECK(accepted == changes_nothing);
+}
+
 TEST_CASE("Missing keys of a configuration have the defaults of transformers for its family") {
   const auto shape = [](const std::string& model_type, const std::string& more = "", int d_model = 8) {
     return read(R"({"hidden_size": )" + std::to_string(d_model) +

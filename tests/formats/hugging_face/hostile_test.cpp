@@ -65,6 +65,7 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
         "granite, smollm3, mistral, qwen2, qwen3, olmo2, olmo3, phi3, gemma, gemma2, gemma3_text, got 'gpt3' "
         "(did you mean 'gpt2'?)");
   const std::string layers = "'attention_types' must give 3 layers, each \"global\" or \"local\", got ";
+  CHECK(with_key("model_type", 5).ends_with(", gemma3_text, got '5'"));
   for (const char* types :
        {R"([[["global"],2]])", R"([[["global","local"],9223372036854775807]])", R"([[[],4611686018427387904]])",
         R"([[["global","wide"],1],[["local"],1]])", R"([["global",3]])", R"({"global":3})"}) {
@@ -81,7 +82,7 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
         not_as_configured + "'num_hidden_groups': heed supports only 1, got 3");
   CHECK(with_key("residual_multiplier", 0, "granite") ==
         not_as_configured + "'residual_multiplier' must be a number above 0, got 0");
-  for (const Json& rotated : {Json({1, 0}), Json({1, 0, 2}), Json("all")}) {
+  for (const Json& rotated : {Json({1, 0}), Json({1, 0, 2}), Json({1, 0, 1.0}), Json("all")}) {
     CHECK(with_key("no_rope_layers", rotated, "smollm3") ==
           not_as_configured + "'no_rope_layers' must be a list of 0 and 1, one per layer, for 3 layers");
   }
