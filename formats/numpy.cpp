@@ -130,7 +130,8 @@ class NpyHeaderParser {
   const std::string& source_;
 };
 
-NpyHeader header_of(std::string_view bytes, const std::string& source) {
+// Reads the header of a file of `size` bytes that begins with `bytes`, which hold the header.
+NpyHeader header_of(std::string_view bytes, std::uint64_t size_of_file, const std::string& source) {
   constexpr std::string_view magic = "\x93NUMPY";
   if (!bytes.starts_with(magic)) fail("{}: is not a .npy file: it does not begin with \\x93NUMPY", source);
   const std::size_t wide = bytes.size() > 6 && bytes[6] > 1 ? 4 : 2;  // bytes of the header's length
@@ -141,16 +142,21 @@ NpyHeader header_of(std::string_view bytes, const std::string& source) {
   }
   std::size_t length = 0;
   for (std::size_t i = wide; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[8 + i]);
-  if (length > bytes.size() - 8 - wide) fail("{}: the .npy file was cut off within its header", source);
+  if (length > size_of_file - 8 - wide) fail("{}: the .npy file was cut off within its header", source);
+  if (length > bytes.size() - 8 - wide) fail("{}: the header of {} bytes is too long", source, length);
   NpyHeader header = NpyHeaderParser(bytes.substr(8 + wide, length), source).parse();
   header.data = bytes.substr(8 + wide + length);
   const std::int64_t count = checked_numel(source.c_str(), header.shape);
-  const std::size_t size = static_cast<std::size_t>(header.bytes);
-  if (header.data.size() / size != static_cast<std::uint64_t>(count) || header.data.size() % size != 0) {
+  const std::uint64_t size = static_cast<std::uint64_t>(header.bytes), given = size_of_file - 8 - wide - length;
+  if (given / size != static_cast<std::uint64_t>(count) || given % size != 0) {
     fail("{}: shape {} needs {} elements of {} bytes, but the file has {} bytes of them", source,
-         to_string(header.shape), count, header.bytes, header.data.size());
+         to_string(header.shape), count, header.bytes, given);
   }
   return header;
+}
+
+NpyHeader header_of(std::string_view bytes, const std::string& source) {
+  return header_of(bytes, bytes.size(), source);
 }
 
 // Calls f(T) with the elements' type.
@@ -277,10 +283,13 @@ const Tensor& NumpyArrays::operator[](const std::string& name) const& {
 
 NumpyArrays parse_npz(std::string_view bytes, const std::string& source) {
   NumpyArrays arrays;
-  for (auto& [name, text] : read_zip(bytes, source)) {
-    const std::string where = fmt::format("{}: '{}'", source, excerpt(name));
-    if (!name.ends_with(".npy")) fail("{} is not a .npy file; expected an archive of numpy.savez", where);
-    arrays.emplace_back(name.substr(0, name.size() - 4), parse_npy(text, where));
+  const auto where = [&](const std::string& name) { return fmt::format("{}: '{}'", source, excerpt(name)); };
+  const auto check = [&](const std::string& name, std::string_view beginning, std::uint64_t size) {
+    if (!name.ends_with(".npy")) fail("{} is not a .npy file; expected an archive of numpy.savez", where(name));
+    header_of(beginning, size, where(name));
+  };
+  for (auto& [name, text] : read_zip(bytes, source, check)) {
+    arrays.emplace_back(name.substr(0, name.size() - 4), parse_npy(text, where(name)));
     text = {};
   }
   return arrays;

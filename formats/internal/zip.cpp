@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <set>
+#include <unistd.h>
 #include <zlib.h>
 
 namespace heed {
@@ -39,7 +41,8 @@ struct ZipArchive {
 
 struct ZipEntry {
   std::string name;
-  std::uint64_t method, crc, packed, size, header;  // bytes in the archive and unpacked, and the local header's place
+  std::uint64_t flags, method, crc, packed, size,
+      header;  // bytes in the archive and unpacked, and the local header's place
 };
 
 // Replaces sizes and place that are given by the extra field of ZIP64.
@@ -64,12 +67,13 @@ std::vector<ZipEntry> zip_entries(const ZipArchive& zip) {
   if (end == std::string_view::npos || end < first || size - end < end_size) {
     zip.refuse("its directory is missing; was the file cut off, or is it of another kind?");
   }
-  std::uint64_t count = zip.number(end + 10, 2), at = zip.number(end + 16, 4);
+  std::uint64_t count = zip.number(end + 10, 2), at = zip.number(end + 16, 4), last = end;
   if (at == in_zip64 || count == 0xFFFF) {
     if (end < locator64_size) zip.refuse("its directory is missing");
     const std::uint64_t end64 = zip.number(end - locator64_size + 8, 8);
     if (zip.part(end64, end64_size).empty() || zip.number(end64, 4) != end64_mark)
       zip.refuse("its directory is missing");
+    last = end64;
     count = zip.number(end64 + 32, 8);
     at = zip.number(end64 + 48, 8);
   }
@@ -77,9 +81,11 @@ std::vector<ZipEntry> zip_entries(const ZipArchive& zip) {
   std::vector<ZipEntry> entries;
   for (std::uint64_t i = 0; i < count; ++i) {
     if (zip.number(at, 4) != central_mark) zip.refuse("entry {} of its directory is not one", i);
-    if (zip.number(at + 8, 2) & 1) zip.refuse("a file is encrypted");
+    const std::uint64_t flags = zip.number(at + 8, 2);
+    if (flags & 1) zip.refuse("a file is encrypted");
     const std::uint64_t name = zip.number(at + 28, 2), extra = zip.number(at + 30, 2), comment = zip.number(at + 32, 2);
     ZipEntry entry{std::string(zip.part(at + central_size, name)),
+                   flags,
                    zip.number(at + 10, 2),
                    zip.number(at + 16, 4),
                    zip.number(at + 20, 4),
@@ -90,17 +96,43 @@ std::vector<ZipEntry> zip_entries(const ZipArchive& zip) {
     entries.push_back(std::move(entry));
     at += central_size + name + extra + comment;
   }
+  if (at != last)
+    zip.refuse("its directory counts {}, but has more", counted(static_cast<std::int64_t>(count), "file"));
   return entries;
 }
 
-std::string inflated(const ZipArchive& zip, std::string_view packed, const ZipEntry& entry) {
+// Returns the place of a file's first compressed byte.
+std::uint64_t begin_of(const ZipArchive& zip, const ZipEntry& entry) {
+  if (zip.number(entry.header, 4) != local_mark) zip.refuse("the header of '{}' is missing", excerpt(entry.name));
+  return entry.header + local_size + zip.number(entry.header + 26, 2) + zip.number(entry.header + 28, 2);
+}
+
+// Throws Error for files that the directory lacks: one at the beginning, or behind one of the directory's.
+void check_complete(const ZipArchive& zip, const std::vector<ZipEntry>& entries) {
+  constexpr std::uint64_t has_descriptor = 8;  // 12 to 24 bytes behind the file
+  std::set<std::uint64_t> headers;
+  for (const ZipEntry& entry : entries) headers.insert(entry.header);
+  const auto check = [&](std::uint64_t at) {
+    if (at + 4 > zip.bytes.size() || zip.number(at, 4) != local_mark || headers.contains(at)) return;
+    zip.refuse("it has a file at byte {} that its directory lacks", at);
+  };
+  check(0);
+  for (const ZipEntry& entry : entries) {
+    if (!(entry.flags & has_descriptor)) check(begin_of(zip, entry) + entry.packed);
+  }
+}
+
+constexpr std::size_t first_piece = std::size_t{64} << 10;
+
+std::string inflated(const ZipArchive& zip, std::string_view packed, const ZipEntry& entry, const ZipCheck& check) {
   constexpr std::uint64_t largest_ratio = 1032;  // of deflate
   if (entry.size / largest_ratio > packed.size()) {
     zip.refuse("'{}' cannot have {} bytes, with {} compressed ones", excerpt(entry.name), entry.size, packed.size());
   }
-  std::string text(entry.size, '\0');
+  std::string text(std::min<std::uint64_t>(entry.size, first_piece), '\0');
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) fail("{}: zlib cannot begin to inflate", zip.source);
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> open(&stream, inflateEnd);
   constexpr std::size_t piece = std::size_t{1} << 30;
   std::size_t read = 0, written = 0;
   int result = Z_OK;
@@ -114,9 +146,11 @@ std::string inflated(const ZipArchive& zip, std::string_view packed, const ZipEn
     read += in - stream.avail_in;
     written += out - stream.avail_out;
     if (result == Z_OK && in == stream.avail_in && out == stream.avail_out) break;  // no progress
+    if (result != Z_OK || written < text.size() || written == entry.size) continue;
+    if (written == first_piece) check(entry.name, text, entry.size);
+    text.resize(std::min<std::uint64_t>(entry.size, 2 * text.size()));  // takes memory as the file fills it
   }
-  inflateEnd(&stream);
-  if (result != Z_STREAM_END || written != text.size()) zip.refuse("'{}' cannot be decompressed", excerpt(entry.name));
+  if (result != Z_STREAM_END || written != entry.size) zip.refuse("'{}' cannot be decompressed", excerpt(entry.name));
   return text;
 }
 
@@ -134,30 +168,38 @@ std::string little_endian(std::initializer_list<std::pair<std::uint64_t, int>> n
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> read_zip(std::string_view bytes, const std::string& source) {
+std::vector<std::pair<std::string, std::string>> read_zip(std::string_view bytes, const std::string& source,
+                                                          const ZipCheck& check) {
   const ZipArchive zip{bytes, source};
   const std::vector<ZipEntry> entries = zip_entries(zip);
+  const double memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
   std::uint64_t packed = 0;
+  double unpacked = 0;
   std::set<std::string> names;
   for (const ZipEntry& entry : entries) {
     if (!names.insert(entry.name).second) zip.refuse("'{}' occurs twice", excerpt(entry.name));
     if (entry.packed > bytes.size() || (packed += entry.packed) > bytes.size()) {
       zip.refuse("its files have more compressed bytes than it");
     }
+    if ((unpacked += static_cast<double>(entry.size)) > memory) {
+      fail("{}: its files have {:.1f} GB or more when decompressed, but this machine's memory is {:.1f} GB", source,
+           unpacked / 1e9, memory / 1e9);
+    }
   }
+  check_complete(zip, entries);
   std::vector<std::pair<std::string, std::string>> files;
   for (const ZipEntry& entry : entries) {
-    if (zip.number(entry.header, 4) != local_mark) zip.refuse("the header of '{}' is missing", excerpt(entry.name));
-    const std::uint64_t begin =
-        entry.header + local_size + zip.number(entry.header + 26, 2) + zip.number(entry.header + 28, 2);
-    const std::string_view part = zip.part(begin, entry.packed);
+    const std::string_view part = zip.part(begin_of(zip, entry), entry.packed);
     if (entry.method == 0 && entry.size != entry.packed) zip.refuse("the sizes of '{}' differ", excerpt(entry.name));
     if (entry.method != 0 && entry.method != 8) {
       fail("{}: '{}' is compressed by method {}; expected 0 (stored) or 8 (deflated)", source, excerpt(entry.name),
            entry.method);
     }
-    std::string text = entry.method == 0 ? std::string(part) : inflated(zip, part, entry);
+    const bool is_large = entry.size > first_piece;
+    if (entry.method == 0 && is_large) check(entry.name, part.substr(0, first_piece), entry.size);
+    std::string text = entry.method == 0 ? std::string(part) : inflated(zip, part, entry, check);
     if (crc_of(text) != entry.crc) zip.refuse("the checksum of '{}' does not match", excerpt(entry.name));
+    if (!is_large) check(entry.name, text, entry.size);
     files.emplace_back(entry.name, std::move(text));
   }
   return files;

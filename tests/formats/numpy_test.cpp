@@ -143,6 +143,31 @@ TEST_CASE("read_npz rejects damaged archives and those that would fill the memor
   const std::size_t entry = bomb.find("PK\x01\x02");
   bomb.replace(entry + 24, 4, std::string("\0\0\0\x40", 4));
   CHECK(said(bomb).find("' cannot have 1073741824 bytes, with ") != std::string::npos);
+  const std::string two =
+      write_zip({{"a.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "1234")},
+                 {"b.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "1234")}});
+  CHECK(said(two) == "no error");
+  for (const char counted : {'\0', '\1'}) {  // of the two files
+    std::string fewer = two;
+    const std::size_t end = fewer.rfind("PK\x05\x06");
+    fewer[end + 8] = fewer[end + 10] = counted;
+    CHECK(said(fewer) == fmt::format("x.npz: damaged ZIP archive: its directory counts {}, but has more",
+                                     counted == 1 ? "1 file" : "0 files"));
+    const std::size_t second = fewer.rfind("PK\x01\x02");  // becomes the directory's begin, or its end
+    if (counted == 1) {
+      std::string last = fewer;
+      for (std::size_t i = 0; i < 4; ++i) last[end + 16 + i] = static_cast<char>(second >> (8 * i));
+      CHECK(said(last) == "x.npz: damaged ZIP archive: it has a file at byte 0 that its directory lacks");
+      fewer.erase(second, end - second);
+      CHECK(said(fewer).starts_with("x.npz: damaged ZIP archive: it has a file at byte "));
+    }
+  }
+  std::string huge = whole;  // the entries of its directory claim 1 TB in ZIP64's field of their own
+  const std::string tera("\x01\0\x08\0\0\0\0\0\0\1\0\0", 12);
+  huge.replace(entry + 24, 4, "\xFF\xFF\xFF\xFF");
+  huge[entry + 30] = 12;
+  huge.insert(entry + 46 + static_cast<unsigned char>(huge[entry + 28]), tera);
+  CHECK(said(huge).find("GB or more when decompressed, but this machine's memory is ") != std::string::npos);
   std::string shared = write_zip({{"a.npy", "aaaa"}, {"b.npy", "bbbb"}});  // both claim all bytes
   std::size_t at = shared.find("PK\x01\x02");
   for (int i = 0; i < 2; ++i, at = shared.find("PK\x01\x02", at + 4)) {
