@@ -16,9 +16,29 @@
 #include <fcntl.h>
 #include <limits>
 #include <optional>
+#include <sys/file.h>
 #include <unistd.h>
 
 namespace heed {
+
+// Keeps other writers out of a directory, until it is destroyed or the process ends.
+class DirectoryLock {
+ public:
+  explicit DirectoryLock(const std::filesystem::path& path)
+      : descriptor_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ < 0) throw FileError(fmt::format("{}: {}", path.string(), std::strerror(errno)));
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+    ::close(descriptor_);
+    fail("{}: another Log writes to this directory; end it first (in Python: del log), or give each its own directory",
+         path.string());
+  }
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+  ~DirectoryLock() { ::close(descriptor_); }
+
+ private:
+  int descriptor_;
+};
 
 // A text file whose last part may be written again.
 class AppendedFile {
@@ -134,13 +154,15 @@ double dead_units(const Tensor& gradient) {
 
 struct Log::Files {
   fs::path path;
+  std::unique_ptr<DirectoryLock> lock;
   AppendedFile lines, events;
   std::optional<AppendedFile> rows;  // opened anew when a column is added
   std::vector<std::string> columns;
   LogLine last{.step = -1};
 
-  Files(const fs::path& directory, double time, const std::vector<LogLine>& before)
-      : path(directory), lines(metrics_path(directory)), events(event_path(directory, time)) {
+  Files(const fs::path& directory, std::unique_ptr<DirectoryLock> locked, double time,
+        const std::vector<LogLine>& before)
+      : path(directory), lock(std::move(locked)), lines(metrics_path(directory)), events(event_path(directory, time)) {
     for (const LogLine& line : before) note_columns(line);
     write_table(0);
     events.append(version_event(time));
@@ -190,7 +212,8 @@ Log::Log(const fs::path& directory, LogOptions options) {
   const double time = now();
   if (!options.resume) {
     make_directories(directory.has_parent_path() ? directory.parent_path() : fs::path("."));
-    files_ = std::make_unique<Files>(make_free_directory(directory), time, std::vector<LogLine>{});
+    const fs::path made = make_free_directory(directory);
+    files_ = std::make_unique<Files>(made, std::make_unique<DirectoryLock>(made), time, std::vector<LogLine>{});
     return;
   }
   const std::int64_t first = *options.resume;
@@ -199,13 +222,13 @@ Log::Log(const fs::path& directory, LogOptions options) {
     fail("{}: is a run of train, whose log is not continued; give the log a directory of its own", directory.string());
   }
   const fs::path file = metrics_path(directory);
+  if (!fs::exists(file) && first > 0) {
+    fail("{}: there is no log to continue at step {}; without resume, Log begins a new one", directory.string(), first);
+  }
+  make_directories(directory);
+  auto lock = std::make_unique<DirectoryLock>(directory);
   if (!fs::exists(file)) {
-    if (first > 0) {
-      fail("{}: there is no log to continue at step {}; without resume, Log begins a new one", directory.string(),
-           first);
-    }
-    make_directories(directory);
-    files_ = std::make_unique<Files>(directory, time, std::vector<LogLine>{});
+    files_ = std::make_unique<Files>(directory, std::move(lock), time, std::vector<LogLine>{});
     return;
   }
   std::string text = read_file(file);
@@ -220,7 +243,7 @@ Log::Log(const fs::path& directory, LogOptions options) {
     if (line != "\n" && log_line(line).step < first) lines += line;
   }
   write_file(file, lines);
-  files_ = std::make_unique<Files>(directory, time, kept);
+  files_ = std::make_unique<Files>(directory, std::move(lock), time, kept);
   files_->events.append(restart_event(time, first));
   if (!kept.empty()) files_->last.step = kept.back().step;
 }

@@ -42,7 +42,8 @@ struct LogOptions {
 class Log {
  public:
   /// Makes the directory `path`, or the first of path-2, path-3, ... that does not exist. With `resume`, opens that of `path`, where a line
-  /// that was cut off is removed. Throws Error when there is no log to continue at a step above 0.
+  /// that was cut off is removed. Throws Error when there is no log to continue at a step above 0, and when another Log, of this or
+  /// another process, writes to the directory.
   explicit Log(const std::filesystem::path& path, LogOptions options = {});
   Log(Log&&) noexcept;  ///< leaves an object that may only be destroyed
   ~Log();

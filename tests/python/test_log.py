@@ -1,5 +1,8 @@
 """Logs of loops of one's own, curves, pictures of recordings, and messages in Python's words."""
 
+import subprocess
+import sys
+
 import heedml
 import pytest
 
@@ -20,16 +23,31 @@ def test_a_log_is_read_as_curves(tmp_path):
     assert curves.loss["steps"] == [0, 1, 2, 3] and sgd.steps == 4 and curves.json == heedml.inspect("curves", log.path, "--json")
     assert set(curves.data) >= {"loss", "rate/lr", "norm/out.weight", "gradient/out.bias", "update/out.weight"}
     assert list(heedml.curves(log.path, only="loss").data) == ["loss"] and curves.rows()[2]["rate/lr"] == 0.1
-    more = heedml.Log(log.path, resume=2)
+    path = log.path
+    with pytest.raises(heedml.Error, match="mine: another Log writes to this directory; end it first"):
+        heedml.Log(path, resume=2)
+    del log
+    more = heedml.Log(path, resume=2)
     more.write(2, {"loss": float("nan")})
-    assert heedml.curves(log.path).loss["steps"] == [0, 1, 2] and str(heedml.Log(log.path).path).endswith("mine-2")
-    assert heedml.curves(log.path).rows()[2]["loss"] != heedml.curves(log.path).rows()[2]["loss"]
+    assert heedml.curves(path).loss["steps"] == [0, 1, 2] and str(heedml.Log(path).path).endswith("mine-2")
+    assert heedml.curves(path).rows()[2]["loss"] != heedml.curves(path).rows()[2]["loss"]
     with pytest.raises(ZeroDivisionError):
         more.write_updates(3, scope.parameters, lambda: 1 / 0)
     for wrong in (lambda: more.write(1, {"loss": 1}), lambda: more.write(4, {"a": heedml.ones(2)}), lambda: more.write(4, {"step": 1}),
                   lambda: heedml.Log("/proc/none"), lambda: heedml.curves(tmp_path / "none")):
         with pytest.raises(heedml.Error):
             wrong()
+
+
+def test_a_log_is_free_again_when_its_process_is_killed(tmp_path):
+    code = "import heedml, sys, time; log = heedml.Log(sys.argv[1], resume=0); print('open', flush=True); time.sleep(100)"
+    with subprocess.Popen([sys.executable, "-c", code, tmp_path / "mine"], stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"open\n"
+        with pytest.raises(heedml.Error, match="another Log writes to this directory"):
+            heedml.Log(tmp_path / "mine", resume=0)
+        other.kill()
+        other.wait()
+        heedml.Log(tmp_path / "mine", resume=0).write(0, {"loss": 1})
 
 
 def test_a_log_is_drawn(tmp_path):

@@ -191,6 +191,24 @@ TEST_CASE("A log continues after a crash from any step on") {
         "FILE/none: there is no log to continue at step 3; without resume, Log begins a new one");
 }
 
+TEST_CASE("A second Log of a directory is refused until the first has ended") {
+  const Scratch scratch;
+  const auto run = scratch / "mine";
+  const auto refusal = [&] { return message([&] { Log(run, {.resume = 0}); }, scratch.path.string()); };
+  const std::string expected =
+      "FILE/mine: another Log writes to this directory; end it first (in Python: del log), or give each its own "
+      "directory";
+  {
+    Log log(run);
+    log.write(0, {{"loss", 1}});
+    CHECK(refusal() == expected);
+    const Log moved = std::move(log);
+    CHECK(refusal() == expected);
+    CHECK(read_file(run / "metrics.jsonl") == "{\"step\":0,\"loss\":1.0}\n");
+  }
+  CHECK(refusal() == "no error");
+}
+
 TEST_CASE("A log that resumes at step 0 takes the place of one whose run ended before it saved") {
   const Scratch scratch;
   const auto run = scratch / "runs" / "mine";
