@@ -25,6 +25,7 @@ void RunFiles::load_checkpoint(const GradientReducer& reducer) {
   if (run_) {
     run_->refuse_lost_checkpoint();
     check_same_data(experiment_, *run_, data_);
+    run_->check_held_out(experiment_.task.held_out);
     if (run_->has_checkpoint() && first_weights_are_drawn && !has_snapshot())
       write_snapshot();  // of step 0, whose weights exist only now
     moments = heed::load_checkpoint(*run_, experiment_.model, state_.average, state_.progress);

@@ -188,6 +188,25 @@ void RunDirectory::write_held_out(const std::vector<Example>& examples) const {
   if (!fs::exists(file)) write_jsonl(file, examples);
 }
 
+void RunDirectory::check_held_out(const std::vector<Example>& examples) const {
+  const fs::path file = held_out_path(path_);
+  if (!fs::exists(file)) return;
+  const std::string hint =
+      fmt::format("remove the file, and {} --resume {} writes it again", command_of("train"), shell_word(path_));
+  std::vector<Example> found;
+  try {
+    found = read_jsonl(file);
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error& error) {
+    fail("{}; {}", error.what(), hint);
+  }
+  if (found == examples) return;
+  fail("{}: differs from the sentences that the run held out: expected {}, got {}; {}", file.string(),
+       found.size() == examples.size() ? "the same" : std::to_string(examples.size()),
+       found.size() == examples.size() ? "others" : std::to_string(found.size()), hint);
+}
+
 void RunDirectory::write_config(const std::string& config) const { write_file(this->config(), config); }
 
 void RunDirectory::check_in_place() const {

@@ -39,6 +39,8 @@ class RunDirectory {
 
   void write_config(const std::string& config) const;
 
+  /// Throws Error when there is a held_out.jsonl with other sentences.
+  void check_held_out(const std::vector<Example>& examples) const;
   /// Writes held_out.jsonl if it is missing.
   void write_held_out(const std::vector<Example>& examples) const;
 

@@ -219,6 +219,30 @@ TEST_CASE("train --resume writes missing files of a finished run again") {
   again("held_out.jsonl", "rm r/held_out.jsonl");
 }
 
+TEST_CASE("train refuses to resume a run whose held-out sentences were cut, and says how to have them again") {
+  const TrainScratch place;
+  REQUIRE(place.error("train --quiet --config small.yaml --out r") == "0: ");
+  const std::string whole = read_file(place / "r/held_out.jsonl");
+  const auto lines = std::ranges::count(whole, '\n');
+  const std::string again = "; remove the file, and train --resume r writes it again\n";
+  const auto resumed = [&](const std::string& text) {
+    write_file(place / "r/held_out.jsonl", text);
+    return place.error("train --quiet --resume r");
+  };
+  std::string fewer = whole;  // without the last pair
+  for (int i = 0; i < 2; ++i) fewer.resize(fewer.rfind('\n', fewer.size() - 2) + 1);
+  CHECK(resumed(fewer) == fmt::format("1: train: r/held_out.jsonl: differs from the sentences that the run held out: "
+                                      "expected {}, got {}{}",
+                                      lines, lines - 2, again));
+  CHECK(resumed(whole.substr(whole.find('\n') + 1) + whole.substr(0, whole.find('\n') + 1)).ends_with(again));
+  const std::string cut = resumed(whole.substr(0, whole.size() - 20));
+  CHECK(cut.starts_with("1: train: r/held_out.jsonl:"));
+  CHECK(cut.ends_with(again));
+  fs::remove(place / "r/held_out.jsonl");
+  CHECK(place.error("train --quiet --resume r") == "0: ");
+  CHECK(read_file(place / "r/held_out.jsonl") == whole);
+}
+
 TEST_CASE("A checkpoint that contradicts itself is refused") {
   const TrainScratch place;
   REQUIRE(place.error("train --quiet --config small.yaml --out r") == "0: ");
