@@ -7,6 +7,7 @@
 #include <heed/data/task.h>
 #include <heed/explain/golden.h>
 #include <heed/files/text_file.h>
+#include <heed/files/utf8.h>
 #include <heed/formats/datasets/jsonl.h>
 #include <heed/formats/safetensors.h>
 #include <heed/formats/saved_model.h>
@@ -17,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace heed {
@@ -56,9 +58,44 @@ void check_held_out(const fs::path& run, const fs::path& checkpoint) {
        checkpoint.filename().string());
 }
 
-// A run has numbers from its first step on.
-void check_metrics(const fs::path& run, bool is_of_train) {
-  if (read_metrics(run).empty() && is_of_train) fail("{}: has no numbers", metrics_path(run).string());
+// Returns what a checkpoint says about its run; nothing where it is missing or damaged, which has a line of its own.
+std::optional<Progress> progress_in(const fs::path& checkpoint) {
+  try {
+    const auto metadata = SafeTensorsFile(checkpoint).metadata();
+    return progress_from(metadata.at("heed.progress"));
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+// A run has numbers from its first step on, those of each step once, and those that its checkpoint counts.
+void check_metrics(const fs::path& run, bool is_of_train, const fs::path& checkpoint) {
+  const std::string file = metrics_path(run).string();
+  const std::vector<Metrics> lines = read_metrics(run);
+  if (lines.empty() && is_of_train) fail("{}: has no numbers", file);
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    if (lines[i].step > lines[i - 1].step) continue;
+    fail("{}:{}: expected a step above {}, got {}", file, i + 1, lines[i - 1].step, lines[i].step);
+  }
+  const std::optional<Progress> progress = progress_in(checkpoint);
+  if (!progress) return;
+  const TextFile text(metrics_path(run));
+  for (std::size_t i = 0; i < progress->metrics.size(); ++i) {
+    if (i < text.lines().size() && text.lines()[i] == progress->metrics[i]) continue;
+    fail("{}:{}: differs from the numbers in {}: expected {}, got {}", file, i + 1, checkpoint.filename().string(),
+         excerpt(progress->metrics[i]), i < text.lines().size() ? excerpt(text.lines()[i]) : "no line");
+  }
+}
+
+// The model and the checkpoint of a run are written together.
+void check_model(const fs::path& file, const fs::path& checkpoint) {
+  const std::int64_t step = load_model(file).step;
+  const std::optional<Progress> progress = progress_in(checkpoint);
+  if (!progress || progress->step == step) return;
+  fail("{}: is of step {}, but {} is of step {}; train --resume writes the model again", file.string(), step,
+       checkpoint.filename().string(), progress->step);
 }
 
 // Lists the files that every run has, and its dumps. A run written by RunWriter lacks the configuration and the checkpoint. The directory
@@ -70,7 +107,7 @@ std::vector<RunFile> files_of(const fs::path& run) {
   if (is_of_train) files.push_back({config, [=] { check_config(config); }});
   if (is_of_train || fs::exists(held_out_path(run)))
     files.push_back({held_out_path(run), [=] { check_held_out(run, checkpoint); }});
-  files.push_back({metrics_path(run), [=] { check_metrics(run, is_of_train); }});
+  files.push_back({metrics_path(run), [=] { check_metrics(run, is_of_train, checkpoint); }});
   if (has_numbers_alone(run)) {
     std::vector<fs::path> found;
     for (const fs::directory_entry& entry : fs::directory_iterator(run)) {
@@ -80,7 +117,7 @@ std::vector<RunFile> files_of(const fs::path& run) {
     for (const fs::path& file : found) files.push_back({file, [=] { read_safetensors(file); }});
     return files;
   }
-  files.push_back({model_path(run), [=] { load_model(model_path(run)); }});
+  files.push_back({model_path(run), [=] { check_model(model_path(run), checkpoint); }});
   if (is_of_train) files.push_back({checkpoint, [=] { read_safetensors(checkpoint); }});
   if (const fs::path best = best_model_path(run); fs::exists(best)) files.push_back({best, [=] { load_model(best); }});
   if (fs::exists(baselines_path(run))) files.push_back({baselines_path(run), [=] { read_baselines(run); }});

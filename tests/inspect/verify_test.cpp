@@ -98,6 +98,31 @@ TEST_CASE("inspect verify finds held-out sentences that are not those of the che
   CHECK(message([&] { verify(run.path); }).find("differs from the sentences") == std::string::npos);
 }
 
+TEST_CASE("inspect verify finds lines and checkpoints of other steps") {
+  const WholeRun run;
+  const auto told = [&] { return message([&] { verify(run.path); }, run.path.string()); };
+  const auto checkpoint_of = [&](const Progress& progress) {
+    SafeTensors checkpoint;
+    checkpoint.metadata["heed.progress"] = to_text(progress);
+    write_safetensors(run / "checkpoint.safetensors", checkpoint);
+  };
+  const std::string first = R"({"step":0,"train_loss":2.5})", second = R"({"step":400,"train_loss":1.5})";
+  write_file(run / "metrics.jsonl", first + "\n" + second + "\n");
+  checkpoint_of({.step = 400, .metrics = {first, second}});
+  CHECK(told() == "no error");
+  write_file(run / "metrics.jsonl", first + "\n" + second + "\n" + second + "\n");
+  CHECK(told().find("FILE/metrics.jsonl:3: expected a step above 400, got 400\n") != std::string::npos);
+  write_file(run / "metrics.jsonl", second + "\n" + first + "\n");
+  CHECK(told().find("FILE/metrics.jsonl:2: expected a step above 400, got 0\n") != std::string::npos);
+  write_file(run / "metrics.jsonl", first + "\n");
+  CHECK(told().find("FILE/metrics.jsonl:2: differs from the numbers in checkpoint.safetensors: expected " + second +
+                    ", got no line\n") != std::string::npos);
+  write_file(run / "metrics.jsonl", first + "\n" + second + "\n");
+  checkpoint_of({.step = 200, .metrics = {first}});
+  CHECK(told().find("FILE/model.safetensors: is of step 400, but checkpoint.safetensors is of step 200; train --resume "
+                    "writes the model again\n") != std::string::npos);
+}
+
 TEST_CASE("inspect verify needs a run directory") {
   const WholeRun run;
   CHECK(message([&] {
