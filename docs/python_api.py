@@ -12,7 +12,7 @@ BEGINNING = """# heedml
 
 The classes and functions of the Python package, with their types. [Use heed from Python](../how-to/python.md) shows how they work
 together. Most functions of a tensor `x` are also methods: `heedml.sum(x, 1)` is `x.sum(1)`. Shapes stand in brackets: (B, T, d).
-`Path` is a str or an os.PathLike, `Row` a dict, and `Progress` a function of a name, the share that is done, and
+`Path` is a str, bytes or an os.PathLike, `Row` a dict, and `Progress` a function of a name, the share that is done, and
 seconds. `PairsOf` is a Path, a Pairs, or dicts like its rows.
 
 `docs/python_api.py` writes this page from the docstrings.

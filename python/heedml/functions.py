@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
@@ -12,6 +11,7 @@ import numpy as np
 from . import _core
 from ._core import Optimizer, Parameters, Tensor
 from .errors import Error
+from .paths import Path, text_of
 
 
 def _leaves(tree: Any, into: list[Tensor]) -> Any:
@@ -138,16 +138,16 @@ def AdamW(parameters: Parameters, lr: float = 1e-3, weight_decay: float = 1e-2, 
     return Optimizer(parameters, "adamw", lr=lr, weight_decay=weight_decay, **options)
 
 
-def save_tensors(path: str | os.PathLike[str], tensors: dict[str, Any] | Parameters) -> None:
+def save_tensors(path: Path, tensors: dict[str, Any] | Parameters) -> None:
     """Writes tensors or arrays by name to a safetensors file, which appears whole or not at all."""
     if not isinstance(tensors, (dict, Parameters)):
         raise Error(f"save_tensors: expected a dict of names and tensors, or parameters, got {type(tensors).__name__}")
-    _core._save(os.fspath(path), dict(tensors.items()))
+    _core._save(text_of(path), dict(tensors.items()))
 
 
-def load_tensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
+def load_tensors(path: Path) -> dict[str, Tensor]:
     """Returns the tensors of a safetensors file by name."""
-    tensors: dict[str, Tensor] = _core._load(os.fspath(path))
+    tensors: dict[str, Tensor] = _core._load(text_of(path))
     return tensors
 
 

@@ -18,8 +18,8 @@ from ._core import Batch, Optimizer, Tensor
 from .errors import Error, keywords
 from .page import Page
 from .pairs import Pairs, PairsOf, file_of
+from .paths import Path, text_of
 
-Path = str | os.PathLike[str]
 Progress = Callable[[str, float, float], None]
 
 
@@ -28,7 +28,7 @@ def inspect(*words: Path, width: int = 80, progress: Progress | None = None) -> 
 
     `progress` is called with the name of a long computation, the share that is done, and the seconds that it takes.
     """
-    return str(_core._inspect([os.fspath(word) for word in words], width, progress))
+    return str(_core._inspect([text_of(word) for word in words], width, progress))
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Model(_core._Model):
         model in place of the configuration is shared, and `path` opens one.
         """
         if path is not None:
-            super().__init__(os.fspath(path), mapped)
+            super().__init__(text_of(path), mapped)
         elif isinstance(config, _core._Model):
             super().__init__(config)
         elif config is None:
@@ -99,7 +99,7 @@ class Model(_core._Model):
                 raise Error(f"Model: expected a vocabulary of 0 to {1 << 24} tokens, got {vocabulary}")
             words = [f"<{i}>" for i in range(vocabulary)] if isinstance(vocabulary, int) else list(vocabulary)
             super().__init__(dict(config), words, seed, split)
-        self.path = None if path is None else os.fspath(path)
+        self.path = None if path is None else text_of(path)
         self._written: tempfile.TemporaryDirectory[str] | None = None
         self._versions = self._count_writes()
 
@@ -143,7 +143,7 @@ class Model(_core._Model):
 
         `base` names the model for PEFT: by default the path that load() opened.
         """
-        self._adapt([layers] if isinstance(layers, str) else list(layers), rank, alpha, seed, os.fspath(base or self.path or ""))
+        self._adapt([layers] if isinstance(layers, str) else list(layers), rank, alpha, seed, text_of(base or self.path or ""))
 
     def attention(self, sentence: str | None = None, query: str | None = None, *, words: bool = False,
                   step: int | None = None) -> studies.Attention:
@@ -197,7 +197,7 @@ class Model(_core._Model):
         """
         names = without if isinstance(without, str) else ", ".join(without)
         options = _options(method=method, choice=choice, faithfulness=faithfulness, limit=limit, seed=seed, step=step,
-                           without=names or None, svg=None if svg is None else os.fspath(svg))
+                           without=names or None, svg=None if svg is None else text_of(svg))
         if pairs is None:
             return studies.Circuit(self._ask("circuit", *options, "--json", progress=progress, run=True))
         with file_of(pairs) as file:
@@ -210,20 +210,20 @@ class Model(_core._Model):
         Without others: the circuits at the steps whose models the run kept (dump.weights: true).
         """
         options = _options(method=method, choice=choice, faithfulness=faithfulness, limit=limit, seed=seed, over_training=not others)
-        paths = [other.path or other._place() if isinstance(other, Model) else os.fspath(other) for other in others]
+        paths = [other.path or other._place() if isinstance(other, Model) else text_of(other) for other in others]
         return studies.ComparedCircuits(self._ask("circuit", *paths, *options, "--json", progress=progress, run=True))
 
     def head_choices(self, *files: Path, progress: Progress | None = None) -> studies.Heads:
         """Counts how often each head points at the right candidate, in the held-out sentences or in files."""
-        return studies.Heads(self._ask("heads", *[os.fspath(file) for file in files], "--json", progress=progress, run=not files))
+        return studies.Heads(self._ask("heads", *[text_of(file) for file in files], "--json", progress=progress, run=not files))
 
     def report(self, *files: Path, progress: Progress | None = None) -> studies.Report:
         """Compares the model with baselines on the held-out sentences, or on files."""
-        return studies.Report(self._ask("report", *[os.fspath(file) for file in files], "--json", progress=progress, run=not files))
+        return studies.Report(self._ask("report", *[text_of(file) for file in files], "--json", progress=progress, run=not files))
 
     def evaluate(self, *files: Path) -> studies.Evaluation:
         """Measures loss and accuracy on files of text or sentences."""
-        return studies.Evaluation(self._ask("evaluate", *[os.fspath(file) for file in files], "--json"))
+        return studies.Evaluation(self._ask("evaluate", *[text_of(file) for file in files], "--json"))
 
     def history(self, *, limit: int | None = None, progress: Progress | None = None) -> studies.History:
         """Measures at each saved step of the run whether the attention is the cause (dump.weights: true)."""
@@ -231,7 +231,7 @@ class Model(_core._Model):
 
     def match(self, *others: Path | Model, limit: int | None = None, progress: Progress | None = None) -> studies.Match:
         """Matches the heads of this run and others."""
-        paths = [other.path or other._place() if isinstance(other, Model) else os.fspath(other) for other in others]
+        paths = [other.path or other._place() if isinstance(other, Model) else text_of(other) for other in others]
         return studies.Match(self._ask("match", *paths, *_options(limit=limit), "--json", progress=progress, run=self.path is not None))
 
     def steps(self, sentence: str, query: str | None = None, *, layer: int = 0, head: int = 0) -> studies.Steps:
@@ -251,7 +251,7 @@ class Model(_core._Model):
         """Checks the run's files for damage, or the model's numbers against golden values of `transformers`."""
         if against is None:
             return self._ask("verify", run=True)
-        return studies.Verification(self._ask("verify", *_options(against=os.fspath(against)), "--json"))
+        return studies.Verification(self._ask("verify", *_options(against=text_of(against)), "--json"))
 
     def generate(self, prompt: str, tokens: int = 500, *, temperature: float = 1, top_k: int = 0, top_p: float = 1,
                  seed: int = 1, stop: str = "", speculate: bool = False,
@@ -314,13 +314,13 @@ def load(path: Path, *, mapped: bool = False) -> Model:
 
 def curves(run: Path | Model, only: str = "") -> studies.Curves:
     """Returns the numbers of a run's metrics.jsonl by step, which train() or a Log wrote; `only` those whose names contain this."""
-    path = (run.path or "") if isinstance(run, Model) else os.fspath(run)
+    path = (run.path or "") if isinstance(run, Model) else text_of(run)
     return studies.Curves(inspect("curves", path, *_options(only=only or None), "--json"))
 
 
 def _source(config: Path | Mapping[str, Any] | None) -> tuple[str, str]:
     """Returns the path of a configuration, or its text: JSON is YAML."""
-    return ("", json.dumps(dict(config))) if isinstance(config, Mapping) else (os.fspath(config or ""), "")
+    return ("", json.dumps(dict(config))) if isinstance(config, Mapping) else (text_of(config or ""), "")
 
 
 def _settings(given: Mapping[str, Any] | None) -> list[str]:
@@ -341,7 +341,7 @@ def train(config: Path | Mapping[str, Any] | None = None, *, set: Mapping[str, A
     path, text = _source(config)
     write = None if quiet else lambda line: (sys.stdout.write(line), sys.stdout.flush())
     with keywords():
-        run = _core._train(path, text, _settings(set), os.fspath(out or ""), os.fspath(resume or ""), write, on_step)
+        run = _core._train(path, text, _settings(set), text_of(out or ""), text_of(resume or ""), write, on_step)
     return load(run)
 
 

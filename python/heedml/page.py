@@ -7,12 +7,12 @@ import gzip
 import html
 import importlib.util
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import Error, library
+from .paths import Path, text_of
 
 # Shows the page in a frame, and passes its questions to the kernel and the answers back. Each view of the widget has a name of
 # its own, and ignores the answers to others.
@@ -76,9 +76,9 @@ class Page:
         data = json.loads(self.content[begin:self.content.index("</script>", begin)])
         return all((run["model"] or {}).get("cuts", False) for run in data["runs"])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: Path) -> None:
         """Writes the page to a file, for a browser."""
-        with open(os.fspath(path), "w", encoding="utf-8") as file:
+        with open(text_of(path), "w", encoding="utf-8") as file:
             file.write(self.content)
 
     def widget(self) -> Any:

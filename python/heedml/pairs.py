@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import Error, library
+from .paths import Path, text_of
 from .studies import Row
 
 
@@ -28,9 +29,9 @@ class Pairs:
         """Returns the rows as a pandas.DataFrame."""
         return library("pandas").DataFrame(self.rows())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: Path) -> None:
         """Writes the file that `inspect circuit` and `inspect causes` read."""
-        with open(os.fspath(path), "w", encoding="utf-8") as file:
+        with open(text_of(path), "w", encoding="utf-8") as file:
             file.write(self.jsonl)
 
     def __len__(self) -> int:
@@ -41,14 +42,14 @@ class Pairs:
         return f"heedml.Pairs({len(self)} pairs{first})"
 
 
-PairsOf = str | os.PathLike[str] | Pairs | Sequence[Mapping[str, Any]]
+PairsOf = Path | Pairs | Sequence[Mapping[str, Any]]
 
 
 @contextlib.contextmanager
 def file_of(pairs: PairsOf) -> Iterator[str]:
     """Yields the path of a file of pairs, which is removed afterwards if it was written for this."""
-    if isinstance(pairs, (str, os.PathLike)):
-        yield os.fspath(pairs)
+    if isinstance(pairs, (str, bytes, os.PathLike)):
+        yield text_of(pairs)
         return
     given = pairs if isinstance(pairs, Pairs) else Pairs("".join(json.dumps(dict(row)) + "\n" for row in pairs))
     with tempfile.TemporaryDirectory(prefix="heedml-") as directory:
