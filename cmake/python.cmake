@@ -19,7 +19,9 @@ heed_options(heed_python)
 set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS -O2)  # after the -Og of the programs' libraries
 target_include_directories(heed_python PRIVATE ${PROJECT_SOURCE_DIR}/python)
 target_link_libraries(heed_python PRIVATE heed_train_library heed_inspect_library)
-target_link_options(heed_python PRIVATE -Wl,--wrap=PyErr_SetString)  # bindings/module.cpp explains wrong arguments
+# bindings/module.cpp explains wrong arguments, and lets daemon threads wait while the interpreter ends.
+target_link_options(heed_python PRIVATE -Wl,--wrap=PyErr_SetString -Wl,--wrap=PyEval_RestoreThread
+                    -Wl,--wrap=PyGILState_Ensure)
 # The inline variables of the library's headers, such as the innermost Hook, must be one with the library's.
 set_target_properties(heed_python PROPERTIES OUTPUT_NAME _core CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF
                       UNITY_BUILD OFF LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/heedml

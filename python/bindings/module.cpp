@@ -3,6 +3,7 @@
 #include <heed/files/file.h>
 
 #include <cstring>
+#include <unistd.h>
 
 namespace heed::python {
 namespace {
@@ -49,6 +50,39 @@ extern "C" void __wrap_PyErr_SetString(PyObject* type, const char* text) {
   Py_XDECREF(words);
 }
 
+// While the interpreter ends, CPython before 3.14 lets a daemon thread that asks for the lock end by unwinding its stack. That would
+// terminate the process at the first destructor of C++. Here such a thread waits for the end of the process, as it does in CPython 3.14.
+namespace {
+
+template <class F>
+auto or_wait(F take_lock) {
+  try {
+    return take_lock();
+  } catch (...) {  // pthread_exit() unwinds, and nothing else throws
+    while (true) ::pause();
+  }
+}
+
+// Objects of daemon threads live until the process ends; nanobind would report them as leaks.
+void expect_objects_of_daemon_threads() {
+  namespace nb = nanobind;
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function([] {
+    const int threads = nb::cast<int>(nb::module_::import_("threading").attr("active_count")());
+    if (threads > 1) nb::set_leak_warnings(false);
+  }));
+}
+
+}  // namespace
+
+extern "C" void __real_PyEval_RestoreThread(PyThreadState* state);
+extern "C" void __wrap_PyEval_RestoreThread(PyThreadState* state) {
+  or_wait([&] { __real_PyEval_RestoreThread(state); });
+}
+extern "C" PyGILState_STATE __real_PyGILState_Ensure();
+extern "C" PyGILState_STATE __wrap_PyGILState_Ensure() {
+  return or_wait([] { return __real_PyGILState_Ensure(); });
+}
+
 NB_MODULE(_core, m) {
   using namespace heed::python;
   bind_errors();
@@ -61,4 +95,5 @@ NB_MODULE(_core, m) {
   bind_optimisers(m);
   bind_models(m);
   bind_programs(m);
+  expect_objects_of_daemon_threads();
 }
