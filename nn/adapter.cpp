@@ -85,6 +85,7 @@ void merge(const Parameters& parameters) {
     if (!matrix.adapter || !matrix.adapter->A.defined() || !is_stored_only(matrix.dtype())) continue;
     fail("merge: {} is {}, which only holds weights; convert it to float32", name, to_string(matrix.dtype()));
   }
+  const Parameters::Update update(parameters, "merge");
   const NoRecording unrecorded;
   for (const auto& [name, matrix] : parameters) {
     if (!matrix.adapter || !matrix.adapter->A.defined()) continue;

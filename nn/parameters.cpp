@@ -61,6 +61,11 @@ void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::s
   for (const auto& [name, tensor] : to) tensor.copy_from(given.at(name)->detach());
 }
 
+Parameters::Update::Update(const Parameters& parameters, const char* what) : marks_(parameters.marks_) {
+  if (!marks_->is_updated.exchange(true, std::memory_order_acquire)) return;
+  fail("{}: another thread updates these parameters; let one thread at a time train a model", what);
+}
+
 void Parameters::load(const NamedTensors& tensors, const std::string& source) {
   const bool changes = std::ranges::any_of(tensors, [&](const auto& entry) {
     const Tensor* const own = find(entry.first);
@@ -72,6 +77,7 @@ void Parameters::load(const NamedTensors& tensors, const std::string& source) {
         "clone()",
         source);
   }
+  const Update update(*this, source.c_str());
   copy_by_name(tensors, {begin(), end()}, source);
 }
 
@@ -85,6 +91,7 @@ void Parameters::insert(const std::string& name, const Parameter& value) {
          : value.tape_node().recording != 0 ? "a recorded tensor of shape " + to_string(value.shape())
                                             : "a constant of shape " + to_string(value.shape()));
   }
+  const Update update(*this, "parameters");
   entries_->emplace_back(name, value);
   value.set_name(name);
 }

@@ -3,6 +3,7 @@
 #include <heed/autograd/record.h>
 #include <heed/autograd/tensor.h>
 
+#include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -70,6 +71,9 @@ class Parameters {
   NamedTensors buffers() const;
   /// Throws Error, prefixed by `what`, while a WeightAverage::Shown is open: new values would be lost when it ends. Optimisers call it.
   void check_not_averaged(const char* what) const;
+  /// Is open while values of a store are written. Opening a second one, as another thread would, throws Error that begins with
+  /// `what`. Optimisers and load() open it.
+  class Update;
   /// Returns the end of a message about an unknown name: the most similar name or scope, else the outermost ones.
   std::string suggestion(const std::string& unknown) const;
   /// Returns the parameter with this name. Throws Error that suggests the most similar name.
@@ -103,8 +107,20 @@ class Parameters {
   struct Marks {
     std::set<std::string> buffers;  // names
     int averages_shown = 0;
+    std::atomic<bool> is_updated = false;
   };
   std::shared_ptr<Marks> marks_ = std::make_shared<Marks>();
+};
+
+class Parameters::Update {
+ public:
+  [[nodiscard]] Update(const Parameters& parameters, const char* what);
+  ~Update() { marks_->is_updated.store(false, std::memory_order_release); }
+  Update(const Update&) = delete;
+  Update& operator=(const Update&) = delete;
+
+ private:
+  std::shared_ptr<Marks> marks_;
 };
 
 /// The distribution of a parameter's initial values. Functions whose names have no fan take it from the shape: (in, out) for a

@@ -159,6 +159,7 @@ Lbfgs::Point Lbfgs::search(const std::function<Point(double t)>& at, const Point
 }
 
 double Lbfgs::step(const std::function<Tensor()>& function) {
+  const Parameters::Update update(store_, "Lbfgs");
   store_.check_not_averaged("Lbfgs");
   Vector gradient;
   int evaluations = 1;

@@ -109,6 +109,7 @@ void Optimizer::step(const Gradients& all, double lr, double gradient_factor) {
   const auto is_finite = [](double x) { return std::isfinite(static_cast<float>(x)); };
   if (!(lr >= 0 && is_finite(lr))) fail("Optimizer: expected a finite learning rate of at least 0, got {}", lr);
   if (!is_finite(gradient_factor)) fail("Optimizer: expected a finite gradient_factor, got {}", gradient_factor);
+  const Parameters::Update update(parameters_, "Optimizer");
   parameters_.check_not_averaged("Optimizer");
   check_complete();
   const Gradients& gradients = own_gradients(all);
@@ -165,6 +166,7 @@ NamedTensors Optimizer::state() const {
 }
 
 void Optimizer::load_state(const NamedTensors& loaded, const std::string& source) {
+  const Parameters::Update update(parameters_, source.c_str());
   const NamedTensors mine = Optimizer::state();
   copy_by_name(loaded, mine, source);  // shares the moments' storage
   steps_ = static_cast<std::int64_t>(mine.back().second.item());

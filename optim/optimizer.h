@@ -93,8 +93,9 @@ class Optimizer {
   /// Updates every parameter that is not frozen, by gradient_factor times its gradient (clip_factor() in optim/clip.h). Ignores
   /// gradients of variables of other stores. It checks everything before it changes a parameter. Throws Error for a missing
   /// gradient (unless OptimizerOptions::missing_gradient allows it), for parameters that were added to the store or unfrozen since
-  /// construction, for a negative learning rate, and for a rate or factor that is not finite as a float. Throws NotFinite that
-  /// names the first gradient with infinity or NaN; gradients that global_norm() found finite are not checked again.
+  /// construction, for a negative learning rate, for a rate or factor that is not finite as a float, and while another thread updates
+  /// the same parameters. Throws NotFinite that names the first gradient with infinity or NaN; gradients that global_norm() found
+  /// finite are not checked again.
   void step(const Gradients& gradients, double lr, double gradient_factor = 1);
   void step() = delete;                  // optimizer.step(backward(loss), rate)
   void step(const Gradients&) = delete;  // the learning rate is an argument: optimizer.step(gradients, 3e-4)

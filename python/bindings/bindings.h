@@ -31,6 +31,21 @@ using namespace nb::literals;
 /// Releases Python's lock while an operation computes.
 using Unlocked = nb::call_guard<nb::gil_scoped_release>;
 
+/// Is open, with Python's lock held, while a function reads or changes gradients without the lock. Throws Error when another thread
+/// changes them meanwhile, or, to change them, when another one uses them.
+class GradientsInUse {
+ public:
+  enum class Access { read, change };
+  [[nodiscard]] GradientsInUse(const Gradients& gradients, Access access);
+  ~GradientsInUse();
+  GradientsInUse(const GradientsInUse&) = delete;
+  GradientsInUse& operator=(const GradientsInUse&) = delete;
+
+ private:
+  const Gradients* gradients_;
+  int count_;  // of readers that this one counts as
+};
+
 /// The text of a type, as an argument of a template.
 template <std::size_t n>
 struct Text {

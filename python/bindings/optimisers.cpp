@@ -118,9 +118,12 @@ void bind_optimisers(nb::module_& m) {
       .def(
           "step",
           [](RatedOptimizer& o, const Gradients& gradients, std::optional<double> lr, double factor) {
-            o.optimizer.step(gradients, lr.value_or(o.lr), factor);
+            const GradientsInUse use(gradients, GradientsInUse::Access::read);
+            const double rate = lr.value_or(o.lr);
+            const nb::gil_scoped_release release;
+            o.optimizer.step(gradients, rate, factor);
           },
-          "gradients"_a, "lr"_a = nb::none(), "gradient_factor"_a = 1.0, Unlocked(),
+          "gradients"_a, "lr"_a = nb::none(), "gradient_factor"_a = 1.0,
           "Updates every parameter that is not frozen, with the learning rate `lr` or else the optimiser's.")
       .def_rw("lr", &RatedOptimizer::lr, "The learning rate of a step without one.")
       .def_prop_ro(
@@ -201,18 +204,32 @@ void bind_optimisers(nb::module_& m) {
       .def_prop_ro("evaluations", &Lbfgs::evaluations, "Calls of the loss so far.")
       .def("__repr__", [](const Lbfgs& l) { return fmt::format("heedml.Lbfgs(iterations={})", l.iterations()); });
   bind_state(lbfgs, "Returns a copy of the history and of the numbers of iterations and evaluations.", itself);
-  m.def("global_norm", &global_norm, "gradients"_a, Unlocked(),
-        "Returns the Euclidean norm of all gradients together.");
+  m.def(
+      "global_norm",
+      [](const Gradients& gradients) {
+        const GradientsInUse use(gradients, GradientsInUse::Access::read);
+        const nb::gil_scoped_release release;
+        return global_norm(gradients);
+      },
+      "gradients"_a, "Returns the Euclidean norm of all gradients together.");
   m.def(
       "clip_by_global_norm",
       [](Gradients& gradients, double max_norm, const std::optional<Parameters>& parameters) {
+        const GradientsInUse use(gradients, GradientsInUse::Access::change);
+        const nb::gil_scoped_release release;
         return parameters ? clip_by_global_norm(gradients, max_norm, *parameters)
                           : clip_by_global_norm(gradients, max_norm);
       },
-      "gradients"_a, "max_norm"_a, "parameters"_a = nb::none(), Unlocked(),
+      "gradients"_a, "max_norm"_a, "parameters"_a = nb::none(),
       "Scales all gradients, or those of `parameters`, to a norm of at most max_norm. Returns the norm before.");
-  m.def("clip_by_value", &clip_by_value, "gradients"_a, "limit"_a, Unlocked(),
-        "Limits each element of all gradients to [-limit, limit].");
+  m.def(
+      "clip_by_value",
+      [](Gradients& gradients, double limit) {
+        const GradientsInUse use(gradients, GradientsInUse::Access::change);
+        const nb::gil_scoped_release release;
+        clip_by_value(gradients, limit);
+      },
+      "gradients"_a, "limit"_a, "Limits each element of all gradients to [-limit, limit].");
   m.def("clip_factor", &clip_factor, "norm"_a, "max_norm"_a,
         "Returns the factor for Optimizer.step() that clips gradients of this norm.");
 }

@@ -189,6 +189,10 @@ Tensor apply(const std::string& name, const nb::object& forward, const nb::objec
                           std::make_unique<PythonBackward>(backward, name, outputs[0], inputs, is_recordable));
 }
 
+// The number of functions that read gradients now; `changed` for one that changes them. Python's lock guards it.
+std::map<const Gradients*, int> gradients_in_use;
+constexpr int changed = 1 << 20;
+
 Tensor variable_named(const Gradients& gradients, const std::string& name) {
   std::vector<std::string> names;
   Tensor found;
@@ -220,6 +224,8 @@ Gradients divided(const Gradients& g, double divisor) {
   return of_each(g, [&](const Tensor& x) { return x / divisor; });
 }
 
+void check_unused(const Gradients& gradients) { (void)GradientsInUse(gradients, GradientsInUse::Access::change); }
+
 void bind_gradients(nb::module_& m) {
   nb::class_<Gradients> c(m, "Gradients");
   c.def(nb::init<>())
@@ -229,7 +235,10 @@ void bind_gradients(nb::module_& m) {
           "__getitem__", [](const Gradients& g, const std::string& name) { return g[variable_named(g, name)]; },
           "name"_a)
       .def("__setitem__",
-           [](Gradients& g, const Tensor& variable, const Tensor& gradient) { g.set(variable, gradient); })
+           [](Gradients& g, const Tensor& variable, const Tensor& gradient) {
+             check_unused(g);
+             g.set(variable, gradient);
+           })
       .def("__contains__",
            [](const Gradients& g, nb::handle key) {
              if (nb::isinstance<Tensor>(key)) return g.contains(nb::cast<Tensor>(key));
@@ -252,7 +261,10 @@ void bind_gradients(nb::module_& m) {
       .def(
           "__iadd__",
           [](nb::handle self, const Gradients& other) {
-            nb::cast<Gradients&>(self) += other;
+            Gradients& gradients = nb::cast<Gradients&>(self);
+            check_unused(gradients);
+            const GradientsInUse use(other, GradientsInUse::Access::read);
+            gradients += other;
             return nb::borrow(self);
           },
           nb::sig("def __iadd__(self, other: Gradients, /) -> Gradients"))
@@ -272,6 +284,20 @@ void bind_gradients(nb::module_& m) {
 }
 
 }  // namespace
+
+GradientsInUse::GradientsInUse(const Gradients& gradients, Access access)
+    : gradients_(&gradients), count_(access == Access::change ? changed : 1) {
+  const auto found = gradients_in_use.find(&gradients);
+  const int others = found == gradients_in_use.end() ? 0 : found->second;
+  if (others >= changed || (access == Access::change && others > 0))
+    fail("Gradients: another thread {} them now; give each thread its own", others >= changed ? "changes" : "uses");
+  gradients_in_use[&gradients] += count_;
+}
+
+GradientsInUse::~GradientsInUse() {
+  const auto found = gradients_in_use.find(gradients_);
+  if ((found->second -= count_) == 0) gradients_in_use.erase(found);
+}
 
 void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
   bind_guard<Recording>(m, "Recording")

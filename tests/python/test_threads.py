@@ -1,7 +1,11 @@
-"""Daemon threads at the end of the interpreter."""
+"""Threads that share what they train, and daemon threads at the end of the interpreter."""
 
 import subprocess
 import sys
+import threading
+
+import heedml
+import pytest
 
 AT_THE_END = """
 import heedml, threading, time
@@ -24,3 +28,65 @@ def test_the_interpreter_ends_while_daemon_threads_compute():
     for _ in range(5):
         done = subprocess.run([sys.executable, "-c", AT_THE_END], capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+
+
+def test_a_second_thread_cannot_update_the_same_parameters():
+    scope = heedml.Scope(seed=1)
+    layer = heedml.Linear(scope, 2, 1)
+    lbfgs, adam = heedml.Lbfgs(scope.parameters), heedml.Adam(scope.parameters)
+    with heedml.Recording():
+        gradients = layer(heedml.ones((3, 2))).mean().backward()
+    copies = {name: parameter.clone() for name, parameter in scope.parameters.items()}
+    state, is_inside, may_end = adam.state(), threading.Event(), threading.Event()
+
+    def loss():
+        is_inside.set()
+        may_end.wait(60)
+        return layer(heedml.ones((3, 2))).square().mean()
+
+    other = threading.Thread(target=lbfgs.step, args=(loss,))
+    other.start()
+    assert is_inside.wait(60)
+    text = "another thread updates these parameters; let one thread at a time train a model"
+    for update in (lambda: adam.step(gradients), lambda: lbfgs.step(loss), lambda: adam.load_state(state),
+                   lambda: heedml.Linear(scope / "more", 2, 1), lambda: scope.parameters.load(copies)):
+        with pytest.raises(heedml.Error, match=text):
+            update()
+    may_end.set()
+    other.join()
+    adam.step(gradients)
+
+
+def test_threads_that_share_gradients_get_errors_or_results():
+    scope = heedml.Scope(seed=1)
+    layers = [heedml.Linear(scope / str(i), 256, 256) for i in range(8)]
+    sgd, errors = heedml.SGD(scope.parameters, lr=1e-6), []
+
+    def backward():
+        with heedml.Recording():
+            x = heedml.ones((4, 256))
+            for layer in layers:
+                x = layer(x)
+            return x.mean().backward()
+
+    shared, extra = heedml.Gradients(), backward()
+    shared += backward()
+
+    def work(use):
+        for i in range(300):
+            try:
+                use(i)
+            except heedml.Error as error:
+                errors.append(str(error))
+
+    def add(i):
+        nonlocal shared
+        shared += extra
+        shared[heedml.variable(float(i))] = heedml.tensor(0.0)
+
+    uses = [lambda i: sgd.step(shared), add, lambda i: heedml.clip_by_global_norm(shared, 1e-3), lambda i: heedml.global_norm(shared)]
+    threads = [threading.Thread(target=work, args=(use,)) for use in uses]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert {error.split(";")[0] for error in errors} <= {"Gradients: another thread uses them now", "Gradients: another thread changes them now"}
+    assert heedml.global_norm(backward()) < float("inf")
