@@ -96,7 +96,8 @@ Recording::Recording() {
 
 Recording::~Recording() {
   Tape** at = &thread.tape;
-  while (*at != own_) at = &(*at)->outer;  // Python may close them in any order
+  while (*at && *at != own_) at = &(*at)->outer;  // Python may close them in any order
+  if (!*at) return;                               // another thread's, which still uses it
   if (at == &thread.tape) thread.paused = own_->is_in_backward;
   *at = own_->outer;
   delete own_;

@@ -94,11 +94,10 @@ std::string largest_scores(const BeforeAndAfter& table, const RunDirectory& run,
   };
   return row("largest previous-token score", &HeadScores::previous_token) +
          row("largest induction score", &HeadScores::induction) + "\n" +
-         paragraph(
-             fmt::format("Scores are mean attention weights in {}: on the token before, and on the token that "
-                         "followed the last occurrence of the same token.",
-                         plural(std::ssize(after.sentences), "watched sentence")),
-             terminal);
+         paragraph(fmt::format("Scores are mean attention weights in {}: on the token before, and on the token that "
+                               "followed the last occurrence of the same token.",
+                               plural(std::ssize(after.sentences), "watched sentence")),
+                   terminal);
 }
 
 // Returns a short text that the language model in `file` generates after the first held-out excerpt.
@@ -158,7 +157,9 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
     const bool writes = e.model.head().generates() && e.model.tokenizer.is_of_text();
     return ended_early + language_figures(table) + (is_induction ? largest_scores(table, run, terminal) : "") +
            (writes ? sample_text(e, ended_early.empty() ? model_path(run.path()) : model, terminal) : "") + "\n" +
-           look + (is_induction ? command_line("Which heads are induction heads", "induction " + shell_word(run.path())) : "") +
+           look +
+           (is_induction ? command_line("Which heads are induction heads", "induction " + shell_word(run.path()))
+                         : "") +
            (writes ? command_line("Continue a text", fmt::format("generate {} --prompt TEXT", shell_word(model))) : "");
   }
   Dump after = last_dump(run.path());

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _core
 from ._core import Gradients, Parameters, Tensor
+from .paths import Path, text_of
 
 
 class Log(_core._Log):
@@ -18,9 +18,9 @@ class Log(_core._Log):
         heedml.curves(log.path).plot()
     """
 
-    def __init__(self, path: str | os.PathLike[str], resume: int | None = None) -> None:
+    def __init__(self, path: Path, resume: int | None = None) -> None:
         """Makes the directory `path`, or path-2, ... where it exists. `resume` continues a log at this step instead."""
-        super().__init__(os.fspath(path), resume)
+        super().__init__(text_of(path), resume)
 
     def write(self, step: int, values: Mapping[str, Tensor | float]) -> None:
         """Writes numbers by name. Several calls for a step share a line; steps increase."""

@@ -123,6 +123,15 @@ def test_tensor_copies_numbers_of_every_type():
         heedml.tensor([1], dtype="int32")
 
 
+def test_elements_that_share_memory_are_read_only():
+    x = heedml.ones((2, 1)).broadcast_to((2, 3))
+    assert x.numpy().tolist() == [[1, 1, 1], [1, 1, 1]]
+    assert not x.numpy().flags.writeable and not numpy.from_dlpack(x).flags.writeable
+    with pytest.raises(heedml.Error, match="share memory, as in broadcast_to"):
+        x[0, 0] = 3
+    assert x.clone().numpy().flags.writeable
+
+
 def test_a_recorded_tensor_is_read_only():
     w = heedml.variable([1.0, 2.0])
     with heedml.Recording():

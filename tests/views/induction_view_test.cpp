@@ -62,5 +62,6 @@ TEST_CASE("repeated_verdict tells heads that are shown to be none from those of 
           rule + "above 0.40 (95 % for all heads together).");
   CHECK(verdict({{0.41, 0.39, 0.43}, {0.7, 0.6, 0.8}}) ==
         "Induction heads: layer 1 head 2 (0.70): " + rule +
-            "above 0.40 (95 % for all heads together). Cannot tell of layer 1 head 1 (0.39 to 0.43), whose interval contains 0.40.");
+            "above 0.40 (95 % for all heads together). Cannot tell of layer 1 head 1 (0.39 to 0.43), whose interval "
+            "contains 0.40.");
 }

@@ -270,7 +270,7 @@ DrawScore near_least() {
   return [](Random& random) { return RepeatedScores::least + 0.2 * (random.uniform() - 0.5); };
 }
 
-const std::vector<DrawScore> heads_at_the_least{share_of_tokens(4), share_of_tokens(25),  equal_or_zero(1),
+const std::vector<DrawScore> heads_at_the_least{share_of_tokens(4), share_of_tokens(25), equal_or_zero(1),
                                                 equal_or_zero(0.6), equal_or_zero(0.42), near_least()};
 
 // How often at least one of `heads` heads with that distribution is named an induction head, and how often with Student's t for
