@@ -129,6 +129,47 @@ TEST_CASE("cross_entropy takes any rank and axis, class weights, and reductions"
   CHECK(cross_entropy(tensor({2}, {1, -endless}, dtype), Ids({}, {1})).item() == endless);
 }
 
+TEST_CASE("cross_entropy along an inner axis equals that along the last, with rows that are masked or ignored") {
+  Random random(4);
+  const Shape shape{2, 5, 70};
+  Tensor logits = uniform(shape, random, DType::float64, -20, 20);
+  const auto mask = [&](std::int64_t row, int first, int end) {
+    slice(slice(slice(logits, 0, 1, 2), 1, first, end), 2, row, row + 1)
+        .copy_from(full({1, end - first, 1}, -no_bound, DType::float64));
+  };
+  mask(3, 0, 5);
+  mask(66, 0, 5);
+  mask(9, 0, 2);  // two classes of row 9, of which one is the label
+  std::vector<std::int32_t> numbers;
+  for (int i = 0; i < 140; ++i) numbers.push_back(i % 11 == 0 ? -1 : static_cast<std::int32_t>(random.below(5)));
+  numbers[79] = 1;
+  const Tensor weights = tensor({5}, {0.5, 2, 0, 1, 3}, DType::float64);
+  for (const Reduction reduction : {Reduction::none, Reduction::mean, Reduction::sum}) {
+    for (const bool is_weighted : {false, true}) {
+      for (const double e : {0.0, 0.2}) {
+        INFO(static_cast<int>(reduction) << " " << is_weighted << " " << e);
+        const auto results = [&](bool is_inner) {
+          const CrossEntropyOptions options{.ignored_label = -1,
+                                            .label_smoothing = e,
+                                            .axis = is_inner ? 1 : -1,
+                                            .class_weights = is_weighted ? weights : Tensor(),
+                                            .reduction = reduction};
+          const Tensor x = variable(is_inner ? logits : contiguous(permute(logits, {0, 2, 1})));
+          const Recording recording;
+          const Tensor loss = cross_entropy(x, Ids({2, 70}, numbers), options);
+          const Tensor dx = backward(loss, ones(loss.shape(), DType::float64))[x];
+          return std::pair(loss.detach(), is_inner ? dx : contiguous(permute(dx, {0, 2, 1})));
+        };
+        const auto [loss, gradient] = results(true);
+        const auto [expected_loss, expected_gradient] = results(false);
+        const std::vector<double> a = loss.to_vector(), b = expected_loss.to_vector();
+        for (std::size_t i = 0; i < a.size(); ++i) CHECK((a[i] == b[i] || std::abs(a[i] - b[i]) < 1e-11));
+        CHECK(distance(gradient, expected_gradient) < 1e-13);
+      }
+    }
+  }
+}
+
 TEST_CASE("The mean cross_entropy divides by the total weight of the labels, and is 0 without any") {
   const Tensor x = variable(zeros({1, 2}, DType::float64));
   const auto loss_and_gradient = [&](std::initializer_list<double> weights) {
