@@ -40,8 +40,9 @@ struct Windows {
   }
 
   // Calls f(first window, element, n, stride, together) for n windows in a row and `together` of their elements. These begin at
-  // `element` in the first window, and `stride` further in each next one. Each window meets its elements in order. Where a row
-  // of windows is shorter than a window, it is called for each window alone, with the elements that lie in a row.
+  // `element` in the first window, and `stride` further in each next one. Each window meets its elements in order. It is called for
+  // each window alone, with the elements that lie in a row, if the window reaches beyond the image, or if a row of windows is shorter
+  // than a window.
   [[gnu::always_inline]] inline void for_each_element(auto f) const {
     const std::integral_constant<std::int64_t, 1> one;
     const std::integral_constant<std::int64_t, 2> two;
@@ -52,24 +53,26 @@ struct Windows {
         for (std::int64_t row = std::max<std::int64_t>(0, top); row < end; ++row) each(i * out.width, row * size.width);
       }
     };
+    const auto alone = [&](std::int64_t windows, std::int64_t elements, std::int64_t begin, std::int64_t end) {
+      for (std::int64_t j = begin; j < end; ++j) {
+        const std::int64_t left = j * stride.width - padding.width, first = std::max<std::int64_t>(0, left);
+        f(windows + j, elements + first, std::int64_t{1}, one, std::min(size.width, left + kernel.width) - first);
+      }
+    };
     if (out.width < kernel.width) {
-      return for_each_pair_of_rows([&](std::int64_t windows, std::int64_t elements) {
-        for (std::int64_t j = 0; j < out.width; ++j) {
-          const std::int64_t left = j * stride.width - padding.width, first = std::max<std::int64_t>(0, left);
-          const std::int64_t end = std::min(size.width, left + kernel.width);
-          f(windows + j, elements + first, std::int64_t{1}, one, end - first);
-        }
-      });
+      return for_each_pair_of_rows(
+          [&](std::int64_t windows, std::int64_t elements) { alone(windows, elements, 0, out.width); });
     }
     const auto call = [&](auto step, auto together) {
+      const std::int64_t room = size.width + padding.width - kernel.width;  // negative: every window reaches beyond
+      const std::int64_t begin = std::min((padding.width + step - 1) / step, out.width);
+      const std::int64_t end = std::max(begin, room < 0 ? 0 : std::min(room / step + 1, out.width));
       for_each_pair_of_rows([&](std::int64_t windows, std::int64_t elements) {
+        alone(windows, elements, 0, begin);
         for (std::int64_t k = 0; k < kernel.width; k += together) {
-          const std::int64_t before = std::max<std::int64_t>(0, padding.width - k), first = (before + step - 1) / step;
-          const std::int64_t room = size.width - 1 + padding.width - k;
-          if (room < 0) break;  // no window has this element in the image
-          const std::int64_t last = std::min(room / step, out.width - 1);
-          f(windows + first, elements + first * step + k - padding.width, last - first + 1, step, together);
+          f(windows + begin, elements + begin * step + k - padding.width, end - begin, step, together);
         }
+        alone(windows, elements, end, out.width);
       });
     };
     if (stride.width == 1) return call(one, one);
@@ -151,7 +154,7 @@ namespace {
 // The greater number, the first of two equal ones; NaN if one is NaN.
 template <class T>
 [[gnu::always_inline]] inline T greater(T a, T b) {
-  return b > a || b != b ? b : a;
+  return static_cast<int>(b > a) | static_cast<int>(b != b) ? b : a;  // || would be a branch
 }
 
 // The position of the first maximum of each window, or of its first NaN, in its plane: x (planes, height width) -> (planes, out)
@@ -180,16 +183,44 @@ Ids places_of_maxima(const Tensor& x, const Windows& w) {
   return Ids(w.flat_out(), places);
 }
 
-// Computes the maximum of each window of a plane.
+// Computes the maximum of `width` numbers, 2 or 3, for each of n windows that begin `stride` apart.
+template <std::int64_t stride, std::int64_t width, class T>
+void find_maxima_of_row(const T* x, std::int64_t n, T* y) {
+#pragma omp simd
+  for (std::int64_t j = 0; j < n; ++j) y[j] = greater(x[j * stride], x[j * stride + 1]);
+  if (width == 2) return;
+#pragma omp simd
+  for (std::int64_t j = 0; j < n; ++j) y[j] = greater(y[j], x[j * stride + 2]);
+}
+
+// Computes the maximum of each window of a plane: of the columns over the rows of the window, then of the window's columns.
 template <class T>
 void find_maxima(const T* x, const Windows& w, T* y) {
-  std::fill_n(y, w.positions(), -std::numeric_limits<T>::infinity());
-  w.for_each_element([=](std::int64_t at, std::int64_t from, std::int64_t n, auto stride, auto together) {
+  const std::int64_t width = w.size.width, n = w.out.width, kernel = w.kernel.width, stride = w.stride.width;
+  std::vector<T> columns(static_cast<std::size_t>(width + 2 * w.padding.width), -std::numeric_limits<T>::infinity());
+  T *const all = columns.data(), *const inside = all + w.padding.width;
+  for (std::int64_t i = 0; i < w.out.height; ++i, y += n) {
+    const std::int64_t top = i * w.stride.height - w.padding.height,
+                       end = std::min(w.size.height, top + w.kernel.height);
+    const T* row = x + std::max<std::int64_t>(0, top) * width;
+    std::copy_n(row, width, inside);
+    for (row += width; row < x + end * width; row += width) {
 #pragma omp simd
-    for (std::int64_t j = 0; j < n; ++j) {
-      for (std::int64_t k = 0; k < together; ++k) y[at + j] = greater(y[at + j], x[from + j * stride + k]);
+      for (std::int64_t j = 0; j < width; ++j) inside[j] = greater(inside[j], row[j]);
     }
-  });
+    if (kernel == 2 && stride == 2) {
+      find_maxima_of_row<2, 2>(all, n, y);
+    } else if (kernel == 3 && stride == 2) {
+      find_maxima_of_row<2, 3>(all, n, y);
+    } else if (kernel == 3 && stride == 1) {
+      find_maxima_of_row<1, 3>(all, n, y);
+    } else {
+      for (std::int64_t j = 0; j < n; ++j) {
+        y[j] = all[j * stride];
+        for (std::int64_t k = 1; k < kernel; ++k) y[j] = greater(y[j], all[j * stride + k]);
+      }
+    }
+  }
 }
 
 // Adds the gradient of each window of a plane to its first maximum. `left` holds the gradients; at the end it holds zeros.
@@ -200,7 +231,7 @@ void spread_to_maxima(const T* x, const T* y, const Windows& w, T* left, T* dx) 
     for (std::int64_t j = 0; j < n; ++j) {
       for (std::int64_t k = 0; k < together; ++k) {
         const T v = x[from + j * stride + k], gradient = left[at + j];
-        const bool is_maximum = v == y[at + j] || v != v;
+        const bool is_maximum = static_cast<int>(v == y[at + j]) | static_cast<int>(v != v);
         dx[from + j * stride + k] += is_maximum ? gradient : 0;
         left[at + j] = is_maximum ? 0 : gradient;
       }
