@@ -10,6 +10,8 @@
 
 namespace heed {
 
+class Tensor;
+
 /// An n-dimensional, row-major array of integers or booleans. It is immutable, cheap to copy, and never differentiated. ops.h has
 /// its operations.
 ///
@@ -41,6 +43,7 @@ class Array {
   template <std::integral Element>
   Array(std::initializer_list<std::initializer_list<Element>> rows)
       : Array({std::ssize(rows), std::ssize(*rows.begin())}, joined(rows)) {}
+  explicit Array(const std::same_as<Tensor> auto&) = delete;  // of numbers: to_ids(x); of conditions: x > 0
   /// Takes as many elements as `shape` has.
   template <std::same_as<std::shared_ptr<T[]>> Values>
   Array(Shape shape, const Values& values) : shape_(shape), numel_(checked_numel("array", shape_)), values_(values) {}

@@ -1,20 +1,40 @@
 #pragma once
 #include <heed/autograd/shape.h>
 
+namespace heed {
+class Tensor;
+}
+
 namespace heed::detail {
 
 /// Methods of PyTorch's tensors that Tensor lacks. They do not compile, and the compiler's message shows the line that says what to
 /// write.
 struct MissingMethods {
+  static constexpr struct GradientsAreValues {
+    operator const Tensor&() const = delete;  // gradients are a value: Gradients gradients = backward(loss)
+    void operator()() const = delete;         // gradients are a value: Gradients gradients = backward(loss)
+    void operator[](auto&&) const = delete;   // gradients are a value: Gradients gradients = backward(loss)
+  } grad{};
   void backward(auto&&...) const = delete;        // gradients are a value: Gradients gradients = backward(loss)
-  void grad() const = delete;                     // gradients are a value: Gradients gradients = backward(loss)
   void requires_grad_(auto&&...) const = delete;  // variable(x) makes the leaf to differentiate by
   void abs(auto&&...) const = delete;             // operations are functions: abs(x)
   void argmax(auto&&...) const = delete;          // operations are functions: argmax(x, 1)
   void argmin(auto&&...) const = delete;          // operations are functions: argmin(x, 1)
+  void chunk(auto&&...) const = delete;           // operations are functions: split(x, {2, 2}, 1)
+  void clamp(auto&&...) const = delete;           // operations are functions: clamp(x, 0, 1), clamp(x, 0)
+  void contiguous(auto&&...) const = delete;      // operations are functions: contiguous(x)
+  void cos(auto&&...) const = delete;             // operations are functions: cos(x)
+  void cumsum(auto&&...) const = delete;          // operations are functions: cumsum(x, 0)
+  void dim() const = delete;                      // the number of axes is rank()
   void exp(auto&&...) const = delete;             // operations are functions: exp(x)
+  void expand(auto&&...) const = delete;          // operations are functions: broadcast_to(x, {2, 3})
   void flatten(auto&&...) const = delete;         // operations are functions: flatten(x, 1)
+  void gather(auto&&...) const = delete;          // operations are functions: gather(x, ids, 1)
+  void index_add(auto&&...) const = delete;       // operations are functions: index_add(x, ids, y, 0)
+  void index_select(auto&&...) const = delete;    // operations are functions: index_select(x, ids, 0)
   void log(auto&&...) const = delete;             // operations are functions: log(x)
+  void logsumexp(auto&&...) const = delete;       // operations are functions: logsumexp(x), logsumexp(x, 1)
+  void masked_fill(auto&&...) const = delete;     // operations are functions: masked_fill(x, x > 0, 0)
   void matmul(auto&&...) const = delete;          // operations are functions: matmul(x, y)
   void max(auto&&...) const = delete;             // operations are functions: max(x), max(x, 1)
   void mean(auto&&...) const = delete;            // operations are functions: mean(x), mean(x, 1)
@@ -27,12 +47,17 @@ struct MissingMethods {
   void reshape(auto&&...) const = delete;         // operations are functions: reshape(x, {2, 3})
   void reshape(const Shape&) const = delete;      // operations are functions: reshape(x, {2, 3})
   void sigmoid(auto&&...) const = delete;         // operations are functions: sigmoid(x)
+  void sin(auto&&...) const = delete;             // operations are functions: sin(x)
   void softmax(auto&&...) const = delete;         // operations are functions: softmax(x, 1)
+  void sort(auto&&...) const = delete;            // operations are functions: sort(x, 1).values
+  void split(auto&&...) const = delete;           // operations are functions: split(x, {2, 2}, 1)
   void sqrt(auto&&...) const = delete;            // operations are functions: sqrt(x)
+  void square(auto&&...) const = delete;          // operations are functions: square(x)
   void squeeze(auto&&...) const = delete;         // operations are functions: squeeze(x, 1)
   void sum(auto&&...) const = delete;             // operations are functions: sum(x), sum(x, 1)
   void t() const = delete;                        // operations are functions: transpose(x)
   void tanh(auto&&...) const = delete;            // operations are functions: tanh(x)
+  void topk(auto&&...) const = delete;            // operations are functions: topk(x, 2), topk(x, 2, 0)
   void transpose(auto&&...) const = delete;       // operations are functions: transpose(x, 0, 1)
   void unsqueeze(auto&&...) const = delete;       // operations are functions: unsqueeze(x, 1)
   void var(auto&&...) const = delete;             // operations are functions: var(x), var(x, 1)

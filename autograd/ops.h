@@ -105,6 +105,10 @@ Tensor sign(const Tensor& x);   ///< -1, 0 or 1; 0 for NaN
 ///@}
 /// Returns silu(gate) value, the product in SwiGLU (Shazeer 2020, arXiv:2002.05202). Both have one shape.
 Tensor swiglu(const Tensor& gate, const Tensor& value);
+void tan(const std::same_as<Tensor> auto&) = delete;    // the tangent: sin(x) / cos(x)
+void log2(const std::same_as<Tensor> auto&) = delete;   // the binary logarithm: log(x) / std::log(2)
+void log10(const std::same_as<Tensor> auto&) = delete;  // the decimal logarithm: log(x) / std::log(10)
+void isnan(const std::same_as<Tensor> auto&) = delete;  // which elements are NaN: x != x
 
 /// Functions of two elements. Shapes broadcast. (functions.cpp, choices.cpp)
 Tensor maximum(const Tensor& a, const Tensor& b);        ///< NaN when either is NaN; equal elements share the gradient

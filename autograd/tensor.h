@@ -134,6 +134,7 @@ class [[nodiscard]] Tensor : public detail::MissingMethods {
   int rank() const { return shape_.rank(); }          ///< the number of axes
   /// Returns the size along `axis`. A negative axis counts from the end. Throws Error outside [-rank, rank).
   std::int64_t size(int axis) const { return shape_.begin()[checked_axis("size", axis, rank())]; }
+  void size() const = delete;                            // the number of elements is numel(), all sizes are shape()
   std::int64_t numel() const { return shape_.numel(); }  ///< the number of elements
   DType dtype() const { return dtype_; }                 ///< the type of the elements
   bool is_contiguous() const;                            ///< row-major without gaps

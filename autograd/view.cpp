@@ -64,7 +64,7 @@ Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offse
       view_operation, {this}, y, Saved(),
       [from = shape_, strides, offset](const Tensor& dy, const NeedsInputGrad& needs) {
         Tensor dx = needs.take_total_or_zeros(from, dy.dtype());
-        const Tensor dense = contiguous(dy);
+        const Tensor dense = heed::contiguous(dy);
         dispatch(dy.dtype(), [&]<class T>() {
           for_each_offset(dense.shape(), strides,
                           [from = dense.data<T>(), to = dx.mutable_data<T>() + offset](

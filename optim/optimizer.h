@@ -76,6 +76,14 @@ inline constexpr EnumName<OptimizerOptions::Method> enum_names<OptimizerOptions:
 
 class UpdateRule;
 
+namespace detail {
+struct RateOfStep {
+  struct Rate {
+    Rate(double);
+  } lr;
+};
+}  // namespace detail
+
 /// Updates parameters in place from their gradients, and keeps the moments.
 ///
 ///     Optimizer optimizer(parameters, {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.1});
@@ -87,6 +95,7 @@ class Optimizer {
   /// group, and for an option out of range: betas, alpha and momentum [0, 1), eps > 0, weight_decay and rate >= 0.
   explicit Optimizer(const Parameters& parameters, OptimizerOptions options = {});
   Optimizer(const auto&, std::floating_point auto) = delete;  // the rate goes to step(gradients, 3e-4)
+  Optimizer(const auto&, detail::RateOfStep) = delete;        // the rate goes to step(gradients, 3e-4)
   Optimizer(Optimizer&&) noexcept;  ///< a copy would share the moments: use state() and load_state()
   virtual ~Optimizer();
 
