@@ -61,7 +61,8 @@ Shape cpu::checked_reshape(const Shape& from, Shape shape) {
   int unknown = -1;
   std::int64_t known = 1;
   for (int axis = 0; axis < shape.rank(); ++axis) {
-    if (shape[axis] == -1 && unknown < 0) {
+    if (shape[axis] == -1) {
+      if (unknown >= 0) fail("reshape: only one size may be -1, got {}", to_string(asked));
       unknown = axis;
     } else if (__builtin_mul_overflow(known, shape[axis], &known)) {
       known = 0;  // makes the -1 invalid

@@ -177,7 +177,7 @@ TEST_CASE("Wrong use of shape operations throws an Error that states what was ex
         [&] {
           reshape(x, {4, -1});
         }},
-       {"reshape: 6 elements of shape (2, 3) do not fill (-1, -1)",
+       {"reshape: only one size may be -1, got (-1, -1)",
         [&] {
           reshape(x, {-1, -1});
         }},
