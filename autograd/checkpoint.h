@@ -41,7 +41,8 @@ Tensor checkpoint(const std::function<Tensor()>& first, std::function<Tensor()> 
 }  // namespace detail
 
 /// Returns f(arguments...), of which the recording keeps only the inputs: backward() calls f again (Chen et al. 2016,
-/// arXiv:1604.06174). It trades one more forward pass for the memory of what f would record. The gradients have the same bits.
+/// arXiv:1604.06174). It trades one more forward pass for the memory of what f would record. The gradients have the same bits, except
+/// of a tensor that is also read outside of f, such as a parameter of several parts: f's share is summed first, so the last bits may differ.
 ///
 ///     for (const TransformerBlock& block : blocks) x = checkpoint(block, x, mask, PassOptions{.drop = dropout});
 ///     x = checkpoint([&](const Tensor& h, Random& r) { return dropout(layer(h), 0.1, r); }, x, random);
