@@ -77,8 +77,8 @@ target_include_directories(examples_test PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_options(examples_test PRIVATE $<$<CONFIG:Release>:-Og>)
 target_link_libraries(examples_test PRIVATE Catch2::Catch2WithMain heed_programs)
 heed_reuse_headers(examples_test heed_tests)
-foreach(name journey self_attention multi_head d_k_and_masks scaling walk rms_norm custom_operation gru own_loop actor_critic
-        language_model coreference causes data_parallel second_derivatives cnn lstm seq2seq vae gan lora)
+foreach(name journey self_attention multi_head d_k_and_masks scaling walk rms_norm custom_operation cholesky gru own_loop
+        actor_critic language_model coreference causes data_parallel second_derivatives cnn lstm seq2seq vae gan lora)
   add_dependencies(examples_test example_${name})
 endforeach()
 add_test(NAME examples COMMAND examples_test)

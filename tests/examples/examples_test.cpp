@@ -190,6 +190,15 @@ TEST_CASE("custom_operation: the network gives PyTorch's losses, and the check f
   CHECK(output.after("second derivative ") == Approx(3 * std::cos(3)).epsilon(1e-5));
 }
 
+TEST_CASE("cholesky: the likelihood, the parameters and the prediction are PyTorch's") {
+  const Output output("cholesky");
+  CHECK(output.says("gradients pass, "));
+  CHECK(output.after("step   0  negative log likelihood per point ") == Approx(0.25889427).epsilon(1e-7));
+  CHECK(output.after("step 100  negative log likelihood per point ") == Approx(-0.25829010).epsilon(1e-7));
+  CHECK(output.says("length 0.851788  height 0.901932  noise 0.129147\n"));
+  CHECK(output.says("mean 0.810614 -0.144635 0.083910\ndeviation 0.048842 0.048007 0.897886\n"));
+}
+
 TEST_CASE("own_loop: the loop gives PyTorch's losses, and continues from its file with the same numbers") {
   const Output output("own_loop");
   CHECK(output.after("held-out loss ") == Approx(0.069375).epsilon(1e-3));

@@ -155,6 +155,35 @@ def actor_critic():
             total = 0
 
 
+def cholesky():
+    x = torch.arange(60, dtype=torch.float64) / 10
+    y = (2 * x).sin() + 0.2 * (37 * x * x).sin()
+    length, height, noise = (torch.tensor(value, dtype=torch.float64, requires_grad=True) for value in (0.0, 0.0, -1.0))
+
+    def covariance(a, b):
+        return (2 * height - 0.5 * (a[:, None] - b).square() / (2 * length).exp()).exp()
+
+    def factor():
+        return torch.linalg.cholesky(covariance(x, x) + (2 * noise).exp() * torch.eye(60, dtype=torch.float64))
+
+    optimizer = torch.optim.Adam([length, height, noise], lr=0.05)
+    for step in range(201):
+        optimizer.zero_grad()
+        process = torch.distributions.MultivariateNormal(torch.zeros_like(x), scale_tril=factor())
+        loss = -process.log_prob(y) / 60
+        if step % 100 == 0:
+            print(f"cholesky: {step} {loss.item():.8f}")
+        loss.backward()
+        optimizer.step()
+    print("cholesky: " + " ".join(f"{value.exp().item():.6f}" for value in (length, height, noise)))
+    points = torch.tensor([1.05, 3.05, 8.0], dtype=torch.float64)
+    across = covariance(x, points)
+    mean = across.T @ torch.cholesky_solve(y[:, None], factor())
+    variance = covariance(points, points) - across.T @ torch.cholesky_solve(across, factor())
+    print("cholesky:", *(f"{value:.6f}" for value in [*mean[:, 0].tolist(), *variance.diagonal().sqrt().tolist()]))
+
+
 own_loop()
 custom_operation()
+cholesky()
 actor_critic()
