@@ -7,10 +7,18 @@ from . import _core
 
 _SEED = "a seed per object: Scope(seed=1), Random(1)"
 _NUMPY = "x.numpy() has NumPy's methods"
+_LINALG = "numpy.linalg of x.detach(); with a gradient: custom_operation(forward, backward)"
+_UPSAMPLE = "x[:, :, :, None, :, None].broadcast_to((B, C, H, 2, W, 2)).reshape((B, C, 2 * H, 2 * W)) repeats pixels"
 _BOTH = {
+    "allclose": "numpy.allclose(x.detach(), y.detach())",
+    "atan": "custom_operation(lambda x: tensor(numpy.arctan(x.numpy())), lambda dy, y, x: dy / (1 + x * x))(x)", "cholesky": _LINALG,
+    "diag": "einsum('ii->i', x) of a matrix, x * one_hot(numpy.arange(n), n) of n numbers", "inverse": _LINALG,
+    "log10": "log(x) / numpy.log(10)", "log2": "log(x) / numpy.log(2)",
+    "logaddexp": "logsumexp(stack([x, y]), 0)", "moveaxis": "x.permute((1, 2, 0))", "movedim": "x.permute((1, 2, 0))",
+    "swapaxes": "x.transpose(0, 1)", "tan": "sin(x) / cos(x)", "tile": "x.repeat((2, 1))", "trace": "einsum('ii->', x)",
     "all": "comparisons give arrays of NumPy: (x > 0).all()", "any": "comparisons give arrays of NumPy: (x > 0).any()",
     "chunk": "split(x, [2, 2], axis), with the sizes of the parts", "clip": "clamp(low, high)", "count_nonzero": _NUMPY,
-    "dot": "(x * y).sum(), or x @ y of matrices", "isfinite": "numpy.isfinite(x.numpy())", "isnan": "numpy.isnan(x.numpy())",
+    "dot": "(x * y).sum(), or x @ y of matrices", "isfinite": "abs(x) < numpy.inf", "isnan": "x != x",
     "mm": "x @ y", "mul": "x * y", "nonzero": _NUMPY, "outer": "x[:, None] * y", "unique": _NUMPY}
 _LOSS_KL = "(p * (log(clamp(p, 1e-30)) - log_q)).sum(-1).mean()"
 _HUBER = "where(abs(d) <= 1, d * d / 2, abs(d) - 0.5).mean() with d = x - y"
@@ -18,7 +26,7 @@ OF_MODULE = {
     **_BOTH, "Module": "any class that takes a Scope", "ReLU": "relu(x)", "Sequential": "a class that takes a Scope",
     "adaptive_avg_pool2d": "x.mean((2, 3)), or avg_pool2d", "huber_loss": _HUBER, "kl_div": _LOSS_KL,
     "nll_loss": "cross_entropy(logits, labels)", "smooth_l1_loss": _HUBER, "bmm": "x @ y", "cat": "concat",
-    "concatenate": "concat", "eye": "tensor(numpy.eye(n))",
+    "concatenate": "concat", "eye": "one_hot(numpy.arange(n), n)",
     "F": "functions are in the module itself: heedml.relu(x)", "AdaptiveAvgPool2d": "x.mean((2, 3)), or avg_pool2d",
     "BCEWithLogitsLoss": "bce_with_logits(logits, targets)", "BatchNorm1d": "BatchNorm", "BatchNorm2d": "BatchNorm",
     "CrossEntropyLoss": "cross_entropy(logits, labels)", "Dropout": "dropout(x, p, random), or block(x, dropout=p, random=random)", "DataLoader": "Loader(make_batch, steps=...)", "LayerNorm": "Norm, or layer_norm(x, gain, bias)",
@@ -27,11 +35,16 @@ OF_MODULE = {
     "clip_grad_norm_": "clip_by_global_norm(gradients, max_norm)", "clip_grad_value_": "clip_by_value(gradients, max)",
     "cosine_similarity": "(x * y).sum(-1) / (x.norm(-1) * y.norm(-1))", "cumprod": "exp(cumsum(log(x), axis)) of positive numbers",
     "elu": "where(x > 0, x, expm1(clamp(x, high=0)))", "float32": "dtypes are texts: 'float32'", "float64": "dtypes are texts: 'float64'",
-    "interpolate": "x[:, :, :, None, :, None].broadcast_to(...).reshape(...) repeats pixels",
+    "cdist": "(x[:, None] - y).norm(-1), or of many rows ((x * x).sum(1)[:, None] + (y * y).sum(1) - 2 * x @ y.T).clamp(1e-12).sqrt()",
+    "instance_norm": "group_norm(x, channels, gain, bias), with as many groups as channels", "interpolate": _UPSAMPLE, "upsample": _UPSAMPLE,
+    "linalg": _LINALG, "log_sigmoid": "-softplus(-x)", "meshgrid": "x[:, None].broadcast_to((n, m)), y.broadcast_to((n, m))",
+    "randperm": "Random(seed).permutation(n)",
+    "solve": "custom_operation(lambda A, b: tensor(numpy.linalg.solve(A, b)), backward)(A, b), where backward(dx, x, A, b) returns -g @ x.T and "
+             "g = tensor(numpy.linalg.solve(A.T, dx))",
     "l1_loss": "abs(x - y).mean()", "logsigmoid": "-softplus(-x)", "multinomial": "Random(seed).choice(weights, shape), with replacement",
     "normalize": "x / x.norm(-1, keepdim=True)", "rand_like": "Random(seed).uniform(x.shape)",
     "randn_like": "Random(seed).normal(x.shape)", "repeat_interleave": "x[numpy.repeat(numpy.arange(len(x)), n)]",
-    "set_default_dtype": "Scope(dtype='float64'), tensor(data, 'float64')", "trace": "einsum('ij,ij->', x, tensor(numpy.eye(n)))",
+    "set_default_dtype": "Scope(dtype='float64'), tensor(data, 'float64')",
     "AveragedModel": "WeightAverage(parameters)", "LBFGS": "Lbfgs(parameters)", "functional_call": "layers in a scope of tensors, Net(Scope(tensors))",
     "init": "Linear(scope, 3, 4, init=Init.kaiming_normal()), or assign(parameter, Init.orthogonal(), random)", "lr_scheduler": "Schedule(kind, lr=...)",
     "pad_sequence": "pad_sequences(sequences)", "random_split": "train_test_split(count, share, random)",

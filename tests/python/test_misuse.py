@@ -102,6 +102,40 @@ def test_names_of_pytorch_that_heedml_lacks_say_what_to_write():
             getattr(owner, name)
 
 
+def test_expressions_of_hints_compute_what_the_missing_function_does():
+    from heedml import hints
+    a, b = numpy.random.default_rng(1).uniform(1, 2, (2, 3, 3)).astype("float32")
+    images = numpy.stack([a, b])[None]
+    x, y, maps = heedml.variable(heedml.tensor(a)), heedml.tensor(b), heedml.tensor(images)
+    names = {**vars(heedml), "numpy": numpy, "x": x, "y": y, "n": 3, "m": 3, "B": 1, "C": 2, "H": 3, "W": 3, "seed": 4, "channels": 2,
+             "gain": heedml.ones(2), "bias": heedml.zeros(2)}
+    distances = numpy.linalg.norm(a[:, None] - b, axis=-1)
+    rows, columns = numpy.meshgrid(a[0], b[0], indexing="ij")
+    centred = images - images.mean((2, 3), keepdims=True)
+    for name, code, expected, *given in (
+            ("atan", "custom_operation(lambda x: tensor(numpy.arctan(x.numpy())), lambda dy, y, x: dy / (1 + x * x))(x)", numpy.arctan(a)),
+            ("tan", "sin(x) / cos(x)", numpy.tan(a)), ("log2", "log(x) / numpy.log(2)", numpy.log2(a)),
+            ("log10", "log(x) / numpy.log(10)", numpy.log10(a)), ("logaddexp", "logsumexp(stack([x, y]), 0)", numpy.logaddexp(a, b)),
+            ("log_sigmoid", "-softplus(-x)", -numpy.log1p(numpy.exp(-a))), ("allclose", "numpy.allclose(x.detach(), y.detach())", False),
+            ("isnan", "x != x", numpy.isnan(a)), ("isfinite", "abs(x) < numpy.inf", numpy.isfinite(a)),
+            ("trace", "einsum('ii->', x)", numpy.trace(a)), ("diag", "einsum('ii->i', x)", numpy.diag(a)),
+            ("diag", "x * one_hot(numpy.arange(n), n)", numpy.diag(a[0]), {"x": x[0]}), ("eye", "one_hot(numpy.arange(n), n)", numpy.eye(3)),
+            ("tile", "x.repeat((2, 1))", numpy.tile(a, (2, 1))), ("swapaxes", "x.transpose(0, 1)", a.T),
+            ("moveaxis", "x.permute((1, 2, 0))", numpy.moveaxis(images[0], 0, 2), {"x": maps[0]}), ("cdist", "(x[:, None] - y).norm(-1)", distances),
+            ("cdist", "((x * x).sum(1)[:, None] + (y * y).sum(1) - 2 * x @ y.T).clamp(1e-12).sqrt()", distances),
+            ("meshgrid", "x[:, None].broadcast_to((n, m))", rows, {"x": x[0]}), ("meshgrid", "y.broadcast_to((n, m))", columns, {"y": y[0]}),
+            ("upsample", "x[:, :, :, None, :, None].broadcast_to((B, C, H, 2, W, 2)).reshape((B, C, 2 * H, 2 * W))",
+             images.repeat(2, 2).repeat(2, 3), {"x": maps}),
+            ("instance_norm", "group_norm(x, channels, gain, bias)", centred / numpy.sqrt((centred ** 2).mean((2, 3), keepdims=True) + 1e-5),
+             {"x": maps}),
+            ("randperm", "Random(seed).permutation(n)", heedml.Random(4).permutation(3))):
+        assert code in hints.OF_MODULE[name]
+        with heedml.Recording():
+            value = eval(code, {**names, **dict(*given)})
+        value = numpy.asarray(value.detach() if isinstance(value, heedml.Tensor) else value)
+        assert value.shape == numpy.shape(expected) and numpy.allclose(value, expected, rtol=1e-4), name
+
+
 def test_classes_and_gradients_say_what_to_write():
     scope, other = heedml.Scope(seed=1), heedml.Scope(seed=2)
     layer, twin, adam = heedml.Linear(scope / "fc", 2, 2), heedml.Linear(other / "fc", 2, 2), heedml.Adam(scope.parameters)
