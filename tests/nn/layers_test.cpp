@@ -119,6 +119,32 @@ TEST_CASE("Layers of size 0 throw an Error that names the parameter, and add non
   CHECK(parameters.size() == 0);
 }
 
+TEST_CASE("Rows of an embedding that are trained alone get the steps of the whole table") {
+  std::vector<Tensor> tables;
+  const Ids ids({4, 1, 4});
+  for (const bool by_row : {true, false}) {
+    Parameters parameters;
+    const Embedding words(Scope(parameters, 1), 6, 3);
+    if (by_row) parameters.freeze("");
+    const Tensor rows = by_row ? variable(words(ids)) : Tensor();
+    Gradients gradients;
+    {
+      const Recording recording;
+      gradients = backward(sum(square(sin(by_row ? rows : words(ids)))));
+    }
+    if (by_row) {
+      for (std::int64_t i = 0; i < ids.numel(); ++i) {
+        const Tensor row = words.weight[ids[i]];
+        row.copy_from(row - 0.1 * gradients[rows][i]);
+      }
+    } else {
+      words.weight.copy_from(words.weight - 0.1 * gradients[words.weight]);
+    }
+    tables.push_back(words.weight.clone());
+  }
+  CHECK(max(abs(tables[0] - tables[1])).item() < 1e-6);
+}
+
 TEST_CASE("Embeddings reject a deviation that is negative or not finite") {
   Parameters parameters;
   const Scope scope(parameters, 1);
