@@ -48,3 +48,6 @@ def test_programs(tmp_path, monkeypatch, capsys):
     names["load"]("checkpoint")
     assert all((names["scope"].parameters[name].numpy() == value.numpy()).all() for name, value in before.items())
     assert names["random"].uniform().item() == number
+    matrices = [heedml.tensor(DRAWN.normal(size=size)) for size in ((3, 3), (3, 2))]
+    assert heedml.check_gradients(names["solve"], matrices).passed
+    assert numpy.allclose(matrices[0].numpy() @ names["solve"](*matrices).numpy(), matrices[1].numpy())
