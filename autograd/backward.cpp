@@ -244,7 +244,7 @@ Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cot
     }
     Gradients own;
     Recorder::set(own, output, records ? cotangent : separate(cotangent));
-    return total += own;
+    return total += std::move(own);
   }
   const std::int64_t last = output.tape_node().node;
   Pass pass(tape, 0, records);

@@ -50,12 +50,15 @@ Tensor hvp(const TensorFunction& f, const Tensor& x, const Tensor& v);
 ///     const std::vector<Tensor> Hv = hvp(loss, parameters, v);   // parameters: those of the store, too
 std::vector<Tensor> hvp(const std::function<Tensor()>& loss, const std::vector<Tensor>& parameters,
                         const std::vector<Tensor>& v);
-/// Takes the parameters from pairs of a name and a variable, as a store of parameters has them.
+/// Takes the parameters from pairs of a name and a variable, as a store of parameters has them, without those that are frozen, as
+/// buffers are.
 template <class Named>
 requires detail::has_names<Named> std::vector<Tensor> hvp(const std::function<Tensor()>& loss, const Named& parameters,
                                                           const std::vector<Tensor>& v) {
   std::vector<Tensor> variables;
-  for (const auto& [name, variable] : parameters) variables.push_back(variable);
+  for (const auto& [name, variable] : parameters) {
+    if (!variable.is_frozen()) variables.push_back(variable);
+  }
   return hvp(loss, variables, v);
 }
 

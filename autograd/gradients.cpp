@@ -72,6 +72,16 @@ void Recorder::set(Gradients& gradients, const Tensor& variable, Tensor gradient
 }
 
 Gradients& Gradients::operator+=(const Gradients& other) {
+  Gradients copy;  // a gradient that is not added to another one must not be the other's memory
+  for (const auto& [variable, gradient] : other) {
+    const bool is_constant = gradient.tape_node().recording == 0 && !find(variable);
+    const NoRecording constants;
+    copy.entries_.emplace_back(variable, is_constant ? Recorder::of_gradients(gradient.detach().clone()) : gradient);
+  }
+  return *this += std::move(copy);
+}
+
+Gradients& Gradients::operator+=(Gradients&& other) {
   std::vector<std::pair<Tensor, Tensor>> merged;
   auto a = entries_.begin();
   auto b = other.entries_.begin();
@@ -79,7 +89,7 @@ Gradients& Gradients::operator+=(const Gradients& other) {
     if (b == other.entries_.end() || (a != entries_.end() && number_of(*a) < number_of(*b))) {
       merged.push_back(std::move(*a++));
     } else if (a == entries_.end() || number_of(*b) < number_of(*a)) {
-      merged.push_back(*b++);
+      merged.push_back(std::move(*b++));
     } else {
       // frees one gradient before the next sum, to limit the peak memory
       const Tensor theirs = b->second, mine = std::exchange(a->second, {});

@@ -87,6 +87,7 @@ class [[nodiscard]] Gradients {
   void set(const Tensor& variable, Tensor gradient);
   /// Adds the gradients of `other`. A variable in only one of the two keeps its gradient.
   Gradients& operator+=(const Gradients& other);
+  Gradients& operator+=(Gradients&& other);  ///< takes the gradients of variables that only `other` has
   /// Returns the number of variables.
   std::size_t size() const { return entries_.size(); }
 

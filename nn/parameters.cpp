@@ -163,6 +163,9 @@ std::int64_t Parameters::numel() const {
 }
 
 Init Init::xavier(std::int64_t fan_in, std::int64_t fan_out) {
+  if (fan_in < 0 || fan_out < 0 || fan_in + fan_out == 0) {
+    fail("Init::xavier: fans must be at least 0, and one of them above 0, got {} and {}", fan_in, fan_out);
+  }
   return {Kind::uniform, std::sqrt(6.0 / static_cast<double>(fan_in + fan_out))};
 }
 Init Init::xavier_uniform(double gain) { return {Kind::uniform, 6 * gain * gain, Fan::both}; }
@@ -190,8 +193,13 @@ void make_orthonormal(std::vector<double>& rows, std::size_t n, std::size_t m) {
 void draw(Tensor values, Init init, Random& random, const std::string& what) {
   const Shape& shape = values.shape();
   const int rank = values.rank();
-  if (init.kind == Init::Kind::normal && !(init.scale >= 0 && std::isfinite(init.scale))) {
-    fail("{}: its deviation must be finite and at least 0, got {}", what, init.scale);
+  const bool may_be_negative = init.kind == Init::Kind::constant || init.kind == Init::Kind::orthogonal;
+  if (init.kind != Init::Kind::constant && !(std::isfinite(init.scale) && (init.scale >= 0 || may_be_negative))) {
+    fail("{}: the {} of its Init must be finite{}, got {}", what,
+         init.fan != Init::Fan::none || may_be_negative ? "gain"
+         : init.kind == Init::Kind::normal              ? "deviation"
+                                                        : "bound",
+         may_be_negative ? "" : " and at least 0", init.scale);
   }
   if (rank < 2 && (init.fan != Init::Fan::none || init.kind == Init::Kind::orthogonal)) {
     fail("{}: this Init needs at least two axes, got shape {}; use Init::zeros() or Init::uniform(bound)", what,

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <malloc.h>
 #include <mutex>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <vector>
 
@@ -46,7 +47,11 @@ struct Pool {
 };
 
 Pool& pool() {
-  static Pool* const instance = new Pool;  // outlives every tensor of static lifetime
+  static Pool* const instance = [] {
+    // A forked child gets the lock as it is, so no other thread may hold it then.
+    pthread_atfork([] { pool().mutex.lock(); }, [] { pool().mutex.unlock(); }, [] { pool().mutex.unlock(); });
+    return new Pool;  // outlives every tensor of static lifetime
+  }();
   return *instance;
 }
 

@@ -27,12 +27,13 @@ def hvp(function: Callable[[], Tensor], x: Parameters | Sequence[Tensor], v: Seq
 def hvp(function: Any, x: Any, v: Any) -> Any:
     """Returns H v, with H the second derivatives of a scalar function at x. It costs about four times the function.
 
-    With parameters or a list of variables as x, `function` is a loss without arguments, and v and the result are lists in their order:
+    With parameters or a list of variables as x, `function` is a loss without arguments, and v and the result are lists in their order,
+    without parameters that are frozen, as buffers are:
 
         products = heedml.hvp(lambda: heedml.mse_loss(net(x), y), scope.parameters, v)
     """
     if isinstance(x, (Parameters, list, tuple)):
-        return _core._hvp_of(function, list(x.values()) if isinstance(x, Parameters) else list(x), list(v))
+        return _core._hvp_of(function, [p for p in x.values() if not p.is_frozen] if isinstance(x, Parameters) else list(x), list(v))
     return _core._hvp(function, x, v)
 
 

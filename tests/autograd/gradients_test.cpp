@@ -353,3 +353,23 @@ TEST_CASE("A tensor whose elements share memory cannot be written") {
       "to its clone()");
   CHECK_NOTHROW(nothing.mutable_data<float>());
 }
+
+TEST_CASE("A total of gradients shares no memory with what was added to it") {
+  const Tensor x = variable(ones({2})), y = variable(ones({2}));
+  Gradients first, second;
+  {
+    const Recording recording;
+    first = backward(sum(2 * x));
+    second = backward(sum(3 * y));
+  }
+  Gradients total;
+  total += first;
+  total += second;
+  for (auto [variable, gradient] : first) gradient.copy_from(zeros({2}));
+  for (auto [variable, gradient] : second) gradient.mutable_data<float>()[0] = 7;
+  CHECK((total[x].to_vector() == std::vector<double>{2, 2} && total[y].to_vector() == std::vector<double>{3, 3}));
+  const float* const memory = second[y].data<float>();
+  total = {};
+  total += std::move(second);
+  CHECK(total[y].data<float>() == memory);  // of a temporary: no copy
+}

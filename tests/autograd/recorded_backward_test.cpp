@@ -234,4 +234,11 @@ TEST_CASE("hvp takes a gradient as its direction") {
   }
   CHECK(hvp(loss, {w}, {g})[0].to_vector() == std::vector<double>{18, 144});
   CHECK(hvp(loss, {w}, {g * 1})[0].to_vector() == std::vector<double>{18, 144});
+
+  const Tensor buffer = variable(ones({3}));
+  buffer.set_frozen(true);
+  const std::vector<std::pair<std::string, Tensor>> named{{"buffer", buffer}, {"w", w}};
+  const std::vector<Tensor> products = hvp(loss, named, {g});
+  REQUIRE(products.size() == 1);
+  CHECK(products[0].to_vector() == std::vector<double>{18, 144});
 }

@@ -149,9 +149,21 @@ TEST_CASE("Embeddings reject a deviation that is negative or not finite") {
   Parameters parameters;
   const Scope scope(parameters, 1);
   CHECK(message([&] { Embedding(scope, 2, 3, -1); }) ==
-        "parameter 'weight': its deviation must be finite and at least 0, got -1");
+        "parameter 'weight': the deviation of its Init must be finite and at least 0, got -1");
   CHECK(message([&] { LearnedPositions(scope, 2, 3, std::nan("")); }) ==
-        "parameter 'weight': its deviation must be finite and at least 0, got nan");
+        "parameter 'weight': the deviation of its Init must be finite and at least 0, got nan");
+}
+
+TEST_CASE("An Init that gives no finite numbers is refused") {
+  const Tensor w = variable(ones({2, 2}));
+  Random random(1);
+  const auto error = [&](Init init) { return message([&] { assign(w, init, random); }); };
+  CHECK(error(Init::uniform(-1)).ends_with("the bound of its Init must be finite and at least 0, got -1"));
+  CHECK(error(Init::kaiming_uniform(1e200)).ends_with("the gain of its Init must be finite and at least 0, got inf"));
+  CHECK(error(Init::orthogonal(std::nan(""))).ends_with("the gain of its Init must be finite, got nan"));
+  CHECK(error(Init::orthogonal(-1)) == "no error");
+  CHECK(message([] { static_cast<void>(Init::xavier(0, 0)); }) ==
+        "Init::xavier: fans must be at least 0, and one of them above 0, got 0 and 0");
 }
 
 TEST_CASE("An error within a layer begins with the layer's name, once") {

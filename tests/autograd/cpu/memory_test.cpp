@@ -2,10 +2,13 @@
 
 #include "tests/autograd/helpers.h"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace heed;
 using cpu::Storage;
@@ -107,4 +110,23 @@ TEST_CASE("Storages allocated concurrently on several threads never share a bloc
   for (std::thread& one : crowd) one.join();
   CHECK((own[0] && own[1] && own[2] && own[3]));
   CHECK(memory_use().bytes_in_use == before);
+}
+
+TEST_CASE("A forked child takes memory although another thread took some at the fork") {
+  std::atomic<bool> is_over = false;
+  std::jthread other([&] {
+    while (!is_over) static_cast<void>(zeros({64}));
+  });
+  for (int i = 0; i < 300; ++i) {
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      alarm(10);
+      _exit(sum(ones({64})).item() == 64 ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    REQUIRE(status == 0);
+  }
+  is_over = true;
 }
