@@ -52,7 +52,8 @@ TEST_CASE("generate() refuses counts and sampling parameters out of range before
   };
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(refusal({.prompt = "a", .tokens = -1}) == "generate: tokens must be at least 0, got -1");
-  for (const auto& [temperature, shown] : {std::pair{-1.0, "-1"}, {nan, "nan"}, {1e999, "inf"}}) {
+  for (const auto& [temperature, shown] :
+       {std::pair{-1.0, "-1"}, {nan, "nan"}, {std::numeric_limits<double>::infinity(), "inf"}}) {
     CHECK(refusal({.prompt = "a", .sampling = {.temperature = temperature}}) ==
           "generate: temperature must be finite and at least 0, got " + std::string(shown));
   }
