@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+import operator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from typing import Any
@@ -15,12 +17,27 @@ from . import _core
 from ._core import Tensor
 from .errors import Error
 from .models import Model, Trace
+from .running import of_thread
 
 # The hook's name of each kind of value behind that of its layer, its name in a Trace, and whether it has heads.
 _KINDS = {"queries": ("attention.Q", "q", True), "keys": ("attention.K", "k", True), "values": ("attention.V", "v", True),
           "scores": ("attention.scores", "scores", True), "weights": ("attention.weights", "weights", True),
           "head_output": ("attention.heads", "head_output", True), "attention_output": ("attention.output", "attention_output", False),
           "neurons": ("mlp.hidden", "mlp_hidden", False), "mlp_output": ("mlp.out.output", "mlp_output", False)}
+
+
+_INTEGER = (int, numpy.integer)
+
+
+def _numbers(what: str, given: Any) -> tuple[int, ...]:
+    """Returns whole numbers as a tuple: of tokens, keys or neurons."""
+    try:
+        numbers = tuple(operator.index(each) for each in ([given] if isinstance(given, _INTEGER) else given))
+    except TypeError:
+        raise Error(f"{what}: expected whole numbers, got {given!r}") from None
+    if not numbers:
+        raise Error(f"{what}: expected at least one, got none")
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -38,6 +55,16 @@ class Place:
     head: int = -1
     tokens: tuple[int, ...] = ()
     features: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("residual", *_KINDS):
+            raise Error(f"Place: kind: expected residual, {', '.join(_KINDS)}; got {self.kind!r}")
+        for name in ("layer", "head"):
+            given = getattr(self, name)
+            if not isinstance(given, _INTEGER):
+                raise Error(f"Place.{self.kind}: {name}: expected a whole number, got {given!r}")
+            if given < -1:
+                raise Error(f"Place.{self.kind}: {name}: expected a number from 0, or -1 for all; got {given}")
 
     @staticmethod
     def residual(layer: int) -> Place:
@@ -80,9 +107,9 @@ class Place:
         return Place("attention_output", layer)
 
     @staticmethod
-    def neurons(layer: int, neurons: Sequence[int] = ()) -> Place:
+    def neurons(layer: int, neurons: Iterable[int] | None = None) -> Place:
         """Returns the hidden features of the MLP, these or all."""
-        return Place("neurons", layer, features=tuple(neurons))
+        return Place("neurons", layer, features=() if neurons is None else _numbers("Place.neurons: neurons", neurons))
 
     @staticmethod
     def mlp_output(layer: int) -> Place:
@@ -91,13 +118,13 @@ class Place:
 
     def at(self, *tokens: int) -> Place:
         """Returns the place at these tokens alone; of scores and weights, these are the tokens that attend."""
-        return changed(self, tokens=tokens)
+        return changed(self, tokens=_numbers("Place.at: tokens", tokens))
 
     def to(self, *keys: int) -> Place:
         """Returns the scores or weights on these tokens alone."""
         if self.kind not in ("scores", "weights"):
             raise Error(f"Place.to: expected scores or weights, which have keys; got {self.kind}")
-        return changed(self, features=keys)
+        return changed(self, features=_numbers("Place.to: keys", keys))
 
     def layers(self, model: Model) -> range:
         """Returns the layers of the place in a model."""
@@ -140,23 +167,56 @@ class Intervention:
     change: Callable[[Tensor, int], Any]
 
 
+def _at(verb: str, place: Place, change: Callable[[Tensor, int], Any]) -> Intervention:
+    if not isinstance(place, Place):
+        raise Error(f"{verb}: place: expected a Place, such as Place.residual(1); got {place!r}")
+    return Intervention(place, change)
+
+
+def _tensor(what: str, given: Any, dtype: str | None = None) -> Tensor:
+    """Returns numbers as a tensor: a variable or a recorded tensor stays one, which gradients reach."""
+    if isinstance(given, Tensor):
+        return given if dtype in (None, given.dtype) else given.to(dtype)
+    try:
+        return _core.tensor(given, dtype)
+    except (Error, TypeError):
+        raise Error(f"{what}: expected a number, an array or a tensor, got {type(given).__name__}") from None
+
+
 def ablate(place: Place, mean: Any = 0.0) -> Intervention:
-    """Zero ablation, or mean ablation with a number or an array that broadcasts to the values of a layer."""
-    return Intervention(place, lambda value, layer: value * 0 + mean)
+    """Zero ablation, or mean ablation with a number, an array or a tensor that broadcasts to the values of a layer."""
+    _tensor("ablate: mean", mean)
+    return _at("ablate", place, lambda value, layer: value * 0 + mean)
 
 
 def steer(place: Place, direction: Any, strength: float = 1.0) -> Intervention:
-    """Activation steering (Turner et al. 2023): adds `strength` times `direction`, (n), to the values."""
-    return Intervention(place, lambda value, layer: value + _core.tensor(direction, value.dtype) * strength)
+    """Activation steering (Turner et al. 2023): adds `strength` times `direction`, (n), to the values.
+
+    A `direction` that is a variable gets a gradient.
+    """
+    _tensor("steer: direction", direction)
+    return _at("steer", place, lambda value, layer: value + _tensor("steer: direction", direction, value.dtype) * strength)
 
 
 def replace(place: Place, function: Callable[[Tensor], Any]) -> Intervention:
     """Replaces the values of the place by those of function(values of the layer)."""
-    return Intervention(place, lambda value, layer: function(value))
+    if not callable(function):
+        raise Error(f"replace: function: expected a function of the values, got {type(function).__name__}")
+
+    def change(value: Tensor, layer: int) -> Any:
+        found = function(value)
+        if found is None:
+            raise Error(f"replace: function: expected it to return values of shape {value.shape}, got None")
+        return found
+
+    return _at("replace", place, change)
 
 
 def patch(place: Place, source: Trace | Any) -> Intervention:
     """Activation patching (Meng et al. 2022): the values are those in a Trace of a text of the same length, or in an array or a tensor."""
+    if not isinstance(source, Trace):
+        _tensor("patch: source", source)
+
     def change(value: Tensor, layer: int) -> Tensor:
         given: Any = source
         if isinstance(source, Trace):
@@ -167,33 +227,54 @@ def patch(place: Place, source: Trace | Any) -> Intervention:
             raise Error(f"patch: expected values of shape {value.shape}, got {found.shape}")
         return found
 
-    return Intervention(place, change)
+    return _at("patch", place, change)
 
 
-def cut(layer: int, head: int, query: int, keys: int | Sequence[int]) -> Intervention:
+def cut(layer: int, head: int, query: int, keys: int | Iterable[int]) -> Intervention:
     """Attention knockout (Geva et al. 2023): token `query` does not see the keys, and the others share their weight. -1: all heads."""
-    place = Place.scores(layer, head).at(query).to(*([keys] if isinstance(keys, int) else keys))
+    place = Place.scores(layer, head).at(*_numbers("cut: query", query)).to(*_numbers("cut: keys", keys))
     return Intervention(place, lambda value, layer: _core.full(value.shape, -math.inf, value.dtype))
 
 
 @contextlib.contextmanager
 def intervene(model: Model, *interventions: Intervention) -> Iterator[None]:
-    """Makes interventions hold for all that this thread does with the model: logits(), loss(), trace(), generate().
+    """Makes interventions hold for all that this thread does with the model: logits(), loss(), trace(), generate(), causes().
 
         with heedml.intervene(model, heedml.ablate(heedml.Place.mlp_output(2).at(5)), heedml.patch(heedml.Place.residual(3), other)):
             changed = model.trace(text)["logits"]
 
-    At one place, each intervention sees the result of those before it. Gradients flow through the replacements.
+    At one place, each intervention sees the result of those before it. Gradients flow through the replacements. Other models and
+    layers of your own stay as they are.
     """
+    if not isinstance(model, Model):
+        raise Error(f"intervene: model: expected a Model, got {type(model).__name__}")
     at: dict[str, list[tuple[int, Intervention]]] = {}
     for one in interventions:
+        if not isinstance(one, Intervention):
+            hint = "; write intervene(model, *interventions)" if isinstance(one, (list, tuple)) else ""
+            raise Error(f"intervene: expected interventions, such as ablate(Place.residual(1)); got {type(one).__name__}{hint}")
         for layer in one.place.layers(model):
             at.setdefault(one.place.name(model, layer), []).append((layer, one))
+    if not at:
+        yield
+        return
+    is_open, thread, changed_here = True, threading.get_ident(), of_thread.changed
 
-    def change(name: str, value: Tensor) -> Tensor:
+    def change(name: str, value: Tensor) -> Tensor | None:
+        if not is_open or of_thread.running is not model:
+            return None
         for layer, one in at[name]:
             value = _core.where(one.place.chosen(value.shape), one.change(value, layer), value)
         return value
 
-    with _core.Hook(change, only=list(at)):
+    hook, error = _core.Hook(change, only=list(at)), True
+    hook.__enter__()
+    changed_here.append(model)
+    try:
         yield
+        error = False
+    finally:  # perhaps in another thread, which closes or drops a generator: the hook of the first one then stays, without effect
+        is_open = False
+        changed_here.remove(model)
+        if thread == threading.get_ident():
+            hook.__exit__(error or None)

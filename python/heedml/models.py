@@ -19,6 +19,7 @@ from .errors import Error, keywords
 from .page import Page
 from .pairs import Pairs, PairsOf, file_of
 from .paths import Path, text_of
+from .running import noted, of_thread, running
 
 Progress = Callable[[str, float, float], None]
 
@@ -68,6 +69,12 @@ def _options(**given: Any) -> list[str]:
             raise Error(f"{name}: expected one value, got {type(value).__name__}")
         words += [f"--{name.replace('_', '-')}"] if value is True else [f"--{name.replace('_', '-')}={value}"]
     return words
+
+
+def _paths_of(method: str, others: Sequence[Path | Model]) -> list[str]:
+    if others and of_thread.changed:
+        raise Error(f"{method}: intervene() changes one model, and here others run too; call it outside of intervene()")
+    return [other.path or other._place() if isinstance(other, Model) else text_of(other) for other in others]
 
 
 class Model(_core._Model):
@@ -210,7 +217,7 @@ class Model(_core._Model):
         Without others: the circuits at the steps whose models the run kept (dump.weights: true).
         """
         options = _options(method=method, choice=choice, faithfulness=faithfulness, limit=limit, seed=seed, over_training=not others)
-        paths = [other.path or other._place() if isinstance(other, Model) else text_of(other) for other in others]
+        paths = _paths_of("compare_circuits", others)
         return studies.ComparedCircuits(self._ask("circuit", *paths, *options, "--json", progress=progress, run=True))
 
     def head_choices(self, *files: Path, progress: Progress | None = None) -> studies.Heads:
@@ -231,7 +238,7 @@ class Model(_core._Model):
 
     def match(self, *others: Path | Model, limit: int | None = None, progress: Progress | None = None) -> studies.Match:
         """Matches the heads of this run and others."""
-        paths = [other.path or other._place() if isinstance(other, Model) else text_of(other) for other in others]
+        paths = _paths_of("match", others)
         return studies.Match(self._ask("match", *paths, *_options(limit=limit), "--json", progress=progress, run=self.path is not None))
 
     def steps(self, sentence: str, query: str | None = None, *, layer: int = 0, head: int = 0) -> studies.Steps:
@@ -261,8 +268,11 @@ class Model(_core._Model):
         def decoded(piece: bytes) -> str:
             return piece.decode("utf-8", "replace")
 
-        text, pieces, ended_by = self._generate(prompt, tokens, temperature, top_k, top_p, seed, stop, speculate,
-                                                lambda piece: on_text and on_text(decoded(piece)))
+        def show(piece: bytes) -> Any:
+            with running(None):
+                return on_text and on_text(decoded(piece))
+
+        text, pieces, ended_by = self._generate(prompt, tokens, temperature, top_k, top_p, seed, stop, speculate, show)
         return studies.Generated(prompt, decoded(text)[len(prompt):], list(map(decoded, pieces)), ended_by, seed)
 
     def encode(self, texts: str | Sequence[str], *, batch_size: int = 64,
@@ -302,6 +312,10 @@ class Model(_core._Model):
             self._ask("page", *options, run=sentence is None)
             with open(file, encoding="utf-8") as opened:
                 return Page(opened.read(), height, self._answer)
+
+
+for _name in ("logits", "loss", "states", "_trace", "_generate", "_answer", "_ask"):
+    setattr(Model, _name, noted(getattr(Model, _name)))
 
 
 def load(path: Path, *, mapped: bool = False) -> Model:
@@ -377,7 +391,8 @@ class Experiment(_core._Experiment):
 
     def loss(self, step: int) -> Tensor:
         """Returns the loss of the examples of a step, with the configuration's dropout: ()."""
-        return self._loss(_checked("loss", step))
+        with running(self.model):
+            return self._loss(_checked("loss", step))
 
     def optimizer(self) -> Optimizer:
         """Returns a new optimiser with the configuration's options."""
@@ -389,4 +404,5 @@ class Experiment(_core._Experiment):
 
     def evaluate(self) -> dict[str, Any]:
         """Returns loss and accuracy on the held-out set."""
-        return dict(self._evaluate())
+        with running(self.model):
+            return dict(self._evaluate())

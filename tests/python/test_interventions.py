@@ -1,5 +1,8 @@
 """Interventions: ablation, patching, steering, knockout."""
 
+import copy
+import threading
+
 import heedml
 import numpy
 import pytest
@@ -77,3 +80,82 @@ def test_places_that_a_model_lacks_are_refused(model):
             traced(model, heedml.ablate(place))
     with pytest.raises(heedml.Error, match="Place.to: expected scores or weights"):
         Place.residual(1).to(2)
+
+
+def test_an_intervention_changes_its_model_alone(model):
+    other, layer = copy.deepcopy(model), heedml.Linear(heedml.Scope(seed=1) / "encoder" / 0 / "mlp" / "out", 3, 4)
+    batch, x, ablation = model.batch(["abcde"]), heedml.ones((1, 3)), heedml.ablate(Place.mlp_output(0))
+    labelled = heedml.Batch([[1, 2, 3]], targets=[[2, 3, 4]])
+    runs = {"logits": lambda m: m.logits(batch).numpy(), "states": lambda m: m.states(batch).numpy(), "encode": lambda m: m.encode("abc"),
+            "trace": lambda m: m.trace("abcde")["logits"], "loss": lambda m: m.loss(labelled).numpy(),
+            "induction": lambda m: numpy.array([list(row.values()) for row in m.induction().rows()], float)}
+    before, of_layer = {name: run(other) for name, run in runs.items()}, layer(x).numpy()
+    with heedml.intervene(model, ablation):
+        for name, run in runs.items():
+            assert numpy.allclose(run(other), before[name], atol=1e-5) and not numpy.allclose(run(model), before[name], atol=1e-5), name
+        in_callback = []
+        model.generate("ab", 2, on_text=lambda text: in_callback.append(layer(x).numpy()))
+        assert of_layer.any() and in_callback and all((each == of_layer).all() for each in (layer(x).numpy(), *in_callback))
+        with pytest.raises(heedml.Error, match=r"match: intervene\(\) changes one model"):
+            model.match(other)
+
+
+def test_another_thread_can_end_an_intervention(model):
+    def generator():
+        with heedml.intervene(model, heedml.ablate(Place.residual(1))):
+            while True:
+                yield model.trace("abcde")["logits"]
+
+    plain, opened, errors = model.trace("abcde")["logits"], generator(), []
+    assert (next(opened) != plain).any()
+
+    def close():
+        try:
+            opened.close()
+        except heedml.Error as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=close)
+    thread.start(), thread.join()
+    assert not errors and numpy.allclose(model.trace("abcde")["logits"], plain, atol=1e-6)
+    opened.close()
+    del opened
+    assert (traced(model, heedml.ablate(Place.residual(1)))["logits"] != plain).any()
+    assert (model.trace("abcde")["logits"] == plain).all()
+
+
+def test_a_direction_can_be_learned(model):
+    batch, direction = heedml.Batch([[1, 2, 3]], targets=[[2, 3, 4]]), heedml.variable(numpy.zeros(8, "float32"))
+    for given in (lambda: direction, lambda: direction * 2):
+        with heedml.Recording(), heedml.intervene(model, heedml.steer(Place.residual(1), given())):
+            assert model.loss(batch).backward()[direction].numpy().any()
+
+
+def test_no_interventions_change_nothing(model):
+    assert (traced(model)["logits"] == model.trace("abcde")["logits"]).all()
+
+
+def test_wrong_arguments_are_named(model):
+    residual = Place.residual(1)
+    for make, expected in ((lambda: heedml.cut(1, -1, 3, []), "cut: keys: expected at least one, got none"),
+                           (lambda: heedml.cut(1, -1, 3, 1.5), "cut: keys: expected whole numbers, got 1.5"),
+                           (lambda: residual.at(*[]), "Place.at: tokens: expected at least one, got none"),
+                           (lambda: residual.at([1, 2]), "Place.at: tokens: expected whole numbers, got"),
+                           (lambda: residual.at(slice(2)), "Place.at: tokens: expected whole numbers"),
+                           (lambda: Place.weights(0).to(), "Place.to: keys: expected at least one, got none"),
+                           (lambda: Place.neurons(0, []), "Place.neurons: neurons: expected at least one, got none"),
+                           (lambda: Place.head_output(0, -2), "Place.head_output: head: expected a number from 0, or -1 for all; got -2"),
+                           (lambda: Place.residual("x"), "Place.residual: layer: expected a whole number, got 'x'"),
+                           (lambda: Place("foo", 1), "Place: kind: expected residual, queries, .*; got 'foo'"),
+                           (lambda: heedml.ablate("residual"), "ablate: place: expected a Place, .*; got 'residual'"),
+                           (lambda: heedml.ablate(residual, "x"), "ablate: mean: expected a number, an array or a tensor, got str"),
+                           (lambda: heedml.steer(residual, None), "steer: direction: expected .*, got NoneType"),
+                           (lambda: heedml.patch(residual, None), "patch: source: expected .*, got NoneType"),
+                           (lambda: heedml.replace(residual, 3), "replace: function: expected a function of the values, got int"),
+                           (lambda: traced(model, heedml.replace(residual, lambda x: None)), "replace: function: .* got None"),
+                           (lambda: traced(model, "x"), "intervene: expected interventions, .*; got str$"),
+                           (lambda: traced(model, [heedml.ablate(residual)]), r"got list; write intervene\(model, \*interventions\)"),
+                           (lambda: traced("m", heedml.ablate(residual)), "intervene: model: expected a Model, got str")):
+        with pytest.raises(heedml.Error, match=expected):
+            make()
+    assert Place.neurons(0, numpy.array([1, 2])) == Place.neurons(0, [1, 2]) and heedml.cut(0, 0, 3, 1).place.features == (1,)
