@@ -27,6 +27,9 @@ auto made_in() {
 /// Returns initial values by their name, deviation or Init; None: `otherwise`.
 Init init_of(const char* where, const InitialValue& given, Init otherwise);
 
+/// Returns whether the open Recording computed x: a copy would lose its gradient.
+bool is_result(const Tensor& x);
+
 /// Copies of parameters and stores, each made once: what one deepcopy() of Python copies.
 class Copies {
  public:

@@ -30,7 +30,15 @@ Init init_of(const char* where, const InitialValue& value, Init otherwise) {
       where, name);
 }
 
+bool is_result(const Tensor& x) { return x.tape_node().recording != 0 && Recorder::follows(x); }
+
 Parameter Copies::operator()(const Parameter& x) {
+  if (is_result(x)) {
+    fail(
+        "copy: the open Recording follows the layer's parameter {}, and a copy would lose its gradient; make another "
+        "layer in heedml.Scope(tensors)",
+        to_string(x.shape()));
+  }
   Parameter& copy = parameters_[x.tape_node().node];
   if (!copy.defined()) {
     copy = Parameter(variable(x.detach().clone()));

@@ -83,14 +83,6 @@ double number(const char* where, const Tensor& x, const char* remedy) {
   return constant(where, x, "the number would lose its derivative", remedy).item();
 }
 
-// Throws for a result of a Recording, of which a copy would be a constant.
-void check_copied(const Tensor& x) {
-  if (x.tape_node().recording == 0 || !Recorder::follows(x)) return;
-  fail(
-      "copy: the open Recording follows this tensor, and a copy would be a constant; write x.clone(), which it "
-      "follows, or x.detach()");
-}
-
 }  // namespace
 
 nb::class_<Tensor> bind_tensor(nb::module_& m) {
@@ -176,7 +168,11 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
   c.def("__bool__", [](const Tensor& x) { return x.item() != 0; });
   c.def("__copy__", [](const Tensor& x) { return x; });
   c.def("_copied", [](const Tensor& x, Copies& copies) {
-    check_copied(x);
+    if (is_result(x)) {
+      fail(
+          "copy: the open Recording follows this tensor, and a copy would be a constant; write x.clone(), which it "
+          "follows, or x.detach()");
+    }
     return x.is_variable() ? Tensor(copies(Parameter(x))) : x.detach().clone();
   });
   bind_operator(c, "__add__", "__radd__", [](const auto& a, const auto& b) { return a + b; });

@@ -100,18 +100,33 @@ class _Absent:
         raise missing(self.owner, self.hints, [], self.name)
 
 
+def _named(kind: type) -> str:
+    """Returns the name of a class with its article: an Optimizer, an LSTM, a Linear."""
+    return f"{'an' if kind.__name__.startswith(('A', 'E', 'I', 'O', 'LSTM')) else 'a'} {kind.__name__}"
+
+
 def _refuse_copy(layer: object, *_: object) -> None:
-    raise TypeError(f"a {type(layer).__name__} cannot be pickled, and a copy would share its memory; copy.deepcopy() copies layers with "
+    raise TypeError(f"{_named(type(layer))} cannot be pickled, and a copy would share its memory; copy.deepcopy() copies layers with "
                     "their parameters, and save_tensors() writes parameters to a file")
 
 
 def _refuse_any_copy(optimizer: object, *_: object) -> None:
-    raise TypeError(f"a {type(optimizer).__name__} cannot be copied or pickled; make another one, and call its load_state(state())")
+    raise TypeError(f"{_named(type(optimizer))} cannot be copied or pickled; make another one, and call its load_state(state())")
 
 
 def _deepcopy(layer: Any, memo: dict[Any, Any]) -> Any:
     """Copies what one deepcopy() finds: layers, and the scopes and parameters that belong to them."""
     return layer._copied(memo.setdefault("heedml", _core._Copies()))
+
+
+def _copy_random(random: Any, memo: dict[Any, Any]) -> Any:
+    """Returns a generator that continues as this one does."""
+    return type(random).restored(random.state())
+
+
+def _share(constant: Any, memo: dict[Any, Any]) -> Any:
+    """Returns what nothing writes to."""
+    return constant
 
 
 def _add(kind: type, owner: str, hints: dict[str, str]) -> None:
@@ -129,10 +144,13 @@ def add_to(names: dict[str, Any]) -> None:
     layers = {name: kind for name, kind in names.items() if isinstance(kind, type) and kind.__module__ == "heedml._core"
               and "__call__" in vars(kind) and name != "Schedule"}
     for name, kind in layers.items():
-        _add(kind, f"a {name}", OF_LAYER)
+        _add(kind, _named(kind), OF_LAYER)
     for kind in (*layers.values(), names["Scope"], names["Parameters"]):
         setattr(kind, "__deepcopy__", _deepcopy if hasattr(kind, "_copied") else _refuse_copy)
         setattr(kind, "__reduce_ex__", _refuse_copy)
+    for name in ("Mask", "RotaryEmbedding", "Schedule", "Init"):
+        setattr(names[name], "__deepcopy__", _share)
+    setattr(names["Random"], "__deepcopy__", _copy_random)
     setattr(names["Tensor"], "__deepcopy__", _deepcopy)
     setattr(names["Optimizer"], "__deepcopy__", _refuse_any_copy)
     setattr(names["Optimizer"], "__reduce_ex__", _refuse_any_copy)

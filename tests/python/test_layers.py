@@ -196,6 +196,39 @@ def test_deep_copies_of_layers_parameters_and_models():
     assert other.generate("ab", 3, temperature=0).text
 
 
+def test_deep_copies_share_constants_and_continue_generators():
+    class Holder:
+        def __init__(self, scope):
+            self.random, self.mask, self.rotary = heedml.Random(2), heedml.Mask.causal(), heedml.RotaryEmbedding(8, 2)
+            self.schedule, self.init, self.layer = heedml.Schedule(lr=0.1), heedml.Init.zeros(), heedml.Linear(scope / "a", 2, 2)
+
+    net = Holder(heedml.Scope(seed=1))
+    net.random.normal(3)
+    other = copy.deepcopy(net)
+    assert other.random.normal(4).tolist() == net.random.normal(4).tolist()
+    assert other.random is not net.random and other.layer is not net.layer
+    for name in ("mask", "rotary", "schedule", "init"):
+        assert getattr(other, name) is getattr(net, name)
+
+
+def test_a_copy_of_a_layer_that_a_recording_follows_is_refused():
+    with heedml.Recording():
+        v = heedml.variable(numpy.ones((3, 4), "float32"))
+        layer = heedml.Linear(heedml.Scope({"a.weight": v * 2, "a.bias": heedml.zeros(4)}) / "a", 3, 4)
+        with pytest.raises(heedml.Error, match=r"copy: .* follows the layer's parameter \(3, 4\), and a copy would lose its gradient"):
+            copy.deepcopy(layer)
+    assert copy.deepcopy(layer).weight.tolist() == layer.weight.tolist()
+
+
+def test_messages_on_copies_have_the_right_article():
+    scope = heedml.Scope(seed=1)
+    lstm = heedml.LSTM(scope / "lstm", 2, 3)
+    for value, expected in ((lstm, "an LSTM cannot"), (heedml.Adam(scope.parameters), "an Optimizer cannot"), (scope, "a Scope cannot"),
+                            (heedml.GRU(scope / "gru", 2, 3), "a GRU cannot")):
+        with pytest.raises(TypeError, match=f"^{expected}"):
+            copy.copy(value)
+
+
 def test_layers_in_a_scope_of_given_tensors_differentiate_through_them():
     scope, x = heedml.Scope(seed=1), heedml.Random(2).normal((5, 2))
     inner = heedml.Linear(scope / "fc", 2, 1)
