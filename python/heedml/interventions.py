@@ -138,6 +138,8 @@ class Place:
         scopes = [name.removesuffix(".0.attention.W_Q.weight") for name in model.parameters if name.endswith(".0.attention.W_Q.weight")]
         if not scopes or model.config["transformer"].get("shared_layers"):
             raise Error("Place: expected a model with layers of their own parameters; use a Hook")
+        if self.kind in ("neurons", "mlp_output") and not any(name.startswith(f"{scopes[0]}.{layer}.mlp.") for name in model.parameters):
+            raise Error(f"Place.{self.kind}: layer {layer} of this model has no MLP")
         if self.kind == "residual":
             return f"{scopes[0]}.{layer - 1}.output" if layer else "embedded"
         return f"{scopes[0]}.{layer}.{_KINDS[self.kind][0]}"

@@ -158,4 +158,8 @@ def test_wrong_arguments_are_named(model):
                            (lambda: traced("m", heedml.ablate(residual)), "intervene: model: expected a Model, got str")):
         with pytest.raises(heedml.Error, match=expected):
             make()
+    bare = heedml.Model({**model.config, "transformer": {**model.config["transformer"], "block": {
+        **model.config["transformer"]["block"], "mlp": {**model.config["transformer"]["block"]["mlp"], "width": 0}}}}, list("abcdefgh"))
+    with pytest.raises(heedml.Error, match="Place.neurons: layer 0 of this model has no MLP"):
+        traced(bare, heedml.ablate(Place.neurons(0)))
     assert Place.neurons(0, numpy.array([1, 2])) == Place.neurons(0, [1, 2]) and heedml.cut(0, 0, 3, 1).place.features == (1,)
