@@ -1,5 +1,8 @@
 """Batches on other threads, splits, padding."""
 
+import itertools
+import os
+import signal
 import threading
 import time
 
@@ -41,7 +44,7 @@ def test_an_error_of_a_batch_is_raised_at_its_step():
         next(loader)
     assert list(loader) == [1, 0]
     for wrong in ({"steps": -1}, {"workers": 0}, {"prefetch": -1}, {"first": -1}):
-        with pytest.raises(heedml.Error, match="Loader: expected steps"):
+        with pytest.raises(heedml.Error, match="Loader: .*: expected a whole number"):
             heedml.Loader(int, **wrong)
 
 
@@ -75,5 +78,57 @@ def test_padding():
     assert ids.tolist() == [[5, 1, 2], [7, 9, 9], [9, 9, 9]] and ids.dtype == "int32" and lengths == [3, 1, 0]
     ids, lengths = heedml.pad_sequences([numpy.array([5, 1, 2]), [7]], length=2)
     assert ids.tolist() == [[5, 1], [7, 0]] and lengths == [2, 1]
-    with pytest.raises(heedml.Error, match="pad_sequences: expected a length of at least 0, got -1"):
+    with pytest.raises(heedml.Error, match="^pad_sequences: length: expected a whole number at least 0, below 2.31, got -1"):
         heedml.pad_sequences([[1]], length=-1)
+    for sequences, found in [([[1], [1.7, 2.9]], "sequence 1: expected an array of integers"), ([heedml.ones(2)], "sequence 0: expected an array"),
+                             ([[2**40 + 7]], "sequence 0: .*got 1099511627783"), ([numpy.array([2**63], "uint64")], "sequence 0: "),
+                             ([[[1]]], r"sequence 0: .*shape \(1, 1\)")]:
+        with pytest.raises(heedml.Error, match=f"^pad_sequences: {found}"):
+            heedml.pad_sequences(sequences)
+    with pytest.raises(heedml.Error, match="^pad_sequences: value: expected a whole number, got 0.5$"):
+        heedml.pad_sequences([[1]], value=0.5)
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_a_loader_begins_again_and_names_the_step_of_a_stop_iteration(prefetch):
+    loader = heedml.Loader(lambda step: step, steps=5, first=2, prefetch=prefetch)
+    assert len(loader) == 3 and list(loader) == [2, 3, 4] == list(loader)
+    assert list(itertools.islice(loader, 1)) == [2] and list(loader) == [3, 4]
+    with loader as same:
+        assert next(iter(same)) == 2
+    with pytest.raises(heedml.Error, match="Loader: it is closed"):
+        list(loader)
+    with pytest.raises(TypeError, match="endless"):
+        len(heedml.Loader(int, prefetch=prefetch))
+    source = iter([1, 2])
+    loader = iter(heedml.Loader(lambda step: next(source), steps=9, prefetch=prefetch))
+    assert [next(loader), next(loader)] == [1, 2]
+    with pytest.raises(heedml.Error, match=r"make_batch\(2\) raised StopIteration"):
+        next(loader)
+    with pytest.raises(heedml.Error, match="^Loader: steps: expected a whole number, got 3.5$"):
+        heedml.Loader(int, steps=3.5)
+
+
+def test_a_forked_child_is_told_to_make_its_own_loader():
+    loader = heedml.Loader(lambda step: step, steps=8, prefetch=3)
+    next(loader)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        try:
+            next(loader)
+        except heedml.Error as error:
+            os._exit(7 if "make the Loader in the child" in str(error) else 1)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7 and list(loader) == list(range(1, 8))
+
+
+def test_splits_name_what_is_wrong():
+    random = heedml.Random(1)
+    for call, text in [(lambda: heedml.train_test_split(10, 1.5, random), "test: expected a share between 0 and 1 or a whole number"),
+                       (lambda: heedml.train_test_split(10, 0.99, random), "test=0.99 of 10 examples leaves none for training"),
+                       (lambda: heedml.train_test_split(10, 0.2, 1), "random: expected a Random, such as .*, got int"),
+                       (lambda: heedml.train_test_split(10, 0.2, numpy.random.default_rng(1)), "random: expected a Random"),
+                       (lambda: heedml.train_test_split(numpy.arange(10), 0.2, random), "count, .*: expected a whole number, got ndarray")]:
+        with pytest.raises(heedml.Error, match=f"^train_test_split: {text}"):
+            call()

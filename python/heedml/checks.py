@@ -1,0 +1,45 @@
+"""Checks of arguments that messages name."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from .errors import Error
+
+
+def whole(where: str, value: Any, low: int, high: int) -> int:
+    """Returns a whole number from `low` to `high`. Raises Error that begins with `where` for anything else."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise Error(f"{where}: expected a whole number, got {_shown(value)}") from None
+    if not low <= number <= high:
+        bounds = f"at least {low}, below 2^{high.bit_length()}" if high >= 2**31 - 1 else f"from {low} to {high}"
+        raise Error(f"{where}: expected a whole number {bounds}, got {number}")
+    return number
+
+
+def number(where: str, value: Any) -> float:
+    """Returns a number of any type as a float; a text is none. Raises Error that begins with `where` for anything else."""
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    except (TypeError, ValueError, Error):
+        raise Error(f"{where}: expected a number, got {_shown(value)}") from None
+
+
+def text(where: str, value: Any) -> str:
+    """Returns a text. Raises Error that begins with `where` for anything else."""
+    if not isinstance(value, str):
+        raise Error(f"{where}: expected a str, got {_shown(value)}")
+    return value
+
+
+def _shown(value: Any) -> str:
+    """Returns a value that is short, or its type."""
+    return repr(value) if isinstance(value, (str, bytes, float)) and len(repr(value)) <= 40 else type(value).__name__
