@@ -159,6 +159,7 @@ struct Log::Files {
   std::optional<AppendedFile> rows;  // opened anew when a column is added
   std::vector<std::string> columns;
   LogLine last{.step = -1};
+  std::int64_t first = 0;  // where the log resumes
 
   Files(const fs::path& directory, std::unique_ptr<DirectoryLock> locked, double time,
         const std::vector<LogLine>& before)
@@ -178,9 +179,8 @@ struct Log::Files {
   }
 
   void write(std::int64_t step, const std::vector<std::pair<std::string, double>>& values) {
-    if (step < std::max<std::int64_t>(last.step, 0)) {
-      fail("Log: expected a step from {} on, got {}", std::max<std::int64_t>(last.step, 0), step);
-    }
+    if (step < std::max(last.step, first))
+      fail("Log: expected a step from {} on, got {}", std::max(last.step, first), step);
     const bool continues = step == last.step;
     LogLine line = continues ? last : LogLine{.step = step};
     for (const auto& [name, value] : values) {
@@ -245,7 +245,7 @@ Log::Log(const fs::path& directory, LogOptions options) {
   write_file(file, lines);
   files_ = std::make_unique<Files>(directory, std::move(lock), time, kept);
   files_->events.append(restart_event(time, first));
-  if (!kept.empty()) files_->last.step = kept.back().step;
+  files_->first = first;
 }
 
 Log::Log(Log&&) noexcept = default;

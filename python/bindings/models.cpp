@@ -77,7 +77,8 @@ void bind_batch(nb::module_& m) {
 
 // Calls f with a path, without Python's lock.
 auto with_path(const PathName& path, auto f) {
-  const auto place = nb::cast<std::filesystem::path>(path.given);
+  const std::filesystem::path place =
+      nb::cast<std::string>(nb::module_::import_("heedml.paths").attr("text_of")(path.given));
   const nb::gil_scoped_release release;
   return f(place);
 }

@@ -7,6 +7,8 @@ from typing import Any
 
 from . import _core
 from ._core import Gradients, Parameters, Tensor
+from .checks import number, text, whole
+from .errors import Error
 from .paths import Path, text_of
 
 
@@ -20,11 +22,15 @@ class Log(_core._Log):
 
     def __init__(self, path: Path, resume: int | None = None) -> None:
         """Makes the directory `path`, or path-2, ... where it exists. `resume` continues a log at this step instead."""
-        super().__init__(text_of(path), resume)
+        place = text_of(path)
+        if not place:
+            raise Error("Log: expected the path of a directory, got an empty text")
+        super().__init__(place, None if resume is None else whole("Log: resume", resume, 0, 2**63 - 1))
 
     def write(self, step: int, values: Mapping[str, Tensor | float]) -> None:
         """Writes numbers by name. Several calls for a step share a line; steps increase."""
-        self._write(step, [(name, value.item() if isinstance(value, Tensor) else value) for name, value in values.items()])
+        self._write(whole("Log.write: step", step, 0, 2**63 - 1),
+                    [(text("Log.write: name", name), number(f"Log.write: '{name}'", value)) for name, value in values.items()])
 
     def write_gradients(self, step: int, parameters: Parameters, gradients: Gradients) -> None:
         """Writes for each parameter norm/NAME, gradient/NAME, and dead/NAME: the share of units without a gradient."""

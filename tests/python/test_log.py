@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import heedml
+import numpy
 import pytest
 
 
@@ -37,6 +38,23 @@ def test_a_log_is_read_as_curves(tmp_path):
                   lambda: heedml.Log("/proc/none"), lambda: heedml.curves(tmp_path / "none")):
         with pytest.raises(heedml.Error):
             wrong()
+
+
+def test_a_log_resumes_at_its_step_and_names_wrong_values(tmp_path):
+    log = heedml.Log(tmp_path / "mine")
+    for step in range(3):
+        log.write(step, {"loss": 1.0})
+    del log
+    log = heedml.Log(tmp_path / "mine", resume=2)
+    with pytest.raises(heedml.Error, match="Log: expected a step from 2 on, got 1"):
+        log.write(1, {"loss": 9.0})
+    log.write(2, {"loss": numpy.float32(3), "big": 10**400})
+    assert [row["loss"] for row in heedml.curves(log.path).rows()] == [1, 1, 3]
+    for value, found in ("s", "'s'"), (None, "NoneType"), (heedml.ones(3), "Tensor"), ("1", "'1'"):
+        with pytest.raises(heedml.Error, match=f"^Log.write: 'rate': expected a number, got {found}$"):
+            log.write(3, {"loss": 1.0, "rate": value})
+    with pytest.raises(heedml.Error, match="^Log.write: step: expected a whole number, got 1.5$"):
+        log.write(1.5, {"loss": 1.0})
 
 
 def test_a_log_is_free_again_when_its_process_is_killed(tmp_path):

@@ -35,10 +35,19 @@ def test_every_kind_of_path_is_taken(tmp_path, path_of):
     assert (tmp_path / "page.html").exists()
 
 
-def test_a_path_that_is_not_text_is_refused():
+def test_a_path_that_is_not_text_is_refused(tmp_path):
     for path in (b"/tmp/\xff", "/tmp/\udcff"):
         for take in (heedml.load, heedml.load_tensors, heedml.curves, lambda path: heedml.train(path, quiet=True)):
             with pytest.raises(heedml.Error, match=r"^expected a path in UTF-8, got b'/tmp/\\xff'; rename the file$"):
                 take(path)
+    model = heedml.Model(heedml.language_model(heedml.gpt2(1, 2, 8, max_length=8)), list("abc"), split="characters")
+    with pytest.raises(heedml.Error, match="^expected a path in UTF-8"):
+        model.save(os.fsencode(tmp_path) + b"/\xff.safetensors")
+    for take in (heedml.Log, heedml.load, model.save):
+        with pytest.raises(heedml.Error, match="^expected a path without NUL"):
+            take(f"{tmp_path}/a\0b")
+    with pytest.raises(heedml.Error, match="^Log: expected the path of a directory, got an empty text$"):
+        heedml.Log("")
+    assert list(tmp_path.iterdir()) == []
     with pytest.raises(TypeError, match="expected str, bytes or os.PathLike object, not int"):
         heedml.load(5)
