@@ -220,6 +220,10 @@ Gradients of_each(Gradients g, F f) {
 Gradients scaled(const Gradients& g, double factor) {
   return of_each(g, [&](const Tensor& x) { return x * factor; });
 }
+Gradients negated(const Gradients& g) { return scaled(g, -1); }
+Gradients copied(const Gradients& g) {
+  return of_each(g, [](const Tensor& x) { return x.clone(); });
+}
 Gradients divided(const Gradients& g, double divisor) {
   return of_each(g, [&](const Tensor& x) { return x / divisor; });
 }
@@ -234,11 +238,13 @@ void bind_gradients(nb::module_& m) {
       .def(
           "__getitem__", [](const Gradients& g, const std::string& name) { return g[variable_named(g, name)]; },
           "name"_a)
-      .def("__setitem__",
-           [](Gradients& g, const Tensor& variable, const Tensor& gradient) {
-             check_unused(g);
-             g.set(variable, gradient);
-           })
+      .def(
+          "__setitem__",
+          [](Gradients& g, const Tensor& variable, const Tensor& gradient) {
+            check_unused(g);
+            g.set(variable, gradient);
+          },
+          "variable"_a, "gradient"_a)
       .def("__contains__",
            [](const Gradients& g, nb::handle key) {
              if (nb::isinstance<Tensor>(key)) return g.contains(nb::cast<Tensor>(key));
@@ -270,12 +276,27 @@ void bind_gradients(nb::module_& m) {
           nb::sig("def __iadd__(self, other: Gradients, /) -> Gradients"))
       .def(
           "__add__", [](Gradients g, const Gradients& other) { return g += other; }, nb::is_operator())
+      .def(
+          "__radd__",
+          [](const Gradients& g, nb::handle zero) -> nb::object {
+            if (!nb::isinstance<nb::int_>(zero) || !zero.equal(nb::int_(0))) return nb::borrow(Py_NotImplemented);
+            return nb::cast(copied(g));
+          },
+          nb::sig("def __radd__(self, zero: typing.Literal[0], /) -> Gradients"), "Starts sum() of several.")
+      .def(
+          "__sub__", [](const Gradients& g, const Gradients& other) { return negated(other) += g; }, nb::is_operator())
+      .def("__neg__", &negated)
+      .def(
+          "__deepcopy__", [](const Gradients& g, nb::handle) { return copied(g); },
+          nb::sig("def __deepcopy__(self, memo: object, /) -> Gradients"),
+          "Copies the gradients; they belong to the same variables.")
       .def("__mul__", &scaled, nb::is_operator())
       .def("__rmul__", &scaled, nb::is_operator())
       .def("__truediv__", &divided, nb::is_operator())
       .def("__repr__", [](const Gradients& g) {
         return fmt::format("heedml.Gradients({})", counted(static_cast<std::int64_t>(g.size()), "variable"));
       });
+  c.attr("__array_ufunc__") = nb::none();  // so that a number of NumPy asks the gradients
   bind_iterator(c, "Tensor", [](const Gradients& g) {
     std::vector<Tensor> variables;
     for (const auto& [variable, gradient] : g) variables.push_back(variable);

@@ -13,6 +13,7 @@ _HINTS = {"Tensor": "heedml.tensor(value) makes one", "Scope": "layers take a sc
 _LIKE = {"int": {"float"}, "bool": {"int", "float"}, "NoneType": {"None"}, "range": {"Sequence", "Iterable"},
          "list": {"Sequence", "Iterable"}, "tuple": {"Sequence", "Iterable"}, "ndarray": {"Sequence"}, "dict": {"Mapping"},
          "str": {"Path", "PathLike", "Literal", "DTypeLike"}}
+_SPECIAL = {"__getitem__": "[]", "__setitem__": "[] = "}
 _PLAIN = {"Tensor", "torch.Tensor", "Scope", "Random", "bool", "int", "float", "str", "NoneType", "list", "tuple", "dict", "ndarray",
           "complex", "bytes", "set"}  # types that only a parameter of their name, or one of _LIKE, takes
 
@@ -36,13 +37,17 @@ class _Signature:
         self.takes_more, self.takes_keywords = arguments.vararg is not None, arguments.kwarg is not None
         if self.name == "__init__":
             self.name = first.rsplit(".", 1)[-1]
-        self.name = self.name.lstrip("_")  # a function of Python calls _name
+        if self.name in _SPECIAL:
+            self.name = f"{first.rsplit('.', 1)[-1]}{_SPECIAL[self.name]}"
+        self.name = self.name.strip("_")  # a function of Python calls _name
 
     def __str__(self) -> str:
         shown = [name if default is None else f"{name}={ast.unparse(default)}"
                  for name, (_, default) in self.parameters.items() if name != "self"]
         if len(self.positional) < len(self.parameters):
             shown.insert(len(self.positional) - ("self" in self.parameters), "*")
+        if "[]" in self.name:
+            return self.name.replace("[]", f"[{shown[0]}]") + "".join(shown[1:])
         return f"{self.name}({', '.join(shown + ['...'] * (self.takes_more or self.takes_keywords))})"
 
     def _takes(self, name: str, kind: str) -> bool:
@@ -97,4 +102,4 @@ def explain(text: str) -> str | None:
         given = types["self" in function.parameters:] + list(keywords.values())
         problems = [f"a value in the arguments ({', '.join(map(_short, given))}) is of another type or out of range"]
     text = "; ".join(problems)
-    return f"{function.name}: {text}{'' if text.endswith('?') else '.'} Usage: {usage}"
+    return f"{function.name.removesuffix(' = ')}: {text}{'' if text.endswith('?') else '.'} Usage: {usage}"

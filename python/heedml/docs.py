@@ -37,7 +37,7 @@ TEXTS = {
         gradients[layer.weight]            # the shape of the weight
         gradients['head.weight']
         total += gradients                 # adds those of another batch
-        mean = (first + second) / 2        # of two batches
+        mean = (first + second) / 2        # of two batches; also first - second, -first and sum(list_of_gradients)
 
     There are `in`, `len()`, iteration over the variables, and `gradients[w] = value`.
     """,

@@ -6,14 +6,14 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy
 import numpy.typing
 
-from . import _core, studies
+from . import _core, checks, studies
 from ._core import Batch, Optimizer, Tensor
 from .errors import Error, keywords
 from .page import Page
@@ -272,7 +272,11 @@ class Model(_core._Model):
             with running(None):
                 return on_text and on_text(decoded(piece))
 
-        text, pieces, ended_by = self._generate(prompt, tokens, temperature, top_k, top_p, seed, stop, speculate, show)
+        text, pieces, ended_by = self._generate(checks.text("generate: prompt", prompt), checks.whole("generate: tokens", tokens, 0, 2**31 - 1),
+                                                checks.number("generate: temperature", temperature),
+                                                checks.whole("generate: top_k", top_k, 0, 2**31 - 1), checks.number("generate: top_p", top_p),
+                                                checks.whole("generate: seed", seed, 0, 2**64 - 1), checks.text("generate: stop", stop),
+                                                bool(speculate), show)
         return studies.Generated(prompt, decoded(text)[len(prompt):], list(map(decoded, pieces)), ended_by, seed)
 
     def encode(self, texts: str | Sequence[str], *, batch_size: int = 64,
@@ -281,9 +285,10 @@ class Model(_core._Model):
 
         With `normalize` each has length 1, as in sentence-transformers; products of two are then their cosine.
         """
-        if batch_size < 1:
-            raise Error(f"encode: batch_size must be at least 1, got {batch_size}")
-        given = [texts] if isinstance(texts, str) else list(texts)
+        checks.whole("encode: batch_size", batch_size, 1, 2**31 - 1)
+        if isinstance(texts, bytes) or not isinstance(texts, Iterable):
+            raise Error(f"encode: expected a str or several, got {type(texts).__name__}")
+        given = [texts] if isinstance(texts, str) else [checks.text(f"encode: text {i}", one) for i, one in enumerate(texts)]
         order = sorted(range(len(given)), key=lambda i: len(given[i]))
         width = self.config["transformer"]["block"]["attention"]["d_model"]
         result = numpy.zeros((len(given), width), numpy.float32)
