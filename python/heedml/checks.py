@@ -22,13 +22,13 @@ def whole(where: str, value: Any, low: int, high: int) -> int:
 
 
 def number(where: str, value: Any) -> float:
-    """Returns a number of any type as a float; a text is none. Raises Error that begins with `where` for anything else."""
+    """Returns a number of any type as a float, not a text. Raises Error that begins with `where` for anything else."""
     try:
         if isinstance(value, (str, bytes)):
             raise TypeError
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
     except (TypeError, ValueError, Error):
         raise Error(f"{where}: expected a number, got {_shown(value)}") from None
 

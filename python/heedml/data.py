@@ -78,7 +78,7 @@ class Loader(Generic[T]):
 
     def __len__(self) -> int:
         if not self.steps:
-            raise TypeError("a Loader without steps= is endless and has no length")
+            raise TypeError("len() needs a Loader with steps=; this one is endless")
         return max(self.steps - self._first, 0)
 
     def _end(self) -> None:
