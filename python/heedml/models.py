@@ -272,9 +272,9 @@ class Model(_core._Model):
             with running(None):
                 return on_text and on_text(decoded(piece))
 
-        text, pieces, ended_by = self._generate(checks.text("generate: prompt", prompt), checks.whole("generate: tokens", tokens, 0, 2**31 - 1),
+        text, pieces, ended_by = self._generate(checks.text("generate: prompt", prompt), checks.whole("generate: tokens", tokens, -2**31, 2**31 - 1),
                                                 checks.number("generate: temperature", temperature),
-                                                checks.whole("generate: top_k", top_k, 0, 2**31 - 1), checks.number("generate: top_p", top_p),
+                                                checks.whole("generate: top_k", top_k, -2**31, 2**31 - 1), checks.number("generate: top_p", top_p),
                                                 checks.whole("generate: seed", seed, 0, 2**64 - 1), checks.text("generate: stop", stop),
                                                 bool(speculate), show)
         return studies.Generated(prompt, decoded(text)[len(prompt):], list(map(decoded, pieces)), ended_by, seed)

@@ -11,7 +11,7 @@ def text_of(path: Path) -> str:
     """Returns a path as text. Raises Error where its bytes are not UTF-8, which messages and file formats need, or contain NUL."""
     text = os.fsdecode(path)
     if "\0" in text:
-        raise Error(f"expected a path without NUL, got {text!r}")
+        raise Error(f"a path cannot contain NUL, got {text!r}")
     try:
         text.encode()
     except UnicodeEncodeError:

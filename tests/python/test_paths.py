@@ -44,7 +44,7 @@ def test_a_path_that_is_not_text_is_refused(tmp_path):
     with pytest.raises(heedml.Error, match="^expected a path in UTF-8"):
         model.save(os.fsencode(tmp_path) + b"/\xff.safetensors")
     for take in (heedml.Log, heedml.load, model.save):
-        with pytest.raises(heedml.Error, match="^expected a path without NUL"):
+        with pytest.raises(heedml.Error, match="^a path cannot contain NUL"):
             take(f"{tmp_path}/a\0b")
     with pytest.raises(heedml.Error, match="^Log: expected the path of a directory, got an empty text$"):
         heedml.Log("")
