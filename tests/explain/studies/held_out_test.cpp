@@ -30,7 +30,8 @@ TEST_CASE("HeldOut takes sentences evenly from first to last") {
   for (int i = 0; i < 10; ++i) sorted[static_cast<std::size_t>(i)].relation = std::to_string(i);
   const auto taken = [&](std::size_t most) {
     std::string found;
-    for (const Example& e : HeldOut(model, sorted, most).sentences()) found += e.relation;
+    const HeldOut held_out(model, sorted, most);
+    for (const Example& e : held_out.sentences()) found += e.relation;
     return found;
   };
   CHECK(taken(1) == "0");
