@@ -71,8 +71,6 @@ class Parameters {
   NamedTensors buffers() const;
   /// Throws Error, prefixed by `what`, while a WeightAverage::Shown is open: new values would be lost when it ends. Optimisers call it.
   void check_not_averaged(const char* what) const;
-  /// Is open while values of a store are written. Opening a second one, as another thread would, throws Error that begins with
-  /// `what`. Optimisers and load() open it.
   class Update;
   /// Returns the end of a message about an unknown name: the most similar name or scope, else the outermost ones.
   std::string suggestion(const std::string& unknown) const;
@@ -112,8 +110,12 @@ class Parameters {
   std::shared_ptr<Marks> marks_ = std::make_shared<Marks>();
 };
 
+/// Is open while values of a store are written. Optimisers, load() and merge() open it, so that two threads do not update one store.
+///
+///     const Parameters::Update update(parameters, "my_step");
 class Parameters::Update {
  public:
+  /// Throws Error that begins with `what` when another thread updates them.
   [[nodiscard]] Update(const Parameters& parameters, const char* what);
   ~Update() { marks_->is_updated.store(false, std::memory_order_release); }
   Update(const Update&) = delete;
