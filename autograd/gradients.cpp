@@ -75,7 +75,6 @@ Gradients& Gradients::operator+=(const Gradients& other) {
   Gradients copy;  // a gradient that is not added to another one must not be the other's memory
   for (const auto& [variable, gradient] : other) {
     const bool is_constant = gradient.tape_node().recording == 0 && !find(variable);
-    const NoRecording constants;
     copy.entries_.emplace_back(variable, is_constant ? Recorder::of_gradients(gradient.detach().clone()) : gradient);
   }
   return *this += std::move(copy);

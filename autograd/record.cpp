@@ -91,14 +91,14 @@ Recording::Recording() {
   own_ = new Tape;
   own_->id = ++count;
   own_->outer = std::exchange(thread.tape, own_);
-  own_->is_in_backward = std::exchange(thread.paused, false);
+  thread.paused = false;
 }
 
 Recording::~Recording() {
   Tape** at = &thread.tape;
   while (*at && *at != own_) at = &(*at)->outer;  // Python may close them in any order
   if (!*at) return;                               // another thread's, which still uses it
-  if (at == &thread.tape) thread.paused = own_->is_in_backward;
+  if (at == &thread.tape) thread.paused = own_->outer != nullptr;
   *at = own_->outer;
   delete own_;
 }

@@ -1,4 +1,5 @@
 #include "autograd/cpu/blocks.h"
+#include "autograd/cpu/checks.h"
 #include "autograd/cpu/copy.h"
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/memory.h"
@@ -147,13 +148,11 @@ T* Tensor::mutable_data() {
   if (tape_node_.recording != 0) {
     fail("tensor: a recorded tensor of shape {} cannot be written; write to its detach().clone()", to_string(shape_));
   }
-  for (int axis = 0; axis < shape_.rank(); ++axis) {
-    if (strides_[axis] == 0 && shape_[axis] > 1 && numel() > 0) {
-      fail(
-          "tensor: elements of a tensor of shape {} share memory, as in broadcast_to(), so it cannot be written; write "
-          "to its clone()",
-          to_string(shape_));
-    }
+  if (cpu::is_broadcast(*this)) {
+    fail(
+        "tensor: elements of a tensor of shape {} share memory, as in broadcast_to(), so it cannot be written; write "
+        "to its clone()",
+        to_string(shape_));
   }
   const T* values = data<T>();
   ++storage_->version;

@@ -20,6 +20,14 @@ inline void check_rank(const char* operation, int rank) {
   if (rank > Shape::max_rank) fail("{}: the result has {} axes; expected at most {}", operation, rank, Shape::max_rank);
 }
 
+// Returns whether elements of x share memory, as in broadcast_to().
+inline bool is_broadcast(const Tensor& x) {
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (x.strides()[axis] == 0 && x.size(axis) > 1) return x.numel() > 0;
+  }
+  return false;
+}
+
 // Composite operations call this first; otherwise their parts would report missing memory under their own names.
 inline void check_memory(const char* operation, const Shape& shape, DType dtype) {
   static_cast<void>(Tensor(shape, dtype, operation));

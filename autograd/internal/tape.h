@@ -45,8 +45,7 @@ constexpr std::int64_t constant = -1, of_gradients = -2;
 
 struct Tape {
   std::uint64_t id = 0;
-  Tape* outer = nullptr;        // whose backward computes with this one
-  bool is_in_backward = false;  // whether there is one
+  Tape* outer = nullptr;  // whose backward, which is paused, computes with this one
   std::vector<Node> nodes;
   std::vector<std::int64_t> edges;                // the inputs' nodes, `constant` or `of_gradients`
   std::deque<SavedTensor> saved;                  // of the nodes, in order; a deque does not over-allocate

@@ -190,8 +190,7 @@ const Command causes_command{
                   cxxopts::value<std::string>(), "TEXT")  //
               ("limit",
                "How many held-out sentences, evenly from first to last (default: as many as a minute allows), or first "
-               "pairs of FILE "
-               "(default: all) to ask",
+               "pairs of FILE (default: all) to ask",
                cxxopts::value<int>(), "N")  //
               ("by",
                "A verdict for each value of this field of the held-out sentences (default: relation, if they have "

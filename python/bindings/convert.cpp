@@ -1,3 +1,4 @@
+#include "autograd/cpu/checks.h"
 #include "bindings/bindings.h"
 
 #include <heed/autograd/ops.h>
@@ -131,14 +132,6 @@ void check_constants(const char* where, nb::handle data) {
 
 }  // namespace
 
-// Returns whether elements share memory, so that they cannot be written, as NumPy's broadcast_to() has it.
-static bool is_broadcast(const Tensor& x) {
-  for (int axis = 0; axis < x.rank(); ++axis) {
-    if (x.strides()[axis] == 0 && x.size(axis) > 1) return true;
-  }
-  return false;
-}
-
 // Shares the memory. To hand it out for writing counts as a write.
 template <class Framework>
 nb::object exported(Tensor x, bool is_readonly) {
@@ -172,7 +165,7 @@ nb::object numpy_of(const Tensor& x, NumpyAccess access) {
   return exported<nb::numpy>(is_in_blocks(x.dtype())     ? x.clone()
                              : is_stored_only(x.dtype()) ? x.to(DType::float32)
                                                          : x,
-                             is_read || is_recorded(x) || (access == NumpyAccess::usual && is_broadcast(x)));
+                             is_read || is_recorded(x) || (access == NumpyAccess::usual && cpu::is_broadcast(x)));
 }
 
 nb::object dlpack_of(const Tensor& x) {
@@ -181,7 +174,7 @@ nb::object dlpack_of(const Tensor& x) {
         "__dlpack__: the open Recording follows this tensor, and another library could write its memory; numpy() "
         "shares it for reading, and x.detach().clone() is a copy");
   }
-  return exported<nb::array_api>(x, is_recorded(x) || is_stored_only(x.dtype()) || is_broadcast(x));
+  return exported<nb::array_api>(x, is_recorded(x) || is_stored_only(x.dtype()) || cpu::is_broadcast(x));
 }
 
 Tensor shared_tensor(nb::handle given) {
