@@ -19,7 +19,7 @@ seconds. `PairsOf` is a Path, a Pairs, or dicts like its rows.
 """
 # The sections, and the modules that each describes.
 SECTIONS = {
-    "Models and runs": ("models", "configs", "page", "logs"),
+    "Models and runs": ("models", "training", "configs", "page", "logs"),
     "Interventions": ("interventions",),
     "Results": ("studies", "pairs"),
     "Gradients, optimisers and files": ("functions", "derivatives"),

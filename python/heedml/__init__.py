@@ -63,13 +63,11 @@ from .interventions import patch as patch
 from .interventions import replace as replace
 from .interventions import steer as steer
 from .logs import Log as Log
-from .models import Experiment as Experiment
 from .models import Model as Model
 from .models import Trace as Trace
 from .models import curves as curves
 from .models import inspect as inspect
 from .models import load as load
-from .models import train as train
 from .page import Page as Page
 from .pairs import Pairs as Pairs
 from .studies import Attention as Attention
@@ -91,6 +89,8 @@ from .studies import Verification as Verification
 from .studies import Weights as Weights
 from .studies import Why as Why
 from .studies import WhyAnswer as WhyAnswer
+from .training import Experiment as Experiment
+from .training import train as train
 
 from . import docs as _docs
 
