@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -235,6 +236,19 @@ std::vector<TextPair> minimal_pairs(const Model& model, const std::vector<Exampl
     result.add({clean, corrupted, {right}, {wrong}, fmt::format("pair {}", std::min(i, other) + 1)});
   }
   return result.take();
+}
+
+void keep_evenly(std::vector<TextPair>& pairs, std::size_t most) {
+  if (most == 0 || pairs.size() <= most) return;
+  std::vector<TextPair> kept;
+  for (std::size_t i = 0, next = 0; i < pairs.size(); i = next) {
+    next = i + 1;
+    if (next < pairs.size() && pairs[next].clean.tokens == pairs[i].corrupted.tokens) ++next;
+    if (kept.size() * pairs.size() > i * most) continue;
+    std::move(pairs.begin() + static_cast<std::ptrdiff_t>(i), pairs.begin() + static_cast<std::ptrdiff_t>(next),
+              std::back_inserter(kept));
+  }
+  pairs = std::move(kept);
 }
 
 bool answers_from_earlier_tokens(const Model& model) {

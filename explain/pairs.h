@@ -38,6 +38,10 @@ int answer_index(const Model& model, const std::string& text, const Example& cle
 /// have one group. A pair that repeats an earlier one is left out.
 std::vector<TextPair> minimal_pairs(const Model& model, const std::vector<Example>& examples);
 
+/// Keeps `most` of the pairs, evenly from first to last, since files are often sorted by kind, and one more where a pair would lose the
+/// other direction of it that follows. 0: keeps all.
+void keep_evenly(std::vector<TextPair>& pairs, std::size_t most);
+
 /// Pairs of one length.
 struct PairBatch {
   Batch clean, corrupted;                      ///< B texts each

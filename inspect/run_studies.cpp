@@ -111,14 +111,13 @@ std::vector<TextPair> held_out_pairs(const Model& model, const fs::path& run, co
       run.string(), command);
 }
 
-void keep_first(std::vector<TextPair>& pairs, int most, const Model& model) {
+void keep_some(std::vector<TextPair>& pairs, int most, const Model& model) {
   std::vector<Example> texts;
   for (const TextPair& pair : pairs) texts.push_back(pair.clean);
   const double T = static_cast<double>(longest(texts));
   const double passes =
       model.layers() * (3 * T + model.heads()) / 2 + 2;  // from the changed layer on, the half of them
-  const std::size_t count = sentences_to_use(most, model.transformer().config, texts, passes);
-  if (pairs.size() > count) pairs.resize(count);
+  keep_evenly(pairs, sentences_to_use(most, model.transformer().config, texts, passes));
 }
 
 CauseHistory cause_history(const fs::path& run, const StudyOptions& options) {

@@ -25,8 +25,9 @@ Causes causes(const Model& model, const std::filesystem::path& run, const StudyO
 /// the message says how `command` takes pairs of a file.
 std::vector<TextPair> held_out_pairs(const Model& model, const std::filesystem::path& run, const char* command);
 
-/// Keeps the first pairs: `most`, or when that is 0, as many as restored() measures in about a minute on one core, and at least 100.
-void keep_first(std::vector<TextPair>& pairs, int most, const Model& model);
+/// Keeps some pairs, evenly from first to last: `most`, or when that is 0, as many as restored() measures in about a minute on one
+/// core, and at least 100.
+void keep_some(std::vector<TextPair>& pairs, int most, const Model& model);
 
 /// Measures the history of a run that keeps its models (dump.weights). Throws Error if the run kept none.
 CauseHistory cause_history(const std::filesystem::path& run, const StudyOptions& options = {});

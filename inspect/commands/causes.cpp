@@ -137,7 +137,7 @@ std::string of_tokens(const Request& request) {
   std::vector<TextPair> pairs = held_out_pairs(model, run, "causes");
   std::optional<Example> example;
   if (request.has("sentence")) pairs = pairs_like(example.emplace(example_of(request, model)), run, pairs);
-  keep_first(pairs, limit_of(request), model);
+  keep_some(pairs, limit_of(request), model);
   check_number(pairs);
   const OnProgress progress = of_run(run, request.progress);
   Restored found = restored(model, pairs, progress);
@@ -169,8 +169,7 @@ std::string of_pairs(const Request& request) {
   const std::filesystem::path& run = request.runs[0];
   const Model model = model_of(run, step_of(request), request.progress);
   std::vector<TextPair> pairs = read_pairs(model, request.files[0]);
-  const auto limit = static_cast<std::size_t>(limit_of(request));
-  if (limit > 0 && pairs.size() > limit) pairs.resize(limit);
+  keep_evenly(pairs, static_cast<std::size_t>(limit_of(request)));
   Restored found = restored(model, pairs, of_run(run, request.progress));
   if (found.by_position) found.tokens = shown_tokens(model.tokenizer, found.tokens);
   return request.has("json") ? json_line(utf8_json(restored_json(found))) : restored_view(found, request.view);
@@ -189,8 +188,9 @@ const Command causes_command{
           options("pair", "With --sentence: a text of as many tokens with another answer, to patch heads into",
                   cxxopts::value<std::string>(), "TEXT")  //
               ("limit",
-               "How many held-out sentences, evenly from first to last (default: as many as a minute allows), or first "
-               "pairs of FILE (default: all) to ask",
+               "How many held-out sentences (default: as many as a minute allows) or pairs of FILE (default: all) to "
+               "ask, "
+               "evenly from first to last",
                cxxopts::value<int>(), "N")  //
               ("by",
                "A verdict for each value of this field of the held-out sentences (default: relation, if they have "

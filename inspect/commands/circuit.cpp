@@ -52,8 +52,7 @@ std::vector<TextPair> pairs_of(const Request& request, const Model& model, const
   const bool has_file = !request.files.empty() && is_file_of_pairs(request.files[0]);
   std::vector<TextPair> pairs = has_file ? read_pairs(model, request.files[0]) : held_out_pairs(model, run, "circuit");
   const auto given = static_cast<std::size_t>(limit_of(request));
-  const std::size_t limit = given > 0 ? given : has_file ? 0 : max_run_pairs;
-  if (limit > 0 && pairs.size() > limit) pairs.resize(limit);
+  keep_evenly(pairs, given > 0 ? given : has_file ? 0 : max_run_pairs);
   return pairs;
 }
 
@@ -201,7 +200,7 @@ const Command circuit_command{
               ("faithfulness", "Share of the difference that the circuit keeps (default: 0.8)",
                cxxopts::value<Decimal>(),
                "X")  //
-              ("limit", "How many pairs to use, the first ones (default: all of FILE, 100 of a run)",
+              ("limit", "How many pairs to use, evenly from first to last (default: all of FILE, 100 of a run)",
                cxxopts::value<int>(), "N")                                                      //
               ("over-training", "Compare the circuits at the steps whose models the run kept")  //
               ("seed", "Seed of the halves, resamples and random circuits (default: 1)",

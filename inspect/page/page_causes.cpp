@@ -77,7 +77,7 @@ void add_restored(Json& description, const Model& model, const fs::path& run, in
   if (reads_pieces(model)) return;  // the page shows whole words
   refused([&] {
     std::vector<TextPair> pairs = held_out_pairs(model, run, "causes");
-    keep_first(pairs, limit, model);
+    keep_some(pairs, limit, model);
     Json maps = Json::array();
     for (const std::vector<TextPair>& kind : kinds_of(pairs)) {
       maps.push_back(restored_map(restored(model, kind, progress), kind[0]));

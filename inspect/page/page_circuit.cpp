@@ -73,7 +73,7 @@ void add_circuit(Json& description, const Model& model, const std::filesystem::p
   const std::string reason = refused([&] {
     std::vector<TextPair> pairs = minimal_pairs(model, read_held_out(run));
     if (pairs.empty()) return;
-    if (pairs.size() > max_run_pairs) pairs.resize(max_run_pairs);
+    keep_evenly(pairs, max_run_pairs);
     if (products_of(model, pairs) > most_products) {
       description["circuit_missing"] =
           "The circuit of a model of this size takes more than seconds: inspect circuit RUN finds it.";

@@ -184,3 +184,22 @@ TEST_CASE("minimal_pairs takes both directions of each pair of examples") {
   examples[3].counterpart = 5, examples[5].counterpart = 3;
   CHECK(minimal_pairs(model, examples).size() == 2);  // without repetitions
 }
+
+TEST_CASE("keep_evenly takes pairs from first to last, each with its other direction") {
+  std::vector<TextPair> pairs(40);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    pairs[i].clean.tokens = {fmt::format("word {}", i)};
+    pairs[i].corrupted.tokens = {fmt::format("word {}", i < 20 ? i + 100 : i ^ 1)};  // the last 20 in both directions
+  }
+  std::vector<TextPair> kept = pairs;
+  keep_evenly(kept, 8);
+  std::vector<std::string> first;
+  for (const TextPair& pair : kept) first.push_back(pair.clean.tokens[0]);
+  CHECK(first ==
+        std::vector<std::string>{"word 0", "word 5", "word 10", "word 15", "word 20", "word 21", "word 30", "word 31"});
+  for (const std::size_t most : {0, 40, 41}) {
+    kept = pairs;
+    keep_evenly(kept, most);
+    CHECK(kept.size() == 40);
+  }
+}
