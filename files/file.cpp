@@ -45,6 +45,7 @@ bool has_files_left(fs::path directory) {
   if (reason == ENOENT && !fs::exists(directory, ignored)) {
     hint = fmt::format(": the directory {} does not exist", directory.string());
   }
+  if (path.empty()) throw FileError(fmt::format("cannot {} a file: the path is empty", action));
   throw FileError(fmt::format("cannot {} {}: {}{}", action, path.string(), std::strerror(reason), hint));
 }
 

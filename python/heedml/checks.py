@@ -40,6 +40,13 @@ def text(where: str, value: Any) -> str:
     return value
 
 
+def function(where: str, value: Any) -> Any:
+    """Returns a function, or anything that can be called. Raises Error that begins with `where` for anything else."""
+    if not callable(value):
+        raise Error(f"{where}: expected a function, got {type(value).__name__}")
+    return value
+
+
 def _shown(value: Any) -> str:
     """Returns a value that is short, or its type."""
     return repr(value) if isinstance(value, (str, bytes, float)) and len(repr(value)) <= 40 else type(value).__name__

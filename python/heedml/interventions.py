@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from . import _core
+from . import _core, checks
 from ._core import Tensor
 from .errors import Error
 from .models import Model, Trace
@@ -202,8 +202,7 @@ def steer(place: Place, direction: Any, strength: float = 1.0) -> Intervention:
 
 def replace(place: Place, function: Callable[[Tensor], Any]) -> Intervention:
     """Replaces the values of the place by those of function(values of the layer)."""
-    if not callable(function):
-        raise Error(f"replace: function: expected a function of the values, got {type(function).__name__}")
+    checks.function("replace: function", function)
 
     def change(value: Tensor, layer: int) -> Any:
         found = function(value)

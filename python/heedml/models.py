@@ -262,6 +262,9 @@ class Model(_core._Model):
                  on_text: Callable[[str], Any] | None = None) -> studies.Generated:
         """Continues a text. `on_text` gets each piece as soon as it is sampled; returning False ends the text. `speculate` guesses
         tokens from repetitions of the text: the same text in fewer passes."""
+        if on_text is not None:
+            checks.function("generate: on_text", on_text)
+
         def decoded(piece: bytes) -> str:
             return piece.decode("utf-8", "replace")
 

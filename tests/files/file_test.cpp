@@ -78,6 +78,7 @@ TEST_CASE("Errors in reading and writing a file name the file and the reason") {
         "cannot write " + root + "/file/inside: Not a directory");
   CHECK(message([&] { write_file(scratch / "directory", "x"); }) ==
         "cannot write " + root + "/directory: Is a directory");
+  CHECK(message([] { read_file(""); }) == "cannot read a file: the path is empty");
   const std::string long_name(250, 'x');  // too long with the suffix of the temporary file
   CHECK(message([&] { write_file(scratch / long_name, "x"); }) ==
         "cannot write " + root + "/" + long_name + ": File name too long");

@@ -151,7 +151,7 @@ def test_wrong_arguments_are_named(model):
                            (lambda: heedml.ablate(residual, "x"), "ablate: mean: expected a number, an array or a tensor, got str"),
                            (lambda: heedml.steer(residual, None), "steer: direction: expected .*, got NoneType"),
                            (lambda: heedml.patch(residual, None), "patch: source: expected .*, got NoneType"),
-                           (lambda: heedml.replace(residual, 3), "replace: function: expected a function of the values, got int"),
+                           (lambda: heedml.replace(residual, 3), "replace: function: expected a function, got int"),
                            (lambda: traced(model, heedml.replace(residual, lambda x: None)), "replace: function: .* got None"),
                            (lambda: traced(model, "x"), "intervene: expected interventions, .*; got str$"),
                            (lambda: traced(model, [heedml.ablate(residual)]), r"got list; write intervene\(model, \*interventions\)"),

@@ -295,6 +295,8 @@ def test_a_language_model_of_ones_own_writes(tmp_path):
     assert model.generate("the ", 20, on_text=lambda piece: False).ended_by == "stop"
     with pytest.raises(ZeroDivisionError):
         model.generate("the ", 20, on_text=lambda piece: 1 / 0)
+    with pytest.raises(heedml.Error, match="^generate: on_text: expected a function, got int$"):
+        model.generate("the ", 20, on_text=3)
     for wrong, message in [({"tokens": -1}, "tokens must be at least 0, got -1"),
                            ({"temperature": math.nan}, "temperature must be finite and at least 0, got nan"),
                            ({"top_k": -1}, "top_k must be at least 1, or 0 for all tokens, got -1"),
