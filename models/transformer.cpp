@@ -237,6 +237,9 @@ Tensor Transformer::append(const Ids& tokens, Cache& cache) const {
   if (read + T > config.max_length) {
     fail("Transformer::append: expected at most max_length {} tokens, got {} after {}", config.max_length, T, read);
   }
+  if (!cache.empty() && cache.size() != blocks.size()) {
+    fail("Transformer::append: expected a cache of {} layers, got one of {}", blocks.size(), cache.size());
+  }
   Tensor x = embed({.tokens = tokens}, read);
   cache.resize(blocks.size());
   try {

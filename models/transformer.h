@@ -146,8 +146,8 @@ struct Transformer {
   Hidden at(const Ids& query, const Tensor& x, const Mask& mask, const PassOptions& options = {},
             int first_layer = 0) const;
   /// Appends tokens (B, T) to those of `cache`: (B, T, d_model), equal to the states of the whole text except for
-  /// rounding. Throws `Error` beyond max_length tokens and for a model that is not causal; the cache is then as before. Not
-  /// recorded.
+  /// rounding. Throws `Error` beyond max_length tokens, for a model that is not causal and for the cache of one with other
+  /// layers; the cache is then as before. Not recorded.
   Tensor append(const Ids& tokens, Cache& cache) const;
   /// Returns the mask of a batch: causal, or its padding mask.
   Mask mask_of(const Batch& texts) const;

@@ -10,6 +10,44 @@
 namespace heed::python {
 namespace {
 
+// Appends x to the tokens of a cache that is of this layer alone.
+template <class Layer>
+Tensor appended(const Layer& layer, const Tensor& x, HeldCache& cache) {
+  if (cache.layers.size() > 1) {
+    fail("append: this KeyValueCache is of a model with {} layers; give each layer its own", cache.layers.size());
+  }
+  return cache.append([&](Cache& layers) {
+    layers.resize(1);
+    return layer.append(x, layers[0]);
+  });
+}
+
+void bind_cache(nb::module_& m) {
+  const auto copied = [](const HeldCache& cache) {
+    cache.check_unused();
+    return cache;
+  };
+  nb::class_<HeldCache>(m, "KeyValueCache")
+      .def(nb::init<>())
+      .def_prop_ro(
+          "length", [](const HeldCache& cache) { return length(cache.layers); }, "The number of tokens.")
+      .def(
+          "truncate",
+          [](HeldCache& cache, std::int64_t length) {
+            cache.check_unused();
+            KeyValueCache().truncate(length);  // throws for one below 0
+            truncate(cache.layers, length);
+          },
+          "length"_a, "Removes the tokens behind the first `length`.")
+      .def("__copy__", copied)
+      .def(
+          "__deepcopy__", [copied](const HeldCache& cache, nb::handle) { return copied(cache); },
+          nb::sig("def __deepcopy__(self, memo: object, /) -> KeyValueCache"), "Copies the memory.")
+      .def("__repr__", [](const HeldCache& cache) {
+        return fmt::format("heedml.KeyValueCache({})", counted(length(cache.layers), "token"));
+      });
+}
+
 std::string heads_text(const AttentionConfig& config) {
   return fmt::format("d_model={}, heads={}", config.d_model, config.heads);
 }
@@ -17,6 +55,7 @@ std::string heads_text(const AttentionConfig& config) {
 }  // namespace
 
 void bind_attention(nb::module_& m) {
+  bind_cache(m);
   nb::class_<Mask>(m, "Mask")
       .def(nb::init<>())
       .def(
@@ -102,6 +141,8 @@ void bind_attention(nb::module_& m) {
           "attention_dropout"_a = 0.0, "random"_a = nb::none(),
           "Attends from x to itself, or to `keys` (B, T_k, d_model). `attention_dropout` is the share of the weights "
           "that `random` drops.")
+      .def("append", &appended<MultiHeadAttention>, "x"_a, "cache"_a,
+           "Appends the tokens x (B, T, d_model) to those of `cache` and attends to all, causally. Not recorded.")
       .def_ro("W_Q", &MultiHeadAttention::W_Q)
       .def_ro("W_K", &MultiHeadAttention::W_K)
       .def_ro("W_V", &MultiHeadAttention::W_V)
@@ -131,6 +172,8 @@ void bind_attention(nb::module_& m) {
           "attention_dropout"_a = 0.0, "random"_a = nb::none(),
           "Returns the block's output. `dropout` is the share of the outputs of the attention and of the MLP that "
           "`random` drops, and `attention_dropout` that of the attention weights.")
+      .def("append", &appended<TransformerBlock>, "x"_a, "cache"_a,
+           "Appends the tokens x (B, T, d_model) to those of `cache`, causally: (B, T, d_model). Not recorded.")
       .def_ro("attention", &TransformerBlock::attention);
   m.def("sinusoidal_positions", converting("sinusoidal_positions", &sinusoidal_positions), "T"_a, "d"_a,
         "dtype"_a = nb::none(), "first"_a = 0,

@@ -3,6 +3,7 @@
 #include "formats/internal/config_json.h"
 
 #include <heed/nn/adapter.h>
+#include <heed/nn/block.h>
 #include <heed/nn/dropout.h>
 #include <heed/nn/norm.h>
 #include <heed/optim/optimizer.h>
@@ -109,6 +110,36 @@ auto with_dropout(Dropout drop, Random* random, F f) {
   if (random) *random = *own;
   return result;
 }
+
+/// Keys and values of the tokens so far: of one layer, or of all layers of a model.
+struct HeldCache {
+  Cache layers{};
+  bool is_in_use = false;  ///< Python's lock guards it
+
+  /// Returns f(layers), which runs without Python's lock. When it throws, the cache is as before. Throws Error while another call
+  /// appends.
+  template <class F>
+  Tensor append(F f) {
+    check_unused();
+    const std::int64_t before = length(layers);
+    is_in_use = true;
+    try {
+      Tensor y = [&] {
+        const nb::gil_scoped_release release;
+        return f(layers);
+      }();
+      is_in_use = false;
+      return y;
+    } catch (...) {
+      is_in_use = false;
+      truncate(layers, before);
+      throw;
+    }
+  }
+  void check_unused() const {
+    if (is_in_use) fail("KeyValueCache: another call appends to it now; give each thread its own");
+  }
+};
 
 /// An optimiser that knows its learning rate.
 struct RatedOptimizer {

@@ -220,6 +220,15 @@ void bind_models(nb::module_& m) {
           "Returns the mean cross-entropy of the labels: (). `dropout` is the share of the outputs of each attention "
           "and MLP that is dropped. Give each step another `seed`, or a `random` that goes on.")
       .def(
+          "append",
+          [](const Model& model, const IntegerArray& tokens, HeldCache& cache) {
+            const Ids ids = ids_of("append: tokens", tokens);
+            return cache.append([&](Cache& layers) { return model.append(ids, layers); });
+          },
+          "tokens"_a, "cache"_a,
+          "Appends tokens (B, T) to those of `cache`, and returns the logits of the token after the last: (B, "
+          "vocabulary). Not recorded.")
+      .def(
           "states", [](const Model& model, const Batch& batch) { return model.transformer()(batch).output; }, "batch"_a,
           Unlocked(), "Returns the hidden states after the last layer: (B, T, d_model).")
       .def(

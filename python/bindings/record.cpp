@@ -1,13 +1,16 @@
 #include "bindings/bindings.h"
+#include "train/profile_report.h"
 
 #include <heed/autograd/autocast.h>
 #include <heed/autograd/draw.h>
 #include <heed/autograd/machine.h>
 #include <heed/autograd/operation.h>
+#include <heed/autograd/profile.h>
 #include <heed/nn/hook.h>
 
 #include <algorithm>
 #include <map>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/variant.h>
 #include <set>
 #include <thread>
@@ -37,6 +40,7 @@ class Managed {
     }
     end();
   }
+  bool is_open() const { return state_ != nullptr; }
   const Guard& get() const {
     check();
     return *state_->guard;
@@ -84,6 +88,12 @@ nb::class_<Managed<Guard>> bind_guard(nb::module_& m, const char* name) {
 struct Cast {
   Precision precision;
   Managed<Autocast> open{};
+};
+
+struct PythonProfile {
+  Managed<Profile> open{};
+  std::map<std::string, Profile::Total> totals{};
+  std::string table{};
 };
 
 struct PythonHook {
@@ -204,6 +214,33 @@ void bind_record(nb::module_& m, nb::class_<Tensor>& c) {
           "__init__",
           [](Cast* self, const std::string& precision) { new (self) Cast{value_of<Precision>("Autocast", precision)}; },
           "precision"_a = "bfloat16", nb::sig("def __init__(self, precision: str = 'bfloat16') -> None"));
+  nb::class_<Profile::Total>(m, "ProfileTotal")
+      .def_ro("calls", &Profile::Total::calls)
+      .def_ro("duration", &Profile::Total::duration, "Nanoseconds.")
+      .def_ro("flops", &Profile::Total::flops, "Floating-point operations of matrix products.")
+      .def_ro("bytes", &Profile::Total::bytes, "The size of all inputs and outputs.")
+      .def("__repr__", [](const Profile::Total& total) {
+        return fmt::format("heedml.ProfileTotal(calls={}, duration={}, flops={}, bytes={})", total.calls,
+                           total.duration, total.flops, total.bytes);
+      });
+  bind_context<PythonProfile>(
+      m, "Profile", [](PythonProfile& profile) { profile.open.enter(); },
+      [](PythonProfile& profile) {
+        profile.totals = profile.open.get().totals();
+        profile.table = profile_table(profile.open.get(), measure_limits());
+        profile.open.exit();
+      })
+      .def(nb::init<>())
+      .def(
+          "totals",
+          [](const PythonProfile& profile) {
+            return profile.open.is_open() ? profile.open.get().totals() : profile.totals;
+          },
+          "Returns the sums over all calls so far, by the name of the operation.")
+      .def("__str__", [](const PythonProfile& profile) { return profile.table; })
+      .def("__repr__", [](const PythonProfile& profile) {
+        return fmt::format("heedml.Profile({})", counted(std::ssize(profile.totals), "operation"));
+      });
   bind_context<PythonHook>(
       m, "Hook",
       [](PythonHook& hook) {

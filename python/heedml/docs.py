@@ -24,6 +24,23 @@ TEXTS = {
     on a processor with AMX; backward() rounds the products that were recorded so. "int8" multiplies by quantized
     weights of a GGUF file, opened with mapped=True, as they are stored; "float32" rounds nothing.
     """,
+    "Profile": """Times this thread's operations while it is open. The table is that of `train --profile`.
+
+        with heedml.Profile() as profile:
+            step()
+        print(profile)
+        profile.totals()['linear'].calls
+    """,
+    "ProfileTotal": """The sums of a Profile over one operation, its backward ('linear backward'), or other work.""",
+    "KeyValueCache": """Keys and values of the tokens so far, of a layer or of all layers of a model, which then reads only new tokens.
+
+        cache = heedml.KeyValueCache()
+        logits = model.append([prompt], cache)             # (1, vocabulary): of the next token
+        logits = model.append([[logits.argmax()]], cache)
+        y = block.append(x, caches[layer])                 # a network of one's own: a cache for each layer
+
+    copy.copy() copies the memory, so that two continuations do not disturb each other.
+    """,
     "Hook": """Shows values of the layers by name while it is open. The function may return a replacement.
 
         with heedml.Hook(lambda name, value: value * 0, only='encoder.1.attention.heads'):

@@ -3,6 +3,8 @@
 
 #include <heed/models/transformer.h>
 
+#include <fmt/format.h>
+
 using namespace heed;
 
 namespace {
@@ -194,6 +196,11 @@ TEST_CASE("A Transformer rejects impossible configurations and texts") {
   const Transformer causal(Scope(parameters, 1) / "causal", config);
   CHECK(message([&] { causal.append(Ids({1}, {1}), cache); }) ==
         "causal: Transformer::append: expected tokens (B, T), got (1)");
+  cache.resize(static_cast<std::size_t>(config.layers) + 1);
+  CHECK(message([&] {
+          causal.append(Ids({1, 1}, {1}), cache);
+        }) == fmt::format("causal: Transformer::append: expected a cache of {} layers, got one of {}", config.layers,
+                          config.layers + 1));
 }
 
 TEST_CASE("A Transformer of vectors knows their positions") {
