@@ -121,9 +121,7 @@ void take_words(Request& request, const Command& command, const std::vector<std:
   const auto runs = static_cast<std::ptrdiff_t>(std::min(command.most, words.size()));
   request.runs.assign(words.begin(), words.begin() + runs);
   request.files.assign(words.begin() + runs, words.end());
-  if (!request.files.empty() && &command != &report_command && &command != &heads_command &&
-      &command != &evaluate_command && &command != &circuit_command && &command != &causes_command &&
-      &command != &why_command) {
+  if (!request.files.empty() && std::string_view(command.words).find("FILE") == std::string_view::npos) {
     if (command.instead && !pretrained_path(request.runs[0]).empty()) refuse_pretrained(command, request.runs[0]);
     const std::string hint = command_named(words[0])
                                  ? fmt::format("; the command comes first: inspect {} RUN", words[0])

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 namespace heed {
@@ -59,6 +60,68 @@ void check_generates(const Model& model) {
   }
 }
 
+constexpr std::int64_t most_guessed = 15;  // 16 tokens together take about as long as 2.5 one by one
+
+// Appends the last `unread` tokens and the guess to the cache. Returns the logits of the token after the last one and after each
+// of the guess: (1 + guess, vocabulary).
+Tensor next_logits(const Model& model, const std::vector<std::int32_t>& tokens, std::int64_t unread,
+                   const std::vector<std::int32_t>& guess, Cache& cache) {
+  std::vector<std::int32_t> appended(tokens.end() - unread, tokens.end());
+  appended.insert(appended.end(), guess.begin(), guess.end());
+  const std::int64_t T = std::ssize(appended);
+  const Tensor states = model.transformer().append(Ids({1, T}, std::move(appended)), cache);  // (1, T, d)
+  return model.head().token_logits(slice(states, 1, unread - 1, T)[0]);
+}
+
+// Returns whether the two greatest logits are so close that another order of the same sums could exchange them.
+bool is_close(const Tensor& logits) {
+  if (logits.numel() < 2) return false;
+  const Tensor two = topk(logits, 2).values;
+  const double first = two.at({0}), second = two.at({1});
+  return first - second < 1e-3 * std::max(1.0, std::abs(first));
+}
+
+void check(const Generation& wanted) {
+  if (wanted.tokens < 0) fail("generate: tokens must be at least 0, got {}", wanted.tokens);
+  check(wanted.sampling, "generate");
+}
+
+// A text that grows token by token.
+struct Growing {
+  Growing(const Model& of, const Generation& given, const OnText& write)
+      : model(of),
+        wanted(given),
+        tokens(prompt_tokens(of, given.prompt)),
+        text(given.stop, write),
+        random(Random(given.seed).stream("continue")) {}
+
+  bool is_finished() const { return has_ended || std::ssize(result.tokens) >= wanted.tokens; }
+  // Draws the next token from logits (vocabulary), and writes it unless it ends the text.
+  void draw(const Tensor& logits) {
+    tokens.push_back(sample(logits, wanted.sampling, random));
+    result.tokens.push_back(model.vocabulary.word(tokens.back()));
+    if (std::ranges::count(model.end_tokens, tokens.back()) > 0) {
+      has_ended = true, result.ended_by = Ending::end_token;
+    } else if (!text.add(model.tokenizer.written(result.tokens.back()))) {
+      has_ended = true, result.ended_by = Ending::stop;
+    }
+  }
+  // Writes what was held back.
+  void finish() {
+    if (result.ended_by != Ending::stop) text.finish();
+  }
+
+  const Model& model;
+  const Generation& wanted;
+  std::vector<std::int32_t> tokens;
+  StoppedText text;
+  Random random;
+  Generated result{};
+  bool has_ended = false;
+};
+
+}  // namespace
+
 std::vector<std::int32_t> prompt_tokens(const Model& model, const std::string& prompt) {
   std::vector<std::int32_t> tokens;
   std::vector<std::string> unknown_tokens;
@@ -82,81 +145,145 @@ std::vector<std::int32_t> prompt_tokens(const Model& model, const std::string& p
   return tokens;
 }
 
-constexpr std::int64_t most_guessed = 15;  // 16 tokens together take about as long as 2.5 one by one
-
-// Appends the last `unread` tokens and the guess to the cache. Returns the logits of the token after the last one and after each
-// of the guess: (1 + guess, vocabulary).
-Tensor next_logits(const Model& model, const std::vector<std::int32_t>& tokens, std::int64_t unread,
-                   const std::vector<std::int32_t>& guess, Cache& cache) {
-  std::vector<std::int32_t> appended(tokens.end() - unread, tokens.end());
-  appended.insert(appended.end(), guess.begin(), guess.end());
-  const std::int64_t T = std::ssize(appended);
-  const Tensor states = model.transformer().append(Ids({1, T}, std::move(appended)), cache);  // (1, T, d)
-  return model.head().token_logits(slice(states, 1, unread - 1, T)[0]);
-}
-
-// Returns whether the two greatest logits are so close that another order of the same sums could exchange them.
-bool is_close(const Tensor& logits) {
-  if (logits.numel() < 2) return false;
-  const Tensor two = topk(logits, 2).values;
-  const double first = two.at({0}), second = two.at({1});
-  return first - second < 1e-3 * std::max(1.0, std::abs(first));
-}
-
-}  // namespace
-
 Generated generate(const Model& model, const Generation& wanted, const OnText& write) {
   check_generates(model);
-  if (wanted.tokens < 0) fail("generate: tokens must be at least 0, got {}", wanted.tokens);
-  check(wanted.sampling, "generate");
-  std::vector<std::int32_t> tokens = prompt_tokens(model, wanted.prompt);
-  Generated result;
+  check(wanted);
+  Growing growing(model, wanted, write);
   if (!write(wanted.prompt)) return {{}, Ending::stop};
-  StoppedText text(wanted.stop, write);
-  Random random = Random(wanted.seed).stream("continue");
   const std::int64_t context = model.transformer().config.max_length;
   Cache cache;
-  std::int64_t unread = std::min(std::ssize(tokens), context);
+  std::int64_t unread = std::min(std::ssize(growing.tokens), context);
   Lookup lookup;
   bool alone = false;  // compute the next token without a guess
-  while (std::ssize(result.tokens) < wanted.tokens) {
+  while (!growing.is_finished()) {
     if (length(cache) + unread > context) {
       cache.clear();  // restarts with the later half of the context
       unread = std::max<std::int64_t>(1, context / 2);
     }
     std::vector<std::int32_t> guess;
     if (wanted.speculate && !alone) {
-      const std::int64_t left = wanted.tokens - std::ssize(result.tokens);
-      guess = lookup.guess(tokens, std::min({most_guessed, left - 1, context - length(cache) - unread}));
+      const std::int64_t left = wanted.tokens - std::ssize(growing.result.tokens);
+      guess = lookup.guess(growing.tokens, std::min({most_guessed, left - 1, context - length(cache) - unread}));
     }
-    const Tensor logits = next_logits(model, tokens, unread, guess, cache);
-    ++result.passes;
+    const Tensor logits = next_logits(model, growing.tokens, unread, guess, cache);
+    ++growing.result.passes;
     alone = false;
     std::size_t right = 0;
-    for (bool goes_on = true; goes_on; right += goes_on) {
+    for (bool goes_on = true; goes_on && !growing.has_ended; right += goes_on) {
       const Tensor row = logits[static_cast<std::int64_t>(right)];
       alone = !guess.empty() && wanted.sampling.temperature == 0 && is_close(row);
       if (alone) break;
-      tokens.push_back(sample(row, wanted.sampling, random));
-      goes_on = right < guess.size() && guess[right] == tokens.back();
-      result.tokens.push_back(model.vocabulary.word(tokens.back()));
-      if (std::ranges::count(model.end_tokens, tokens.back()) > 0) {
-        result.ended_by = Ending::end_token;
-        text.finish();
-        return result;
-      }
-      if (!text.add(model.tokenizer.written(result.tokens.back()))) {
-        result.ended_by = Ending::stop;
-        return result;
-      }
+      growing.draw(row);
+      goes_on = right < guess.size() && guess[right] == growing.tokens.back();
     }
     // keeps what precedes the last token
     truncate(cache, length(cache) - std::ssize(guess) + static_cast<std::int64_t>(right) - (alone ? 1 : 0));
     unread = 1;
     lookup.learn(guess.size(), right);
   }
-  text.finish();
-  return result;
+  growing.finish();
+  return growing.result;
+}
+
+namespace {
+
+// A text of several.
+struct Row {
+  Row(const Model& model, std::size_t at, const Generation& wanted, const OnTexts& write)
+      : index(at),
+        pass([at, &write](std::string_view piece) { return write(at, piece); }),
+        growing(model, wanted, pass),
+        read(std::min<std::int64_t>(std::ssize(growing.tokens), model.transformer().config.max_length)) {}
+  std::size_t index;
+  OnText pass;
+  Growing growing;
+  std::int64_t read;  // how many of its last tokens the model reads
+};
+using Rows = std::vector<std::unique_ptr<Row>>;
+
+// Returns the last `count` tokens of each text; shorter ones have padding in front.
+Ids last_tokens(const Rows& rows, std::int64_t count) {
+  std::vector<std::int32_t> tokens;
+  for (const auto& row : rows) {
+    const std::vector<std::int32_t>& own = row->growing.tokens;
+    const std::int64_t known = std::min(count, row->read);
+    tokens.insert(tokens.end(), static_cast<std::size_t>(count - known), own.back());
+    tokens.insert(tokens.end(), own.end() - known, own.end());
+  }
+  return Ids({std::ssize(rows), count}, std::move(tokens));
+}
+
+// Moves the results of finished texts out of the rows.
+void take_finished(Rows& rows, Cache& cache, std::vector<Generated>& results) {
+  std::vector<std::int32_t> others;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i]->growing.is_finished()) {
+      others.push_back(static_cast<std::int32_t>(i));
+      continue;
+    }
+    rows[i]->growing.finish();
+    results[rows[i]->index] = std::move(rows[i]->growing.result);
+    rows[i].reset();
+  }
+  if (others.size() == rows.size()) return;
+  std::erase(rows, nullptr);
+  const std::int64_t count = std::ssize(others);
+  select(cache, Ids({count}, std::move(others)));
+}
+
+constexpr std::size_t most_at_once = 32;  // more need memory, and gain little
+
+// Continues these texts together.
+void continue_all(const Model& model, Rows rows, std::vector<Generated>& results) {
+  const std::int64_t context = model.transformer().config.max_length;
+  Cache cache;
+  for (take_finished(rows, cache, results); !rows.empty(); take_finished(rows, cache, results)) {
+    std::int64_t count = 1;
+    if (cache.empty() || length(cache) == context) {
+      cache.clear();
+      for (const auto& row : rows) {
+        if (row->read > context) row->read = std::max<std::int64_t>(1, context / 2);  // as generate() of one text does
+        count = std::max(count, row->read);
+      }
+    }
+    std::vector<int> padding;
+    for (const auto& row : rows) padding.push_back(static_cast<int>(length(cache) + count - row->read));
+    const Tensor logits = model.append(last_tokens(rows, count), cache, padding);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      rows[i]->growing.draw(logits[static_cast<std::int64_t>(i)]);
+      ++rows[i]->growing.result.passes, ++rows[i]->read;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Generated> generate(const Model& model, const std::vector<Generation>& wanted, const OnTexts& write) {
+  if (wanted.size() == 1) {
+    return {generate(model, wanted[0], [&](std::string_view piece) { return write(0, piece); })};
+  }
+  check_generates(model);
+  Rows rows;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].speculate) fail("generate: speculate is for one text, got {}", wanted.size());
+    check(wanted[i]);
+    try {
+      rows.push_back(std::make_unique<Row>(model, i, wanted[i], write));
+    } catch (const Error& error) {
+      fail("text {}: {}", i + 1, error.what());
+    }
+  }
+  std::vector<Generated> results(wanted.size());
+  for (std::size_t first = 0; first < rows.size(); first += most_at_once) {
+    Rows together;
+    for (std::size_t i = first; i < std::min(first + most_at_once, rows.size()); ++i) {
+      Growing& growing = rows[i]->growing;
+      if (!write(i, wanted[i].prompt)) growing.has_ended = true, growing.result.ended_by = Ending::stop;
+      together.push_back(std::move(rows[i]));
+    }
+    continue_all(model, std::move(together), results);
+  }
+  return results;
 }
 
 }  // namespace heed

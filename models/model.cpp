@@ -148,10 +148,10 @@ std::int64_t Model::predictions(const Batch& batch) const {
   return std::count_if(all.data(), all.data() + all.numel(), [](std::int32_t label) { return label >= 0; });
 }
 
-Tensor Model::append(const Ids& tokens, Cache& cache) const {
+Tensor Model::append(const Ids& tokens, Cache& cache, std::span<const int> padding) const {
   if (!head().generates()) fail("Model::append: a {} does not predict the next token", name_of(config().head));
   const std::int64_t read = length(cache);
-  const Tensor states = transformer().append(tokens, cache);
+  const Tensor states = transformer().append(tokens, cache, padding);
   const std::int64_t B = states.size(0), T = states.size(1), d = states.size(2);
   try {
     return head().token_logits(reshape(slice(states, 1, T - 1, T), {B, d}));

@@ -89,9 +89,9 @@ class Model {
   Ids labels(const Batch& batch) const;
   /// Returns the number of predictions of which loss() is the mean: answers and tokens that have a label.
   std::int64_t predictions(const Batch& batch) const;
-  /// Appends tokens (B, T) to those of `cache` and returns the logits of the token after the last: (B, vocabulary). The cache is
-  /// as before when it throws. Throws `Error` for a model that predicts no next token.
-  Tensor append(const Ids& tokens, Cache& cache) const;
+  /// Appends tokens (B, T) to those of `cache` and returns the logits of the token after the last: (B, vocabulary). `padding` is as
+  /// for Transformer::append(). The cache is as before when it throws. Throws `Error` for a model that predicts no next token.
+  Tensor append(const Ids& tokens, Cache& cache, std::span<const int> padding = {}) const;
 
  private:
   struct Network {

@@ -23,6 +23,27 @@ std::optional<Embedding> embedding_if(int count, Scope scope, int d, double devi
   return count > 0 ? std::optional<Embedding>(std::in_place, scope, count, d, deviation) : std::nullopt;
 }
 
+// Returns the position of each token from `first` on, (B, T), counted from behind the padding; that of padding is 0.
+Ids positions_behind(std::span<const int> padding, std::int64_t first, std::int64_t T) {
+  std::vector<std::int32_t> positions;
+  for (const int before : padding) {
+    for (std::int64_t t = first; t < first + T; ++t) {
+      positions.push_back(static_cast<std::int32_t>(std::max<std::int64_t>(t - before, 0)));
+    }
+  }
+  return Ids({std::ssize(padding), T}, std::move(positions));
+}
+
+// Returns a causal mask that hides the padding in front of each text among T keys.
+Mask mask_behind(std::span<const int> padding, std::int64_t T) {
+  if (std::ranges::all_of(padding, [](int before) { return before == 0; })) return Mask::causal();
+  std::vector<std::uint8_t> visible;
+  for (const int before : padding) {
+    for (std::int64_t t = 0; t < T; ++t) visible.push_back(t >= before);
+  }
+  return Mask::causal() & Mask(Booleans({std::ssize(padding), 1, 1, T}, std::move(visible)));
+}
+
 }  // namespace
 
 BlockConfig TransformerConfig::block_at(int layer) const {
@@ -116,7 +137,7 @@ Transformer::Transformer(Scope scope, const TransformerConfig& given, const Embe
   }
 }
 
-Tensor Transformer::embed(const Batch& texts, std::int64_t first) const {
+Tensor Transformer::embed(const Batch& texts, std::int64_t first, std::span<const int> padding) const {
   const LayerScope scope(name);
   const Shape& size = texts.tokens.shape();
   if (size.rank() == 2 && size[1] == 0)
@@ -126,7 +147,7 @@ Tensor Transformer::embed(const Batch& texts, std::int64_t first) const {
     fail("Transformer: expected tokens (B, T) and B lengths, got {} and {} lengths", to_string(size),
          texts.lengths.size());
   }
-  return embedded(token_vectors(texts.tokens), segment_embedding ? texts.segments_or_zero() : Ids(), first);
+  return embedded(token_vectors(texts.tokens), segment_embedding ? texts.segments_or_zero() : Ids(), first, padding);
 }
 
 Tensor Transformer::scaled(const Tensor& x) const {
@@ -141,8 +162,12 @@ Tensor Transformer::position_vectors(std::int64_t first, std::int64_t count, DTy
 }
 
 // Returns the input of the first layer for scaled vectors x (B, T, width of the sum).
-Tensor Transformer::embedded(Tensor x, const Ids& segments, std::int64_t first) const {
-  if (learned_positions) {
+Tensor Transformer::embedded(Tensor x, const Ids& segments, std::int64_t first, std::span<const int> padding) const {
+  if (!padding.empty()) {
+    const std::int64_t T = x.size(1);
+    const Tensor positions = position_vectors(0, first + T, x.dtype());
+    if (positions.defined()) x = x + embedding(positions, positions_behind(padding, first, T));
+  } else if (learned_positions) {
     x = (*learned_positions)(x, first);  // shows it to a Hook
   } else if (const Tensor positions = position_vectors(first, x.size(1), x.dtype()); positions.defined()) {
     x = x + positions;
@@ -228,7 +253,7 @@ Hidden Transformer::at(const Ids& query, const Tensor& input, const Mask& shown,
   return hidden;
 }
 
-Tensor Transformer::append(const Ids& tokens, Cache& cache) const {
+Tensor Transformer::append(const Ids& tokens, Cache& cache, std::span<const int> padding) const {
   const LayerScope scope(name);
   if (!config.causal) fail("Transformer::append: the model is not causal");
   if (tokens.shape().rank() != 2)
@@ -240,10 +265,18 @@ Tensor Transformer::append(const Ids& tokens, Cache& cache) const {
   if (!cache.empty() && cache.size() != blocks.size()) {
     fail("Transformer::append: expected a cache of {} layers, got one of {}", blocks.size(), cache.size());
   }
-  Tensor x = embed({.tokens = tokens}, read);
+  if (!padding.empty() && std::ssize(padding) != tokens.shape()[0]) {
+    fail("Transformer::append: expected the padding of {} texts, got {}", tokens.shape()[0], padding.size());
+  }
+  for (const int before : padding) {
+    if (before >= 0 && before <= config.max_length) continue;
+    fail("Transformer::append: padding {} does not lie in 0 to max_length {}", before, config.max_length);
+  }
+  Tensor x = embed({.tokens = tokens}, read, padding);
+  const Mask mask = mask_behind(padding, read + T);
   cache.resize(blocks.size());
   try {
-    for (std::size_t layer = 0; layer < blocks.size(); ++layer) x = blocks[layer].append(x, cache[layer]);
+    for (std::size_t layer = 0; layer < blocks.size(); ++layer) x = blocks[layer].append(x, cache[layer], mask);
     return normalised(x);
   } catch (...) {  // a hook can throw, and memory can run out
     truncate(cache, read);

@@ -133,8 +133,8 @@ struct Transformer {
   /// Returns the vectors (count, width of the sum) that are added to those of tokens at the positions from `first` on; undefined
   /// where none are added.
   Tensor position_vectors(std::int64_t first, std::int64_t count, DType dtype) const;
-  /// Returns the input of the first layer for tokens that follow `first` others: (B, T, d_model).
-  Tensor embed(const Batch& texts, std::int64_t first = 0) const;
+  /// Returns the input of the first layer for tokens that follow `first` others: (B, T, d_model). `padding` as for append().
+  Tensor embed(const Batch& texts, std::int64_t first = 0, std::span<const int> padding = {}) const;
   /// Runs the whole model.
   Hidden operator()(const Batch& texts, const PassOptions& options = {}) const;
   /// Runs the blocks from `first_layer` on, whose input is x (B, T, d_model): of the first layer, the result of embed(). Without a
@@ -146,9 +146,10 @@ struct Transformer {
   Hidden at(const Ids& query, const Tensor& x, const Mask& mask, const PassOptions& options = {},
             int first_layer = 0) const;
   /// Appends tokens (B, T) to those of `cache`: (B, T, d_model), equal to the states of the whole text except for
-  /// rounding. Throws `Error` beyond max_length tokens, for a model that is not causal and for the cache of one with other
+  /// rounding. The first padding[b] tokens of text b, with those of `cache`, stand for nothing: no other token attends to them,
+  /// and positions count from behind them. Throws `Error` beyond max_length tokens, for a model that is not causal and for the cache of one with other
   /// layers; the cache is then as before. Not recorded.
-  Tensor append(const Ids& tokens, Cache& cache) const;
+  Tensor append(const Ids& tokens, Cache& cache, std::span<const int> padding = {}) const;
   /// Returns the mask of a batch: causal, or its padding mask.
   Mask mask_of(const Batch& texts) const;
 
@@ -156,7 +157,7 @@ struct Transformer {
   std::span<const TransformerBlock> blocks_from(int layer) const;
   Tensor normalised(const Tensor& x) const { return final_norm ? (*final_norm)(x) : x; }
   Tensor scaled(const Tensor& x) const;
-  Tensor embedded(Tensor x, const Ids& segments, std::int64_t first) const;
+  Tensor embedded(Tensor x, const Ids& segments, std::int64_t first, std::span<const int> padding = {}) const;
   Tensor input_of(const Tensor& x, const Dropout& drop, int layer) const;
   Mask whole(const Mask& mask) const { return config.causal ? mask & Mask::causal() : mask; }
 };

@@ -83,10 +83,10 @@ AttentionResult TransformerBlock::at(const Ids& query, const Tensor& x, const Ma
   return y;
 }
 
-Tensor TransformerBlock::append(const Tensor& x, KeyValueCache& cache) const {
+Tensor TransformerBlock::append(const Tensor& x, KeyValueCache& cache, const Mask& mask) const {
   const LayerScope scope(name);
   const Tensor read = attention_norms.of_input(x);
-  return after_attention(x, attention.append(read, cache), {});
+  return after_attention(x, attention.append(read, cache, mask), {});
 }
 
 }  // namespace heed

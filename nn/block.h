@@ -82,7 +82,7 @@ struct TransformerBlock {
   /// that differs between tokens, and with a rotary embedding.
   AttentionResult at(const Ids& query, const Tensor& x, const Mask& mask, const PassOptions& options = {}) const;
   /// Appends the tokens x (B, T, d_model) to those of `cache`, causally: (B, T, d_model). Not recorded.
-  Tensor append(const Tensor& x, KeyValueCache& cache) const;
+  Tensor append(const Tensor& x, KeyValueCache& cache, const Mask& mask = Mask::causal()) const;
 
   /// Returns the residual stream behind the attention: x, and the attention's output `part` behind its norms. Without a residual,
   /// `part` alone. Both (..., d_model).
@@ -109,6 +109,10 @@ inline std::int64_t length(const Cache& cache) { return cache.empty() ? 0 : cach
 /// Removes the tokens behind the first `length` from each layer. Throws Error when it is negative.
 inline void truncate(Cache& cache, std::int64_t length) {
   for (KeyValueCache& layer : cache) layer.truncate(length);
+}
+/// Keeps these texts of the batch, in this order, in each layer. Throws Error for one that is not there.
+inline void select(Cache& cache, const Ids& texts) {
+  for (KeyValueCache& layer : cache) layer.select(texts);
 }
 
 }  // namespace heed

@@ -51,6 +51,12 @@ void KeyValueCache::truncate(std::int64_t length) {
   length_ = std::min(length_, length);
 }
 
+void KeyValueCache::select(const Ids& texts) {
+  if (!K_.defined()) fail("KeyValueCache::select: there are no texts yet");
+  const NoRecording off;
+  K_ = index_select(K_, texts), V_ = index_select(V_, texts);
+}
+
 std::pair<Tensor, Tensor> KeyValueCache::append(const Tensor& K, const Tensor& V) {
   for (const Tensor* x : {&K, &V}) {
     if (x->rank() != 4) fail("KeyValueCache: expected (B, kv_heads, T, d), got {}", to_string(x->shape()));

@@ -1,4 +1,5 @@
 #pragma once
+#include <heed/autograd/array.h>
 #include <heed/autograd/tensor.h>
 
 #include <utility>
@@ -29,6 +30,8 @@ class KeyValueCache {
   std::pair<Tensor, Tensor> append(const Tensor& K, const Tensor& V);
   /// Removes the tokens behind the first `length`. Throws Error when it is negative.
   void truncate(std::int64_t length);
+  /// Keeps these texts of the batch, in this order. Throws Error for one that is not there.
+  void select(const Ids& texts);
 
  private:
   void swap(KeyValueCache& other) noexcept {

@@ -1,5 +1,6 @@
 #include "inspect/commands/shared.h"
 
+#include <heed/files/text_file.h>
 #include <heed/files/utf8.h>
 #include <heed/models/generate.h>
 
@@ -18,13 +19,17 @@ std::string unescaped(std::string_view text) {
 }
 
 Generation generation_of(const Request& request) {
-  if (!request.has("prompt")) misused("expected --prompt TEXT");
+  if (request.has("prompt") == !request.files.empty()) {
+    misused("expected --prompt TEXT or a FILE of texts{}", request.has("prompt") ? ", not both" : "");
+  }
+  if (request.files.size() > 1) misused("expected one FILE of texts, got '{}' too", request.files[1]);
+  if (!request.files.empty() && request.has("speculate")) misused("--speculate is for one text, not for a FILE");
   if (request.has("stop") && request.given<std::string>("stop")->empty()) misused("--stop must not be empty");
   const auto number = [&](const char* name, double otherwise) {
     return request.given<Decimal>(name).value_or(Decimal{otherwise}).value;
   };
   const Generation defaults;
-  const Generation asked{.prompt = *request.given<std::string>("prompt"),
+  const Generation asked{.prompt = request.given<std::string>("prompt").value_or(""),
                          .tokens = request.given<int>("tokens").value_or(defaults.tokens),
                          .sampling = {.temperature = number("temperature", defaults.sampling.temperature),
                                       .top_k = request.given<int>("top-k").value_or(defaults.sampling.top_k),
@@ -50,16 +55,67 @@ Generated continued(const Model& model, const Generation& asked, const OnText& w
   }
 }
 
+Json json_of(const Generation& asked, const Generated& generated, const std::string& text) {
+  Json answer{{"prompt", asked.prompt},
+              {"text", text.substr(asked.prompt.size())},
+              {"tokens", generated.tokens},
+              {"ended_by", name_of(generated.ended_by)},
+              {"seed", asked.seed}};
+  if (asked.speculate) answer["passes"] = generated.passes;
+  return answer;
+}
+
+// Returns what is asked of each line of a file that is not blank; the seed increases by 1 from line to line.
+std::vector<Generation> generations_of(const Model& model, const std::string& path, Generation asked) {
+  TextFile file(path);
+  std::vector<Generation> all;
+  for (std::size_t i = 0; i < file.lines().size(); ++i) {
+    if (file.lines()[i].find_first_not_of(" \t") == std::string_view::npos) continue;
+    asked.prompt = unescaped(file.lines()[i]);
+    try {
+      prompt_tokens(model, asked.prompt);
+    } catch (const Error& error) {
+      file.mistake(i + 1, "{}", error.what());
+    }
+    all.push_back(asked);
+    ++asked.seed;
+  }
+  file.finish();
+  if (all.empty()) fail("{}: expected texts to continue, one per line, got none", path);
+  return all;
+}
+
+// Continues the lines of a file. Returns the texts with empty lines between them, or a line of JSON for each.
+std::string continued_lines(const Model& model, const Generation& asked, const Request& request) {
+  const std::vector<Generation> all = generations_of(model, request.files[0], asked);
+  std::vector<std::string> texts(all.size());
+  const std::vector<Generated> generated = generate(model, all, [&](std::size_t i, std::string_view piece) {
+    texts[i] += piece;
+    return true;
+  });
+  std::string lines;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (request.has("json")) {
+      lines += json_line(utf8_json(json_of(all[i], generated[i], texts[i])));
+    } else {
+      lines += (i > 0 ? "\n" : "") + texts[i] + (texts[i].ends_with('\n') ? "" : "\n");
+    }
+  }
+  return lines;
+}
+
 }  // namespace
 
 const Command generate_command{
     .name = "generate",
-    .summary = "Continues a text with a language model",
+    .words = "RUN [FILE]",
+    .summary = "Continues a text with a language model, or each line of a file",
     .example = "inspect generate runs/shakespeare --prompt \"ROMEO:\" --temperature 0.8",
     .shared = "step json precision",
     .declare =
         [](cxxopts::OptionAdder& options) {
-          options("prompt", "The text to continue", cxxopts::value<std::string>(), "TEXT")  //
+          options("prompt", "The text to continue, where no FILE has one on each line", cxxopts::value<std::string>(),
+                  "TEXT")  //
               ("tokens", "Generate at most N tokens (default: 500); a pretrained model may end the text before",
                cxxopts::value<int>(), "N")  //
               ("temperature", "Divisor of the logits; 0 always takes the most probable token (default: 1)",
@@ -68,7 +124,9 @@ const Command generate_command{
               ("top-p", "Draw only from the most probable tokens, whose probabilities sum to P",
                cxxopts::value<Decimal>(),
                "P")  //
-              ("seed", "Seed for sampling (default: 1); the same seed gives the same text",
+              ("seed",
+               "Seed for sampling (default: 1); the same seed gives the same text. It increases by 1 from line to line "
+               "of FILE",
                cxxopts::value<std::uint64_t>(), "N")  //
               ("speculate",
                "Guess tokens from repetitions of the text and compute up to 16 in one pass: the same text, sooner "
@@ -83,6 +141,7 @@ const Command generate_command{
           const Model model = model_of(request.runs[0], step_of(request), request.progress);
           const bool as_json = request.has("json");
           const Autocast autocast(precision_of(request, model));
+          if (!request.files.empty()) return continued_lines(model, asked, request);
           std::string text;
           const Generated generated = continued(model, asked, [&](std::string_view piece) {
             if (request.write && !as_json) return request.write(piece);
@@ -95,13 +154,7 @@ const Command generate_command{
                                visible(generated.tokens.back()), generated.tokens.size(), asked.tokens);
           }
           if (!as_json) return text;
-          Json answer{{"prompt", asked.prompt},
-                      {"text", text.substr(asked.prompt.size())},
-                      {"tokens", generated.tokens},
-                      {"ended_by", name_of(generated.ended_by)},
-                      {"seed", asked.seed}};
-          if (asked.speculate) answer["passes"] = generated.passes;
-          return json_line(utf8_json(answer));
+          return json_line(utf8_json(json_of(asked, generated, text)));
         }};
 
 }  // namespace heed

@@ -39,6 +39,13 @@ void bind_cache(nb::module_& m) {
             truncate(cache.layers, length);
           },
           "length"_a, "Removes the tokens behind the first `length`.")
+      .def(
+          "select",
+          [](HeldCache& cache, const IntegerArray& texts) {
+            cache.check_unused();
+            select(cache.layers, ids_of("select: texts", texts));
+          },
+          "texts"_a, "Keeps these texts of the batch, in this order: [1, 1] goes on twice with text 1.")
       .def("__copy__", copied)
       .def(
           "__deepcopy__", [copied](const HeldCache& cache, nb::handle) { return copied(cache); },

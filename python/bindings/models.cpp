@@ -149,21 +149,33 @@ JsonDict traced(const Model& model, const std::string& text, const std::string& 
 }
 
 // Returns the bytes of the text and of each token, and why it ended.
-nb::tuple generated(const Model& model, const Generation& wanted, const nb::object& on_text) {
+// Returns for each prompt the whole text, the tokens and why it ended. The seed increases by 1 from text to text.
+nb::list generated(const Model& model, const std::vector<std::string>& prompts, Generation wanted,
+                   const nb::object& on_text) {
   const auto bytes_of = [](std::string_view text) { return nb::bytes(text.data(), text.size()); };
-  std::string text;
-  const Generated result = [&] {
+  std::vector<Generation> all;
+  for (const std::string& prompt : prompts) {
+    wanted.prompt = prompt;
+    all.push_back(wanted);
+    ++wanted.seed;
+  }
+  std::vector<std::string> texts(all.size());
+  const std::vector<Generated> results = [&] {
     const nb::gil_scoped_release release;
-    return generate(model, wanted, [&](std::string_view piece) {
-      text += piece;
+    return generate(model, all, [&](std::size_t i, std::string_view piece) {
+      texts[i] += piece;
       const nb::gil_scoped_acquire lock;
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
       return !on_text(bytes_of(piece)).equal(nb::bool_(false));
     });
   }();
-  nb::list tokens;
-  for (const std::string& token : result.tokens) tokens.append(bytes_of(token));
-  return nb::make_tuple(bytes_of(text), tokens, name_of(result.ended_by));
+  nb::list found;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    nb::list tokens;
+    for (const std::string& token : results[i].tokens) tokens.append(bytes_of(token));
+    found.append(nb::make_tuple(bytes_of(texts[i]), tokens, name_of(results[i].ended_by)));
+  }
+  return found;
 }
 
 }  // namespace
@@ -275,11 +287,11 @@ void bind_models(nb::module_& m) {
       .def("_trace", &traced)
       .def(
           "_generate",
-          [](const Model& model, const std::string& prompt, int tokens, double temperature, int top_k, double top_p,
-             std::uint64_t seed, const std::string& stop, bool speculate, const nb::object& on_text) {
-            return generated(model, {prompt, tokens, {temperature, top_k, top_p}, seed, stop, speculate}, on_text);
+          [](const Model& model, const std::vector<std::string>& prompts, int tokens, double temperature, int top_k,
+             double top_p, std::uint64_t seed, const std::string& stop, bool speculate, const nb::object& on_text) {
+            return generated(model, prompts, {"", tokens, {temperature, top_k, top_p}, seed, stop, speculate}, on_text);
           },
-          nb::sig("def _generate(self, *arguments: typing.Any) -> tuple[bytes, list[bytes], str]"))
+          nb::sig("def _generate(self, *arguments: typing.Any) -> list[tuple[bytes, list[bytes], str]]"))
       .def("__repr__", [](const Model& model) {
         return fmt::format("heedml.Model(kind='{}', layers={}, heads={}, d_model={}, vocabulary={}, numbers={})",
                            name_of(model.config().head), model.layers(), model.heads(),

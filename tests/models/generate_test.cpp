@@ -1,6 +1,7 @@
 #include "tests/message.h"
 #include "tests/models/writer.h"
 
+#include <algorithm>
 #include <limits>
 
 using namespace heed;
@@ -63,4 +64,55 @@ TEST_CASE("generate() refuses counts and sampling parameters out of range before
     CHECK(refusal({.prompt = "a", .sampling = {.top_p = top_p}}) ==
           fmt::format("generate: top_p must be above 0 and at most 1, got {}", top_p));
   }
+}
+
+TEST_CASE("generate() gives each of several texts what it gets alone") {
+  const Positions positions = GENERATE(Positions::learned, Positions::sinusoidal, Positions::none, Positions::rotary);
+  Model model = writer("\n", GENERATE(1, 5, 20), 3, positions);
+  const std::string whole = continued(model, {.prompt = "ab", .tokens = 30});
+  std::vector<Generation> wanted{{.prompt = "ab", .tokens = 30},
+                                 {.prompt = "a", .tokens = 17, .seed = 2},
+                                 {.prompt = "abbaabbabab", .tokens = 25, .sampling = {.temperature = 0}},
+                                 {.prompt = "b", .tokens = 0},
+                                 {.prompt = "bab", .tokens = 40, .seed = 3, .stop = "aab"},
+                                 {.prompt = "ba", .tokens = 30, .sampling = {.temperature = 0.5, .top_k = 2}}};
+  SECTION("to their ends") {}
+  SECTION("which a token can end") { model.end_tokens = {2}; }
+  std::vector<std::string> texts(wanted.size());
+  const std::vector<Generated> results = generate(model, wanted, [&](std::size_t i, std::string_view piece) {
+    texts[i] += piece;
+    return true;
+  });
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    CAPTURE(i);
+    std::string text;
+    const Generated alone = generate(model, wanted[i], [&](std::string_view piece) { return text += piece, true; });
+    CHECK(texts[i] == text);
+    CHECK(results[i].tokens == alone.tokens);
+    CHECK(results[i].ended_by == alone.ended_by);
+    CHECK(results[i].passes == alone.passes);
+  }
+}
+
+TEST_CASE("generate() of several texts ends those whose receiver has enough, and refuses all before it writes any") {
+  const Model model = writer();
+  std::vector<Generation> wanted(3, {.prompt = "ab", .tokens = 9});
+  std::vector<int> pieces(3);
+  const OnTexts write = [&](std::size_t i, std::string_view) { return ++pieces[i] <= static_cast<int>(2 * i); };
+  const std::vector<Generated> results = generate(model, wanted, write);
+  CHECK(pieces == std::vector{1, 3, 5});
+  CHECK((results[0].tokens.empty() && results[0].ended_by == Ending::stop));
+  CHECK((results[2].tokens.size() == 4 && results[2].ended_by == Ending::stop));
+  CHECK(generate(model, std::vector<Generation>(), write).empty());
+  const std::vector<Generation> many(70, {.prompt = "ab", .tokens = 3});
+  std::vector<std::string> texts(70);
+  CHECK(generate(model, many, [&](std::size_t i, std::string_view piece) { return texts[i] += piece, true; })[69]
+            .passes == 3);
+  CHECK(std::ranges::count(texts, continued(model, many[0])) == 70);
+  pieces = {0, 0, 0};
+  wanted[2].speculate = true;
+  CHECK(message([&] { generate(model, wanted, write); }) == "generate: speculate is for one text, got 3");
+  wanted[2] = {.prompt = "abc"};
+  CHECK(message([&] { generate(model, wanted, write); }).starts_with("text 3: prompt: the model knows 3 characters"));
+  CHECK(pieces == std::vector{0, 0, 0});
 }

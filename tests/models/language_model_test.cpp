@@ -166,8 +166,30 @@ TEST_CASE("Model::append, a few tokens at a time, gives the logits of the whole 
       begin = end;
     }
     CHECK(cache[1].length() == 6);
+    // the first four tokens of the second text behind padding of two
+    const Ids padded({2, 6}, {1, 2, 3, 4, 5, 6, 3, 3, 0, 6, 5, 4});
+    Cache behind;
+    begin = 0;
+    for (const std::int64_t end : ends) {
+      const Tensor logits = model.append(slice(padded, 1, begin, end), behind, std::vector{0, 2});
+      CHECK(error(logits[0], whole[0][end - 1]) <= 1e-5);
+      if (end > 2) CHECK(error(logits[1], whole[1][end - 3]) <= 1e-5);
+      begin = end;
+    }
+    select(behind, Ids({1}, {1}));
+    CHECK(behind[0].length() == 6);
+    truncate(behind, 5);
+    CHECK(error(model.append(Ids({1, 1}, {4}), behind, std::vector{2})[0], whole[1][3]) <= 1e-5);
+    truncate(behind, 5);
+    CHECK(message([&] {
+            model.append(Ids({1, 1}, {1}), behind, std::vector{0, 0});
+          }) == "Transformer::append: expected the padding of 1 texts, got 2");
     CHECK(message([&] { model.append(columns(0, 1), cache); }) ==
           "Transformer::append: expected at most max_length 6 tokens, got 1 after 6");
+    truncate(cache, 5);
+    CHECK(message([&] {
+            model.append(columns(0, 1), cache, std::vector{0, 7});
+          }) == "Transformer::append: padding 7 does not lie in 0 to max_length 6");
   }
 }
 

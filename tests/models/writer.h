@@ -9,11 +9,15 @@
 namespace heed {
 
 /// Returns an untrained model of the characters a, b and a third, which reads at most `context` of them.
-inline Model writer(const char* third = "\n", int context = 4, std::uint64_t seed = 1) {
+inline Model writer(const char* third = "\n", int context = 4, std::uint64_t seed = 1,
+                    Positions positions = Positions::sinusoidal) {
   Model model;
   for (const char* character : {"a", "b", third}) model.vocabulary.add(character);
   model.tokenizer = Tokenizer::of_text(Split::characters);
-  make_network(model, decoder_of({.max_length = context, .layers = 1, .block = {.attention = {.d_model = 8}}}), seed);
+  make_network(
+      model,
+      decoder_of({.max_length = context, .layers = 1, .positions = positions, .block = {.attention = {.d_model = 8}}}),
+      seed);
   return model;
 }
 

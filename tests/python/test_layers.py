@@ -58,6 +58,13 @@ def test_a_cache_gives_the_outputs_of_whole_texts():
     other = copy.copy(cache)
     assert numpy.allclose(model.append([[3]], cache).numpy(), model.logits(heedml.Batch([[1, 2, 3]])).numpy()[:, -1], atol=1e-6)
     assert numpy.allclose(model.append([[4]], other).numpy(), model.logits(heedml.Batch([[1, 2, 4]])).numpy()[:, -1], atol=1e-6)
+    both = heedml.KeyValueCache()
+    model.append([[1, 2], [3, 4]], both)
+    both.select([1, 1, 0])
+    whole = model.logits(heedml.Batch([[3, 4, 5], [3, 4, 6], [1, 2, 7]])).numpy()[:, -1]
+    assert numpy.allclose(model.append([[5], [6], [7]], both).numpy(), whole, atol=1e-6)
+    with pytest.raises(heedml.Error, match="outside"):
+        both.select([3])
     other.truncate(1)
     assert (cache.length, other.length, repr(other)) == (3, 1, "heedml.KeyValueCache(1 token)")
 

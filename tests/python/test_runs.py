@@ -290,6 +290,16 @@ def test_a_language_model_of_ones_own_writes(tmp_path):
     pieces = []
     made = model.generate("the ", 20, temperature=0, on_text=pieces.append)
     assert "".join(pieces) == str(made) == "the " + made.text and len(made.tokens) == 20 and made.ended_by == "tokens"
+    several = model.generate(["the ", "a cat", "the cat sat"], 20, seed=5)
+    for i, (prompt, text) in enumerate(zip(["the ", "a cat", "the cat sat"], several)):
+        assert text == model.generate(prompt, 20, seed=5 + i) and text.seed == 5 + i
+    assert model.generate([]) == []
+    for wrong, message in [(3, "prompt: expected a str or several, got int"), (["a", 3], "prompt 1: expected a str, got int"),
+                           (["a", ""], "text 2: prompt: expected a text of at least one token, got none")]:
+        with pytest.raises(heedml.Error, match=message):
+            model.generate(wrong)
+    with pytest.raises(heedml.Error, match="on_text is for one text"):
+        model.generate(["a", "b"], on_text=print)
     model.save(tmp_path / "model.safetensors")
     assert heedml.load(tmp_path / "model.safetensors").generate("the ", 20, temperature=0).text == made.text
     assert model.generate("the ", 20, on_text=lambda piece: False).ended_by == "stop"
