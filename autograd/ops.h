@@ -146,9 +146,9 @@ Booleans operator!=(const Tensor& a, const Tensor& b);  // !equal(a, b), so true
 Booleans operator!=(const Tensor& a, double b);
 ///@}
 
-/// Reductions over one axis, sum(x, -1), several, sum(x, {0, 1}), or all. `keepdim` leaves them with size 1. (reduce.cpp,
-/// statistics.cpp)
-Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);   ///< accumulated in double
+/// Reductions over one axis, sum(x, -1), several, sum(x, {0, 1}), or all. `keepdim` leaves them with size 1. sum() adds 256
+/// elements beside each other in their type, and all else in double. (reduce.cpp, statistics.cpp)
+Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);   ///< the sum over the axes
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdim = false);  ///< the mean over the axes
 /// Return NaN when x holds one. The first of several equal extremes gets the gradient. Throw `Error` without elements.
 Tensor max(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
