@@ -16,7 +16,8 @@ namespace {
 
 using cpu::Convolution;
 
-constexpr std::int64_t max_size = std::int64_t{1} << 31;  // larger sizes would overflow
+constexpr std::int64_t max_joined = 49, min_joined_channels = 128;  // measured on a Zen 4
+constexpr std::int64_t max_size = std::int64_t{1} << 31;            // larger sizes would overflow
 
 // Throws Error unless both numbers lie in [least, 2^31).
 void check_option(const char* operation, const char* name, const HeightWidth& x, std::int64_t least) {
@@ -97,6 +98,20 @@ bool covers_image(const Convolution& c, DType dtype) {
 }
 Tensor rows_of(const Tensor& x) { return reshape(x, {x.size(0), -1}); }
 
+// Whether a kernel of one element reads images of so few positions that one product for all images takes less time, although the
+// images are copied before and after it.
+bool joins_images(const Convolution& c, DType dtype) {
+  const bool is_pointwise = c.kernel == HeightWidth(1) && c.stride == HeightWidth(1) && c.padding == HeightWidth(0);
+  return is_pointwise && c.groups == 1 && c.images > 1 && c.positions() <= max_joined &&
+         c.channels >= min_joined_channels && c.precision == Autocast::precision(dtype);
+}
+// (images, channels, height, width) -> (channels, images * positions)
+Tensor joined(const Tensor& x) { return rows_of(transpose(reshape(x, {x.size(0), x.size(1), -1}), 0, 1)); }
+// The inverse.
+Tensor parted(const Tensor& y, const Shape& shape) {
+  return reshape(transpose(reshape(y, {shape[1], shape[0], -1}), 0, 1), shape);
+}
+
 Tensor forward(const Tensor& x, const Tensor& W, const Tensor& bias, const Convolution& c, const char* name = "conv2d");
 Tensor transposed(const Tensor& y, const Tensor& W, const Tensor& bias, const Convolution& c,
                   const char* name = "conv_transpose2d");
@@ -120,6 +135,9 @@ Tensor forward(const Tensor& x, const Tensor& W, const Tensor& bias, const Convo
     const Tensor from = constant_of(x), weights = constant_of(W), added = constant_of(bias);
     if (covers_image(c, x.dtype())) {
       y = reshape(linear(rows_of(from), transpose(rows_of(weights)), added), y.shape());
+    } else if (joins_images(c, x.dtype())) {
+      y = parted(matmul(rows_of(weights), joined(from)), y.shape());
+      if (added.defined()) y = y + reshape(added, {-1, 1, 1});
     } else {
       dispatch(x.dtype(), [&]<class T>() {
         cpu::convolve(c, from.data<T>(), weights.data<T>(), added.defined() ? added.data<T>() : nullptr,
@@ -160,6 +178,9 @@ Tensor transposed(const Tensor& y, const Tensor& W, const Tensor& bias, const Co
     if (covers_image(c, y.dtype())) {
       x = reshape(matmul(rows_of(from), rows_of(weights)), x.shape());
       if (added.defined()) x = x + reshape(added, {-1, 1, 1});
+    } else if (joins_images(c, y.dtype())) {
+      x = parted(matmul(transpose(rows_of(weights)), joined(from)), x.shape());
+      if (added.defined()) x = x + reshape(added, {-1, 1, 1});
     } else {
       dispatch(y.dtype(), [&]<class T>() {
         cpu::convolve_transposed(c, from.data<T>(), weights.data<T>(), added.defined() ? added.data<T>() : nullptr,
@@ -197,6 +218,8 @@ Tensor for_weights(const Tensor& x, const Tensor& y, const Convolution& c) {
     const Tensor from = constant_of(x), outputs = constant_of(y);
     if (covers_image(c, x.dtype())) {
       W = reshape(matmul(transpose(rows_of(outputs)), rows_of(from)), W.shape());
+    } else if (joins_images(c, x.dtype())) {
+      W = reshape(matmul(joined(outputs), transpose(joined(from))), W.shape());
     } else {
       dispatch(x.dtype(), [&]<class T>() {
         cpu::convolve_for_weights(c, from.data<T>(), outputs.data<T>(), W.mutable_data<T>());

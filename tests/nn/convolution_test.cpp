@@ -76,7 +76,7 @@ TEST_CASE("A depthwise convolution equals one convolution for each channel") {
   }
 }
 
-TEST_CASE("A kernel that covers its image is multiplied with it as a whole") {
+TEST_CASE("A kernel that covers its image, and one of one element on small images, are products of matrices") {
   Random random(8);
   const auto made = [&](const Shape& shape) { return variable(random_normal(shape, random, DType::float64)); };
   const Tensor x = made({5, 3, 4, 2}), W = made({6, 3, 4, 2}), b = made({6}), z = made({5, 6, 1, 1}), d = made({3});
@@ -88,6 +88,11 @@ TEST_CASE("A kernel that covers its image is multiplied with it as a whole") {
   const Recording recording;
   compare(conv2d(x, W, b, {.stride = 3}), reshape(einsum("bchw,fchw->bf", x, W) + b, {5, 6, 1, 1}), {x, W, b});
   compare(conv_transpose2d(z, W, d), einsum("bf,fchw->bchw", reshape(z, {5, 6}), W) + reshape(d, {3, 1, 1}), {z, W, d});
+  const Tensor small = made({4, 128, 2, 3}), V = made({5, 128, 1, 1}), y = made({4, 5, 2, 3}), e = made({5}),
+               g = made({128});
+  const Tensor matrix = reshape(V, {5, 128});
+  compare(conv2d(small, V, e), einsum("bchw,fc->bfhw", small, matrix) + reshape(e, {5, 1, 1}), {small, V, e});
+  compare(conv_transpose2d(y, V, g), einsum("bfhw,fc->bchw", y, matrix) + reshape(g, {128, 1, 1}), {y, V, g});
 }
 
 TEST_CASE("Transposed convolutions have PyTorch's values, gradients and second derivatives") {
