@@ -58,7 +58,7 @@ extern const Command causes_command, circuit_command, compare_command, curves_co
 
 /// Returns what the program `inspect` prints for its arguments; argv[0] is its name. Throws UsageError for an invalid command
 /// line. Calls `progress` during long computations. Passes the text of `inspect generate` to `write` piece by piece, and
-/// returns only the remark that a token ended it. Several `processes` share the work of a study, and each of them returns its result.
+/// returns only remarks on its ends. Several `processes` share the work of a study, and each of them returns its result.
 std::string inspect(int argc, const char* const* argv, const Terminal& terminal, const OnProgress& progress = {},
                     const OnText& write = {}, const Communicator& processes = {});
 

@@ -160,6 +160,7 @@ Generated generate(const Model& model, const Generation& wanted, const OnText& w
       cache.clear();  // restarts with the later half of the context
       unread = std::max<std::int64_t>(1, context / 2);
     }
+    growing.result.forgotten = std::ssize(growing.tokens) - length(cache) - unread;
     std::vector<std::int32_t> guess;
     if (wanted.speculate && !alone) {
       const std::int64_t left = wanted.tokens - std::ssize(growing.result.tokens);
@@ -250,8 +251,10 @@ void continue_all(const Model& model, Rows rows, std::vector<Generated>& results
     for (const auto& row : rows) padding.push_back(static_cast<int>(length(cache) + count - row->read));
     const Tensor logits = model.append(last_tokens(rows, count), cache, padding);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      rows[i]->growing.draw(logits[static_cast<std::int64_t>(i)]);
-      ++rows[i]->growing.result.passes, ++rows[i]->read;
+      Growing& growing = rows[i]->growing;
+      growing.result.forgotten = std::ssize(growing.tokens) - rows[i]->read;
+      growing.draw(logits[static_cast<std::int64_t>(i)]);
+      ++growing.result.passes, ++rows[i]->read;
     }
   }
 }

@@ -32,7 +32,8 @@ inline constexpr EnumName<Ending> enum_names<Ending>[] = {
 struct Generated {
   std::vector<std::string> tokens;  ///< all sampled tokens, including those of `stop` and the end token
   Ending ended_by = Ending::tokens;
-  std::int64_t passes = 0;  ///< of the model
+  std::int64_t passes = 0;     ///< of the model
+  std::int64_t forgotten = 0;  ///< tokens at the beginning that the model no longer read when it wrote the last one
 };
 
 /// Receives a text piece by piece. Returning false ends generation.

@@ -147,6 +147,9 @@ Tensor Transformer::embed(const Batch& texts, std::int64_t first, std::span<cons
     fail("Transformer: expected tokens (B, T) and B lengths, got {} and {} lengths", to_string(size),
          texts.lengths.size());
   }
+  if (config.positions == Positions::rotary && first + size[1] > config.max_length) {
+    fail("Transformer: the text has {} tokens, but max_length is {}", first + size[1], config.max_length);
+  }
   return embedded(token_vectors(texts.tokens), segment_embedding ? texts.segments_or_zero() : Ids(), first, padding);
 }
 

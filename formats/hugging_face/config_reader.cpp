@@ -16,12 +16,12 @@ constexpr int largest_integer = 1 << 24;
 // Keys that every model may have and that do not change what it computes: names, training, generation and ids of tokens.
 const char* const harmless[] = {
     // names and files
-    "antemplate", "architectures", "author", "auto_map", "created_date", "custom_pipelines", "id2label", "label2id",
-    "language", "license", "model_type", "name", "num_labels", "sbert_ce_default_activation_function",
-    "sentence_transformers", "tokenizer_class", "tokenizer_type", "transformers_version", "transformers.js_config",
-    "unsloth_fixed", "unsloth_version", "welcome",
+    "antemplate", "architectures", "author", "auto_map", "cell", "created_date", "custom_pipelines", "generator_size",
+    "id2label", "label2id", "language", "layers_to_keep", "license", "model_type", "name", "num_labels", "pre_trained",
+    "sbert_ce_default_activation_function", "sentence_transformers", "structure", "tokenizer_class", "tokenizer_type",
+    "training", "transformers_version", "transformers.js_config", "unsloth_fixed", "unsloth_version", "welcome",
     // of other families, which read them; transformers ignores them here
-    "embed_dim", "embedding_size", "hidden_act", "intermediate_size", "n_ctx", "num_choices", "position_embedding_type",
+    "activation", "activation_function", "emb_size", "embed_dim", "embedding_size", "hidden_act", "intermediate_size", "n_ctx", "num_choices", "position_embedding_type",
     "scale_attn_weights", "sparse_prediction", "summary_activation", "summary_first_dropout", "summary_last_dropout",
     "summary_proj_to_labels", "summary_type", "summary_use_proj", "type_vocab_size", "use_unpad",
     // roles in a pair of encoder and decoder; a model with these parts is refused where it matters

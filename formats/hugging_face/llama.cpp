@@ -238,7 +238,7 @@ PretrainedConfig read_gemma(ConfigReader& json) {
   TransformerConfig& t = config.transformer;
   const std::string tanh = "gelu_pytorch_tanh", name = json.text("hidden_act", tanh);
   const Activation activation = json.activation("hidden_act", tanh);
-  const bool is_gelu = activation == Activation::gelu;  // in the official releases, where it means the approximation
+  const bool is_gelu = name == "gelu";  // in the official releases, where it means the approximation
   t.block.mlp.activation = is_gelu ? Activation::gelu_tanh : activation;
   t.block.mlp.gated = true;
   json.expect("hidden_activation", is_gelu ? tanh : name);  // some versions of transformers read it
@@ -263,6 +263,7 @@ PretrainedConfig read_gemma2(ConfigReader& json) {
   t.block.attention.soft_cap = json.positive_or_none("attn_logit_softcapping", false);
   config.logits.soft_cap = json.positive_or_none("final_logit_softcapping", false);
   read_windows(json, t, [](int layer) { return layer % 2 == 0; });
+  json.ignore({"sliding_window_size"});  // of the first release; sliding_window counts
   read_rotary(json, t, 10000);
   return config;
 }

@@ -37,7 +37,7 @@ PretrainedConfig read_starcoder2(ConfigReader& json) {
   config.logits.tied = json.flag("tie_word_embeddings", true);
   json.expect("mlp_type", "default"), json.expect("norm_type", "layer_norm"), json.expect("scale_attn_weights", true);
   json.ignore({"attention_softmax_in_fp32", "embedding_dropout", "layer_norm_epsilon", "residual_dropout",
-               "scale_attention_softmax_in_fp32"});  // norm_epsilon counts
+               "rms_norm_eps", "scale_attention_softmax_in_fp32"});  // norm_epsilon counts
   return config;
 }
 

@@ -56,13 +56,25 @@ Generated continued(const Model& model, const Generation& asked, const OnText& w
 }
 
 Json json_of(const Generation& asked, const Generated& generated, const std::string& text) {
-  Json answer{{"prompt", asked.prompt},
-              {"text", text.substr(asked.prompt.size())},
-              {"tokens", generated.tokens},
-              {"ended_by", name_of(generated.ended_by)},
-              {"seed", asked.seed}};
+  Json answer{{"prompt", asked.prompt},           {"text", text.substr(asked.prompt.size())},
+              {"tokens", generated.tokens},       {"ended_by", name_of(generated.ended_by)},
+              {"forgotten", generated.forgotten}, {"seed", asked.seed}};
   if (asked.speculate) answer["passes"] = generated.passes;
   return answer;
+}
+
+// Returns what a terminal says of a text that the model did not continue to the end, or whose beginning it no longer read.
+std::string remark(const Model& model, const Generation& asked, const Generated& generated) {
+  std::string text;
+  if (generated.ended_by == Ending::end_token) {
+    text = fmt::format("[The text ended with {} after {} of at most {} tokens.]\n", visible(generated.tokens.back()),
+                       generated.tokens.size(), asked.tokens);
+  }
+  if (generated.forgotten > 0) {
+    text += fmt::format("[The model reads at most {} tokens: it wrote the last one without the first {}.]\n",
+                        model.transformer().config.max_length, generated.forgotten);
+  }
+  return text;
 }
 
 // Returns what is asked of each line of a file that is not blank; the seed increases by 1 from line to line.
@@ -148,11 +160,7 @@ const Command generate_command{
             text += piece;
             return true;
           });
-          if (!as_json && request.write) {
-            if (generated.ended_by != Ending::end_token) return std::string();
-            return fmt::format("[The text ended with {} after {} of at most {} tokens.]\n",
-                               visible(generated.tokens.back()), generated.tokens.size(), asked.tokens);
-          }
+          if (!as_json && request.write) return remark(model, asked, generated);
           if (!as_json) return text;
           return json_line(utf8_json(json_of(asked, generated, text)));
         }};

@@ -149,7 +149,7 @@ JsonDict traced(const Model& model, const std::string& text, const std::string& 
 }
 
 // Returns the bytes of the text and of each token, and why it ended.
-// Returns for each prompt the whole text, the tokens and why it ended. The seed increases by 1 from text to text.
+// Returns for each prompt the whole text, the tokens, why it ended and how many were forgotten. The seed increases by 1 from text to text.
 nb::list generated(const Model& model, const std::vector<std::string>& prompts, Generation wanted,
                    const nb::object& on_text) {
   const auto bytes_of = [](std::string_view text) { return nb::bytes(text.data(), text.size()); };
@@ -173,7 +173,7 @@ nb::list generated(const Model& model, const std::vector<std::string>& prompts, 
   for (std::size_t i = 0; i < results.size(); ++i) {
     nb::list tokens;
     for (const std::string& token : results[i].tokens) tokens.append(bytes_of(token));
-    found.append(nb::make_tuple(bytes_of(texts[i]), tokens, name_of(results[i].ended_by)));
+    found.append(nb::make_tuple(bytes_of(texts[i]), tokens, name_of(results[i].ended_by), results[i].forgotten));
   }
   return found;
 }
@@ -291,7 +291,7 @@ void bind_models(nb::module_& m) {
              double top_p, std::uint64_t seed, const std::string& stop, bool speculate, const nb::object& on_text) {
             return generated(model, prompts, {"", tokens, {temperature, top_k, top_p}, seed, stop, speculate}, on_text);
           },
-          nb::sig("def _generate(self, *arguments: typing.Any) -> list[tuple[bytes, list[bytes], str]]"))
+          nb::sig("def _generate(self, *arguments: typing.Any) -> list[tuple[bytes, list[bytes], str, int]]"))
       .def("__repr__", [](const Model& model) {
         return fmt::format("heedml.Model(kind='{}', layers={}, heads={}, d_model={}, vocabulary={}, numbers={})",
                            name_of(model.config().head), model.layers(), model.heads(),

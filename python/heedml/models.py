@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy
 import numpy.typing
 
 from . import _core, checks, studies
+from .embeddings import Pooling, Recipe, checked_pooling, embeddings, recipe_of
 from .errors import Error, keywords
 from .page import Page
 from .pairs import Pairs, PairsOf, file_of
@@ -262,10 +263,10 @@ class Model(_core._Model):
                  stop: str = "", speculate: bool = False, on_text: Callable[[str], Any] | None = None) -> studies.Generated: ...
 
     @overload
-    def generate(self, prompt: Sequence[str], tokens: int = 500, *, temperature: float = 1, top_k: int = 0, top_p: float = 1, seed: int = 1,
+    def generate(self, prompt: list[str] | tuple[str, ...], tokens: int = 500, *, temperature: float = 1, top_k: int = 0, top_p: float = 1, seed: int = 1,
                  stop: str = "") -> list[studies.Generated]: ...
 
-    def generate(self, prompt: str | Sequence[str], tokens: int = 500, *, temperature: float = 1, top_k: int = 0, top_p: float = 1,
+    def generate(self, prompt: str | list[str] | tuple[str, ...], tokens: int = 500, *, temperature: float = 1, top_k: int = 0, top_p: float = 1,
                  seed: int = 1, stop: str = "", speculate: bool = False,
                  on_text: Callable[[str], Any] | None = None) -> studies.Generated | list[studies.Generated]:
         """Continues a text, or several at once, in less time than one after another. Text i is drawn with `seed` + i.
@@ -291,35 +292,28 @@ class Model(_core._Model):
         found = self._generate(prompts, checks.whole("generate: tokens", tokens, -2**31, 2**31 - 1),
                                checks.number("generate: temperature", temperature), checks.whole("generate: top_k", top_k, -2**31, 2**31 - 1),
                                checks.number("generate: top_p", top_p), first, checks.text("generate: stop", stop), bool(speculate), show)
-        made = [studies.Generated(begun, decoded(text)[len(begun):], list(map(decoded, pieces)), ended_by, first + i)
-                for i, (begun, (text, pieces, ended_by)) in enumerate(zip(prompts, found))]
+        made = [studies.Generated(begun, decoded(text)[len(begun):], list(map(decoded, pieces)), ended_by, first + i, forgotten)
+                for i, (begun, (text, pieces, ended_by, forgotten)) in enumerate(zip(prompts, found))]
         return made[0] if isinstance(prompt, str) else made
 
-    def encode(self, texts: str | Sequence[str], *, batch_size: int = 64,
-               normalize: bool = True) -> numpy.typing.NDArray[numpy.float32]:
-        """Returns the mean of each text's states as its embedding: (texts, d_model), or (d_model) for one text.
+    def encode(self, texts: str | Sequence[str], *, batch_size: int = 64, pooling: Pooling | None = None, normalize: bool | None = None,
+               max_length: int | None = None) -> numpy.typing.NDArray[numpy.float32]:
+        """Returns the embedding of each text: (texts, d_model), or (d_model) for one text.
 
-        With `normalize` each has length 1, as in sentence-transformers; products of two are then their cosine.
-        """
+        It is made as the files of sentence-transformers beside the model say: modules.json, the pooling, a default prompt. Without them,
+        and with `pooling`, it is that pooling (mean) of the states. With `normalize` each has length 1, so that products of two are
+        their cosine. Longer texts than `max_length` tokens are cut."""
         checks.whole("encode: batch_size", batch_size, 1, 2**31 - 1)
+        if max_length is not None:
+            checks.whole("encode: max_length", max_length, 1, 2**31 - 1)
         if isinstance(texts, bytes) or not isinstance(texts, Iterable):
             raise Error(f"encode: expected a str or several, got {type(texts).__name__}")
         given = [texts] if isinstance(texts, str) else [checks.text(f"encode: text {i}", one) for i, one in enumerate(texts)]
-        order = sorted(range(len(given)), key=lambda i: len(given[i]))
-        width = self.config["transformer"]["block"]["attention"]["d_model"]
-        result = numpy.zeros((len(given), width), numpy.float32)
-        with _core.NoRecording():
-            for first in range(0, len(given), batch_size):
-                chosen = order[first:first + batch_size]
-                batch = self.batch([given[i] for i in chosen])
-                states = self.states(batch)
-                counts = numpy.asarray(batch.lengths or [states.shape[1]] * len(chosen))
-                shares = (numpy.arange(states.shape[1]) < counts[:, None]) / counts[:, None]
-                means = (_core.tensor(shares[:, None, :], states.dtype) @ states).reshape(len(chosen), -1)
-                if normalize:
-                    means = means / means.norm(axis=1, keepdim=True)
-                result[chosen] = means.numpy()
-        return result[0] if isinstance(texts, str) else result
+        recipe = recipe_of(self.path) if pooling is None else Recipe(checked_pooling("encode", pooling))
+        if normalize is not None:
+            recipe = replace(recipe, normalize=bool(normalize))
+        found = embeddings(self, given, recipe, max_length, batch_size)
+        return found[0] if isinstance(texts, str) else found
 
     def page(self, sentence: str | None = None, query: str | None = None, *, limit: int | None = None,
              height: int = 720) -> Page:

@@ -374,13 +374,18 @@ class Verification(Result):
 
 @dataclass(frozen=True)
 class Generated:
-    """A continued text: the prompt, its continuation, its tokens, and why it ended."""
+    """A continued text: the prompt, its continuation, its tokens, and why it ended.
+
+    `forgotten` counts the tokens at the beginning that the model no longer read when it wrote the last one: it reads `max_length` tokens, then
+    the later half of them, and so on.
+    """
 
     prompt: str
     text: str
     tokens: list[str] = field(repr=False)
     ended_by: str
     seed: int
+    forgotten: int = 0
 
     def __str__(self) -> str:
         return self.prompt + self.text

@@ -16,6 +16,18 @@ TEST_CASE("generate() adds the requested number of tokens and repeats them for t
   CHECK(continued(model, {.prompt = "ab", .tokens = 30, .seed = 2}) != text);
 }
 
+TEST_CASE("generate() counts the tokens that the model no longer reads") {
+  const Model model = writer();  // reads four characters
+  const auto forgotten = [&](const char* prompt, int tokens) {
+    return generate(model, {.prompt = prompt, .tokens = tokens}, [](std::string_view) { return true; }).forgotten;
+  };
+  CHECK(forgotten("ab", 3) == 0);
+  CHECK(forgotten("ab", 4) == 3);  // the last two of five were read
+  CHECK(forgotten("ab", 6) == 3);
+  CHECK(forgotten("abaaba", 1) == 2);
+  CHECK(forgotten("abaaba", 0) == 0);
+}
+
 TEST_CASE("generate() ends before the stop text, and when the callback returns false") {
   const Model model = writer();
   const std::string text = continued(model, {.prompt = "a", .tokens = 60});
@@ -91,6 +103,7 @@ TEST_CASE("generate() gives each of several texts what it gets alone") {
     CHECK(results[i].tokens == alone.tokens);
     CHECK(results[i].ended_by == alone.ended_by);
     CHECK(results[i].passes == alone.passes);
+    CHECK(results[i].forgotten == alone.forgotten);
   }
 }
 

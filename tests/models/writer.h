@@ -10,7 +10,7 @@ namespace heed {
 
 /// Returns an untrained model of the characters a, b and a third, which reads at most `context` of them.
 inline Model writer(const char* third = "\n", int context = 4, std::uint64_t seed = 1,
-                    Positions positions = Positions::sinusoidal) {
+                    Positions positions = TransformerConfig().positions) {
   Model model;
   for (const char* character : {"a", "b", third}) model.vocabulary.add(character);
   model.tokenizer = Tokenizer::of_text(Split::characters);

@@ -32,11 +32,12 @@ TEST_CASE("Keys that libraries write and that change no number are ignored in ev
       config[key] = "of transformers";
     // Left by their authors in models that many people have.
     for (const char* key :
-         {"antemplate", "author", "badwordsids", "created_date", "custom_pipelines", "max_sequence_length",
-          "model_max_length", "n_special", "name", "predict_special_tokens", "tokenizer_type", "welcome"})
+         {"antemplate", "author", "badwordsids", "cell", "created_date", "custom_pipelines", "generator_size",
+          "layers_to_keep", "max_sequence_length", "model_max_length", "n_special", "name", "pre_trained",
+          "predict_special_tokens", "structure", "tokenizer_type", "training", "welcome"})
       config[key] = "of the author";
     // Keys of other families, which transformers' own test models have.
-    for (const char* key : {"embed_dim", "n_ctx", "num_choices", "summary_type", "use_unpad"}) config[key] = 37;
+    for (const char* key : {"emb_size", "embed_dim", "n_ctx", "num_choices", "summary_type", "use_unpad"}) config[key] = 37;
     for (const char* key : {"hidden_act", "intermediate_size", "position_embedding_type", "type_vocab_size"}) {
       if (!config.contains(key))
         config[key] = key == std::string("position_embedding_type") ? Json("absolute") : Json(2);

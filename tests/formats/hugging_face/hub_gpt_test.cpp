@@ -99,6 +99,7 @@ TEST_CASE("Configurations of TinyStories, OPT, ELECTRA and Gemma on the hub are 
         .transformer.block.mlp.activation;
   };
   CHECK(activation(R"("hidden_act": "gelu")") == Activation::gelu_tanh);  // of the first releases
+  CHECK(activation(R"("hidden_act": "gelu_python")") == Activation::gelu);
   CHECK(activation(R"("hidden_act": "gelu", "hidden_activation": "gelu_pytorch_tanh")") == Activation::gelu_tanh);
   CHECK(activation(R"("hidden_act": "silu", "hidden_activation": null)") == Activation::silu);
 }
