@@ -166,13 +166,15 @@ Tensor normalised(const Operation& operation, const Rule& rule, const Tensor& x,
         const Tensor total = sum(sums, {0});  // (2, n)
         return std::vector{dx, reshape(slice(total, 0, 0, 1), {n}), reshape(slice(total, 0, 1, 2), {n})};
       },
-      Recordable([rule, n, rows](const Tensor& dy, const Tensor& X, const Tensor&, const Tensor& gains) {
+      Recordable([rule, n, rows](const Tensor& dy, const NeedsInputGrad& needs, const Tensor& X, const Tensor&,
+                                 const Tensor& gains) {
         const Tensor centred = rule.is_centred ? X - mean(X, {-1}, true) : X;
-        const Tensor r = 1 / sqrt(mean(square(centred), {-1}, true) + rule.eps), h = centred * r, g = dy * gains;
+        const Tensor r = 1 / sqrt(mean(square(centred), {-1}, true) + rule.eps), h = centred * r;
+        const Tensor g = rows > 0 ? dy * gains : dy;  // without rows, ones may stand for no gain in another shape
         const Tensor rest = g - h * mean(g * h, {-1}, true);
         const Tensor dx = r * (rule.is_centred ? rest - mean(g, {-1}, true) : rest);
         const auto over_rows = [=](const Tensor& v) { return sum(reshape(v, {rows, n}), {0}); };
-        return std::vector{dx, over_rows(dy * h), over_rows(dy)};
+        return std::vector{dx, needs[1] ? over_rows(dy * h) : Tensor(), needs[2] ? over_rows(dy) : Tensor()};
       }));
 }
 

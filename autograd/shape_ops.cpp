@@ -175,7 +175,7 @@ static const Operation slice_operation(
            {{{2, 3, 2}}},
            [](auto& x) {
              const std::vector<Tensor> parts = unbind(x[0], 1);
-             return parts[0] + 2 * parts[1] + 3 * parts[2];
+             return parts.at(0) + 2 * parts.at(1) + 3 * parts.at(2);
            }},
           {"(3) nothing", {{{3}}}, [](auto& x) { return slice(x[0], 0, 2, 2); }},
           {"(0, 2)", {{{0, 2}}}, [](auto& x) { return slice(x[0], 1, 0, 1); }}};
