@@ -149,16 +149,14 @@ Tensor pow(const Tensor& x, double exponent) {
   };
   return record(power_operation, {&x}, y, Saved(x), backward,
                 Recordable([p = exponent](const Tensor& dy, const Tensor& X) {
-                  return std::vector{p == 0 ? dy * 0 : dy * (pow(X, p - 1) * p)};
+                  return std::vector{p == 0 ? masked_fill(dy, Booleans(Shape{}, {true}), 0) : dy * (pow(X, p - 1) * p)};
                 }));
 }
 
-static const Operation pow_operation("pow", "y = a^b", "da = dy b a^(b - 1), 0 for b = 0; db = dy y ln a, 0 for a = 0",
-                                     [] {
-                                       return broadcast_samples([](auto& a, auto& b) { return pow(a, b); },
-                                                                Argument::Values::positive);
-                                     },
-                                     {.broadcasts = true});
+static const Operation pow_operation(
+    "pow", "y = a^b", "da = dy b a^(b - 1), 0 for b = 0; db = dy y ln a, 0 for a = 0 <= b",
+    [] { return broadcast_samples([](auto& a, auto& b) { return pow(a, b); }, Argument::Values::positive); },
+    {.broadcasts = true});
 Tensor pow(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("pow", a, b, on_lanes([](auto u, auto v) { return cpu::pow(u, v); }));
   const auto backward = [](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B, auto& Y) {
@@ -172,7 +170,7 @@ Tensor pow(const Tensor& a, const Tensor& b) {
     if (needs[1]) {
       db = cpu::map("pow", dy, A, Y, on_lanes([](auto g, auto u, auto w) {
                       const decltype(u) zero{}, slope = w * cpu::log(u);
-                      return g * (u == zero ? (w == w ? zero : slope) : slope);
+                      return g * (u == zero ? (w - w == zero ? zero : slope) : slope);  // y is infinite for b < 0
                     }));
     }
     return std::vector{da, db};
@@ -181,8 +179,8 @@ Tensor pow(const Tensor& a, const Tensor& b) {
                 Recordable([](const Tensor& dy, const NeedsInputGrad& needs, auto& A, auto& B, auto& Y) {
                   const Booleans is_zero = equal(A, 0);
                   Tensor da, db;
-                  if (needs[0]) da = dy * (B * pow(masked_fill(A, is_zero & equal(B, 0), 1), B - 1));
-                  if (needs[1]) db = dy * (Y * log(masked_fill(A, is_zero, 1)));
+                  if (needs[0]) da = dy * (B * pow(masked_fill(A, (is_zero | (A != A)) & equal(B, 0), 1), B - 1));
+                  if (needs[1]) db = dy * (Y * log(masked_fill(A, is_zero & (B >= 0), 1)));
                   return std::vector{da, db};
                 }));
 }

@@ -115,7 +115,7 @@ Tensor maximum(const Tensor& a, const Tensor& b);        ///< NaN when either is
 Tensor minimum(const Tensor& a, const Tensor& b);        ///< as maximum()
 Tensor maximum(const Tensor& a, double b);               ///< as above
 Tensor minimum(const Tensor& a, double b);               ///< as above
-Tensor pow(const Tensor& base, const Tensor& exponent);  ///< the exponent's gradient is 0 where the base is 0
+Tensor pow(const Tensor& base, const Tensor& exponent);  ///< 0^b with b >= 0 has gradient 0 for b, as in PyTorch
 Tensor pow(double base, const Tensor& exponent);         ///< pow(2, x)
 
 /// Choices. Shapes broadcast. (select.cpp)

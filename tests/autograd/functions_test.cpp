@@ -209,6 +209,45 @@ TEST_CASE("Powers of 0 and of negative numbers have correct derivatives") {
   CHECK(std::isnan(backward(pow(zeros({}, DType::float64), none))[none].item()));
 }
 
+TEST_CASE("The gradients of pow at 0 and NaN are those of PyTorch, recorded or not") {
+  constexpr double endless = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  struct Case {
+    double base, exponent, of_base, of_exponent;
+  };
+  for (const auto& [base, exponent, of_base, of_exponent] : std::vector<Case>{{0, 0, 0, 0},
+                                                                              {0, 2, 0, 0},
+                                                                              {0, endless, nan, 0},
+                                                                              {0, -1, -endless, -endless},
+                                                                              {-0.0, -1, -endless, endless},
+                                                                              {0, nan, nan, nan},
+                                                                              {nan, 0, 0, nan},
+                                                                              {nan, 1, 1, nan},
+                                                                              {endless, 0, 0, endless},
+                                                                              {-2, 2, -4, nan}}) {
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      INFO(base << " to " << exponent << ", " << to_string(dtype));
+      const Tensor a = variable(full({}, base, dtype)), b = variable(full({}, exponent, dtype));
+      const Recording recording;
+      const Tensor y = pow(a, b);
+      const auto is = [](const Tensor& found, double expected) {
+        return std::isnan(expected) ? std::isnan(found.item()) : found.item() == expected;
+      };
+      for (const bool record : {false, true}) {
+        const Gradients g = backward(y, {.record = record});
+        CHECK(is(g[a].detach(), of_base));
+        CHECK(is(g[b].detach(), of_exponent));
+      }
+    }
+  }
+}
+
+TEST_CASE("The gradient of x^0 is 0 for any gradient of the output, recorded or not") {
+  const Tensor x = variable(full({}, 2));
+  const Recording recording;
+  const Tensor y = pow(x, 0) - 1, z = sqrt(y);  // dz / dy is infinite
+  for (const bool record : {false, true}) CHECK(backward(z, {.record = record})[x].item() == 0);
+}
+
 TEST_CASE("swiglu equals silu(gate) * value, and compound assignment equals the binary operation") {
   Random random(3);
   const Tensor u = uniform({3, 5}, random), v = uniform({3, 5}, random);
