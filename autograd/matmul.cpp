@@ -181,14 +181,10 @@ Tensor rows_of(const Tensor& x) { return as_rows(x.detach()); }
 
 void check_product(const char* operation, const Tensor& a, const Tensor& b, bool b_is_matrix) {
   check_defined(operation, {&a, &b});
-  if (a.rank() < (b_is_matrix ? 1 : 2) || b.rank() < 2 || (b_is_matrix && b.rank() != 2)) {
-    const bool is_vector = a.rank() == 1 && !b_is_matrix, by_vector = b.rank() == 1 && !b_is_matrix;
-    const char* instead = is_vector && by_vector      ? "sum(a * b)"
-                          : is_vector && b.rank() > 1 ? "unsqueeze(a, 0)"
-                          : by_vector && a.rank() > 1 ? "unsqueeze(b, -1)"
-                                                      : nullptr;
-    fail("{}: expected matrices (..., n, k) x (..., k, m), got {} x {}{}", operation, to_string(a.shape()),
-         to_string(b.shape()), instead ? fmt::format(". Did you mean {}?", instead) : "");
+  if (b_is_matrix ? a.rank() < 1 || b.rank() != 2 : a.rank() < 1 || b.rank() < 1) {
+    fail("{}: expected {}, got {} x {}", operation,
+         b_is_matrix ? "(..., n) x (n, m)" : "matrices (..., n, k) x (..., k, m) or vectors (k)", to_string(a.shape()),
+         to_string(b.shape()));
   }
   if (is_stored_only(a.dtype()) && a.dtype() == b.dtype()) detail::fail_only_stored(a.dtype());
   const bool widens_b = is_stored_only(b.dtype()) || b.dtype() == DType::float32;
@@ -196,9 +192,10 @@ void check_product(const char* operation, const Tensor& a, const Tensor& b, bool
     fail("{}: both tensors must have one dtype, got {} {} x {} {}; convert one with to(DType::{})", operation,
          to_string(a.dtype()), to_string(a.shape()), to_string(b.dtype()), to_string(b.shape()), to_string(b.dtype()));
   }
-  if (a.size(-1) != b.size(-2)) {
+  const std::int64_t inner = b.size(b.rank() == 1 ? 0 : -2);
+  if (a.size(-1) != inner) {
     fail("{}: inner dimensions must match: {} x {}: {} != {}{}", operation, to_string(a.shape()), to_string(b.shape()),
-         a.size(-1), b.size(-2), a.size(-1) == b.size(-1) ? ". Did you mean transpose(b)?" : "");
+         a.size(-1), inner, a.size(-1) == b.size(-1) ? ". Did you mean transpose(b)?" : "");
   }
 }
 
@@ -217,7 +214,14 @@ static std::vector<GradientSample> matmul_samples() {
                              {{2, 0}, {0, 3}},
                              {{2, 3}, {3, 0}},
                              {{2, 2}, {2, 2}},
-                             {{2, 1, 3}, {2, 3, 1}}});
+                             {{2, 1, 3}, {2, 3, 1}},
+                             {{3}, {3}},
+                             {{2, 3}, {3}},
+                             {{3}, {3, 2}},
+                             {{2, 2, 3}, {3}},
+                             {{3}, {2, 3, 2}},
+                             {{0, 3}, {3}},
+                             {{0}, {0}}});
   std::vector<GradientSample> samples;
   for (const auto& [a, b] : pairs) {
     samples.push_back({to_string(a) + " x " + to_string(b), {{a}, {b}}, [](auto& x) { return matmul(x[0], x[1]); }});
@@ -228,6 +232,8 @@ static const Operation matmul_operation("matmul", "y = a b", "da = dy b^T, db = 
                                         {.broadcasts = true});
 Tensor matmul(const Tensor& a, const Tensor& b) {
   check_product("matmul", a, b, false);
+  if (a.rank() == 1) return squeeze(matmul(unsqueeze(a, 0), b), b.rank() == 1 ? 0 : -2);
+  if (b.rank() == 1) return squeeze(matmul(a, unsqueeze(b, 1)), -1);
   Tensor y;
   if (b.rank() == 2 && a.rank() > 2) {  // a single product over all rows of a
     Shape shape = a.shape();

@@ -254,8 +254,9 @@ Tensor dropout(const Tensor& x, double p, Random& random);
 Tensor dropout(const Tensor& x, double p,
                Random&& random) = delete;  // would drop the same elements at each step: keep a Random
 
-/// Matrix products. On x86-64, products of several rows treat subnormal numbers as 0. (matmul.cpp)
-Tensor matmul(const Tensor& a, const Tensor& b);  ///< (..., n, k) x (..., k, m) -> (..., n, m); leading axes broadcast
+/// Returns a b: (..., n, k) x (..., k, m) -> (..., n, m). Leading axes broadcast. A vector (k) is a row on the left and a column on the
+/// right: (..., n, k) x (k) -> (..., n). On x86-64, products of several rows treat subnormal numbers as 0. (matmul.cpp)
+Tensor matmul(const Tensor& a, const Tensor& b);
 /// Returns x W + b: x (..., n), W (n, m), b (m) or undefined -> (..., m).
 Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b);
 /// Sum products by a formula, as in NumPy: "bij,bjk->bik". Axes with the same letter have the same size, or 1, which broadcasts.

@@ -210,8 +210,9 @@ void bind_constants(nb::module_& m) {
 }
 
 void bind_products(nb::module_& m) {
-  function(m, "matmul", "Returns (..., n, k) x (..., k, m) -> (..., n, m). Leading axes broadcast.", &matmul, "a"_a,
-           "b"_a);
+  function(m, "matmul",
+           "Returns (..., n, k) x (..., k, m) -> (..., n, m). Leading axes broadcast; vectors (k) as in NumPy.",
+           &matmul, "a"_a, "b"_a);
   using Some = std::optional<Tensor>;
   function(
       m, "linear", "Returns x W + b: x (..., n), W (n, m), b (m) -> (..., m).",

@@ -85,6 +85,25 @@ TEST_CASE("matmul broadcasts leading axes") {
   }
 }
 
+TEST_CASE("matmul takes vectors as NumPy does") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  Random random(18);
+  const Tensor A = uniform({2, 4, 3}, random, dtype), u = uniform({4}, random, dtype), v = uniform({3}, random, dtype);
+  const double allowed = dtype == DType::float32 ? 1e-6 : 1e-14;
+  CHECK(distance(matmul(A[0], v), sum(A[0] * v, 1)) < allowed);
+  CHECK(distance(matmul(u, A[0]), sum(unsqueeze(u, 1) * A[0], 0)) < allowed);
+  CHECK(distance(matmul(A, v), sum(A * v, 2)) < allowed);
+  CHECK(distance(matmul(u, A), sum(unsqueeze(u, 1) * A, 1)) < allowed);
+  CHECK(distance(matmul(v, v), sum(v * v)) < allowed);
+  CHECK(distance(matmul(transpose(A[1]), transpose(A[0])[2]), sum(transpose(A[1]) * transpose(A[0])[2], 1)) < allowed);
+  CHECK(matmul(zeros({0}, dtype), zeros({0}, dtype)).item() == 0);
+  const Tensor weight = variable(A), x = variable(v);
+  const Recording recording;
+  const Tensor gradient = backward(sum(square(matmul(weight, x))), {.record = true})[x];  // 2 A^T A x
+  CHECK(distance(gradient.detach(), 2 * sum(matmul(transpose(A), matmul(A, unsqueeze(v, 1))), {0, 2})) < 10 * allowed);
+  CHECK(distance(backward(sum(gradient))[x], 2 * sum(matmul(transpose(A), A), {0, 1})) < 10 * allowed);
+}
+
 TEST_CASE("Large products, and long sums split into parts, are as accurate as small ones") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   Random random(15);
@@ -144,13 +163,13 @@ TEST_CASE("Wrong use of products throws an Error that states what was expected")
         [&] {
           matmul(x, zeros({4, 5}));
         }},
-       {"matmul: expected matrices (..., n, k) x (..., k, m), got (2, 3) x (3). Did you mean unsqueeze(b, -1)?",
-        [&] { matmul(x, zeros({3})); }},
-       {"matmul: expected matrices (..., n, k) x (..., k, m), got (2) x (2, 3). Did you mean unsqueeze(a, 0)?",
-        [&] { matmul(zeros({2}), x); }},
-       {"matmul: expected matrices (..., n, k) x (..., k, m), got (3) x (3). Did you mean sum(a * b)?",
-        [&] { matmul(zeros({3}), zeros({3})); }},
-       {"matmul: expected matrices (..., n, k) x (..., k, m), got () x (2, 3)", [&] { matmul(zeros({}), x); }},
+       {"matmul: inner dimensions must match: (2, 3) x (2): 3 != 2", [&] { matmul(x, zeros({2})); }},
+       {"matmul: inner dimensions must match: (3) x (2, 3): 3 != 2. Did you mean transpose(b)?",
+        [&] { matmul(zeros({3}), x); }},
+       {"matmul: inner dimensions must match: (3) x (2): 3 != 2", [&] { matmul(zeros({3}), zeros({2})); }},
+       {"matmul: expected matrices (..., n, k) x (..., k, m) or vectors (k), got () x (2, 3)",
+        [&] { matmul(zeros({}), x); }},
+       {"linear: expected (..., n) x (n, m), got (2, 3) x (3)", [&] { linear(x, zeros({3}), {}); }},
        {"matmul: both tensors must have one dtype, got float32 (2, 3) x float64 (3, 2); convert one with "
         "to(DType::float64)",
         [&] { matmul(x, transpose(wide)); }},
