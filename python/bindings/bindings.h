@@ -102,7 +102,9 @@ Tensor operand_of(const char* where, const Operand& value, const Operand& other)
 /// Returns an array in the memory of `x` that has __dlpack__.
 nb::object dlpack_of(const Tensor& x);
 /// Returns a tensor in the memory of a writable array that has __dlpack__ or is one of NumPy.
-Tensor shared_tensor(nb::handle array);
+Tensor shared_tensor(const char* where, nb::handle array);
+/// Throws Error for a masked array of NumPy.
+void check_unmasked(const char* where, nb::handle array);
 /// Returns the tensors that a function of Python gave: one, or a sequence of them and of None.
 std::vector<Tensor> tensors_of(const char* where, nb::handle given);
 /// Returns the tensors of a dict by name; values may be what NumPy takes for an array.

@@ -177,18 +177,23 @@ nb::object dlpack_of(const Tensor& x) {
   return exported<nb::array_api>(x, is_recorded(x) || is_stored_only(x.dtype()) || cpu::is_broadcast(x));
 }
 
-Tensor shared_tensor(nb::handle given) {
+void check_unmasked(const char* where, nb::handle given) {
+  if (nb::hasattr(given, "mask") && nb::hasattr(given, "filled")) converted("check_shared", where, given);
+}
+
+Tensor shared_tensor(const char* where, nb::handle given) {
   if (nb::isinstance<Tensor>(given)) return nb::cast<Tensor>(given);
+  converted("check_shared", where, given);
   nb::ndarray<> array;
   if (!nb::try_cast(given, array)) {
     const bool is_array = nb::hasattr(given, "__dlpack__") || nb::hasattr(given, "__array_interface__");
     if (is_array && nb::ndarray_check(given)) {
-      fail("from_dlpack: this {} cannot be shared for writing; heedml.tensor() copies its numbers", kind_name(given));
+      fail("{}: this {} cannot be shared for writing; heedml.tensor() copies its numbers", where, kind_name(given));
     }
-    fail("from_dlpack: expected an array with __dlpack__, got {}", kind_name(given));
+    fail("{}: expected an array with __dlpack__, got {}", where, kind_name(given));
   }
   if (array.device_type() != nb::device::cpu::value) {
-    fail("from_dlpack: the array is not in the processor's memory; move it to the CPU first");
+    fail("{}: the array is not in the processor's memory; move it to the CPU first", where);
   }
   using Code = nb::dlpack::dtype_code;
   const auto is = [&](Code code, int bits) {
@@ -200,7 +205,7 @@ Tensor shared_tensor(nb::handle given) {
                       : is(Code::Float, 16)  ? DType::float16
                                              : DType::q4_0;
   if (dtype == DType::q4_0) {
-    fail("from_dlpack: expected float32, float64, bfloat16 or float16 numbers; heedml.tensor() converts others");
+    fail("{}: expected float32, float64, bfloat16 or float16 numbers; heedml.tensor() converts others", where);
   }
   Shape shape, strides;
   std::int64_t lowest = 0, highest = 0;  // elements from the first one to the lowest and highest in memory
@@ -211,11 +216,11 @@ Tensor shared_tensor(nb::handle given) {
     is_empty = is_empty || size == 0;
     if (size > 0) (stride < 0 ? lowest : highest) += stride * (size - 1);
   }
-  if (is_empty) return Tensor(shape, dtype, "from_dlpack");
+  if (is_empty) return Tensor(shape, dtype, where);
   auto* const first = static_cast<std::byte*>(array.data_handle()) + array.byte_offset();
   const std::int64_t width = size_of(dtype);
   if (reinterpret_cast<std::uintptr_t>(first) % static_cast<std::uintptr_t>(width) != 0) {
-    fail("from_dlpack: the numbers are not aligned to their size; heedml.tensor() copies them");
+    fail("{}: the numbers are not aligned to their size; heedml.tensor() copies them", where);
   }
   const Tensor all({highest - lowest + 1}, dtype, first + lowest * width, kept(array));
   return all.view(shape, strides, -lowest);

@@ -50,6 +50,7 @@ void set_element(Tensor& x, nb::handle key, nb::handle value) {
     fail("[]=: the tensor is recorded and cannot be written; take its detach().clone()");
   if (Recorder::follows(x)) fail("[]=: the open Recording follows this tensor; write it before or after the Recording");
   const nb::object numbers = numpy_of(x, NumpyAccess::write);
+  check_unmasked("[]=", value);
   nb::object from = nb::borrow(value);
   if (nb::isinstance<Tensor>(value)) {
     const Tensor& source = nb::cast<const Tensor&>(value);
@@ -206,10 +207,10 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
       "Returns a copy of numbers as a tensor: a list, a NumPy array, another library's tensor.\n\nfloat64 arrays stay "
       "float64; everything else becomes float32 unless `dtype` says otherwise.");
   m.def(
-      "from_dlpack", [](const Any& array) { return shared_tensor(array); }, "array"_a,
+      "from_dlpack", [](const Any& array) { return shared_tensor("from_dlpack", array); }, "array"_a,
       "Returns a tensor in the memory of a writable float array: one of torch, NumPy or JAX. Strides may be negative.");
   m.def(
-      "from_numpy", [](const AnyArray& array) { return shared_tensor(array); }, "array"_a,
+      "from_numpy", [](const AnyArray& array) { return shared_tensor("from_numpy", array); }, "array"_a,
       "Returns a tensor in the memory of a writable float32 or float64 array.");
   m.def(
       "variable", [](const Operand& value) { return variable(given_tensor("variable", value)); }, "value"_a,

@@ -9,13 +9,23 @@ from .errors import Error
 
 def _array(where: str, data: Any, kind: str) -> Any:
     """Returns a contiguous array. `kind` names the expected content in messages."""
-    name = type(data).__name__
-    if hasattr(data, "mask") and hasattr(data, "filled"):
-        raise Error(f"{where}: expected {kind}, got a {name}, whose mask would be lost; pass its filled() or compressed()")
+    _check_mask(where, data, kind)
     try:
         return numpy.asarray(data, order="C")
     except Exception as error:
-        raise Error(f"{where}: expected {kind}, got {name}: {error}") from None
+        raise Error(f"{where}: expected {kind}, got {type(data).__name__}: {error}") from None
+
+
+def _check_mask(where: str, data: Any, kind: str) -> None:
+    if hasattr(data, "mask") and hasattr(data, "filled"):
+        raise Error(f"{where}: expected {kind}, got a {type(data).__name__}, whose mask would be lost; pass its filled() or compressed()")
+
+
+def check_shared(where: str, data: Any) -> None:
+    """Raises Error for an array whose memory does not hold all that its numbers mean."""
+    _check_mask(where, data, "numbers")
+    if isinstance(data, numpy.ndarray) and not data.dtype.isnative:
+        raise Error(f"{where}: the numbers have the byte order of other processors ({data.dtype.str}); heedml.tensor() converts them")
 
 
 def integers(where: str, data: Any) -> Any:

@@ -106,6 +106,12 @@ def test_from_numpy_refuses_what_it_cannot_share():
     for given in (readonly, numpy.arange(3), numpy.array(["a"]), [1, 2], None, numbers(3).astype(">f4"), numbers(3).astype(complex)):
         with pytest.raises((heedml.Error, TypeError)):
             heedml.from_numpy(given)
+    masked = numpy.ma.masked_array(numbers(3), [0, 1, 0])
+    for share in (heedml.from_numpy, heedml.from_dlpack):
+        with pytest.raises(heedml.Error, match=f"^{share.__name__}: expected numbers, got a MaskedArray, whose mask would be lost"):
+            share(masked)
+        with pytest.raises(heedml.Error, match=f"^{share.__name__}: the numbers have the byte order of other processors \\(>f4\\)"):
+            share(numbers(3).astype(">f4"))
 
 
 def test_tensor_copies_numbers_of_every_type():
@@ -375,6 +381,8 @@ def test_numbers_keep_their_precision_and_masks_are_not_lost():
     for use in (heedml.tensor, heedml.variable, lambda m: heedml.zeros(2) + m):
         with pytest.raises(heedml.Error, match="mask would be lost"):
             use(masked)
+    with pytest.raises(heedml.Error, match=r"^\[\]=: expected numbers, got a MaskedArray, whose mask would be lost"):
+        heedml.zeros(2)[:] = masked
 
 
 def test_what_a_recording_follows_is_not_copied_to_a_constant():
