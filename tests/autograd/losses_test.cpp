@@ -14,6 +14,12 @@ TEST_CASE("accuracy is the share of rows whose largest logit is the label") {
   CHECK(message([&] {
           accuracy(logits, Ids({4}, {2, 0, 1, 0}));
         }) == "accuracy: logits (2, 2, 3) need labels (2, 2), got (4)");
+  CHECK(message([&] {
+          accuracy(logits, Ids({2, 2}, {2, 7, 1, 0}));
+        }) == "accuracy: label 7 of row 1 lies outside [0, 3)");
+  CHECK(message([&] {
+          accuracy(logits, Ids({2, 2}, {2, 0, 1, -1}), 2);
+        }) == "accuracy: label -1 of row 3 lies outside [0, 3); ignored_label is 2");
   CHECK(message([] {
           accuracy(zeros({0, 3}), Ids({0}, {}));
         }) == "accuracy: expected at least one row, got logits (0, 3) with 0 ignored labels");
