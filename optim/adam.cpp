@@ -59,10 +59,14 @@ void check_eps(double eps) {
   if (!(eps > 0 && std::isfinite(eps))) fail("Optimizer: eps must be finite and above 0, got {}", eps);
 }
 
-std::unique_ptr<UpdateRule> adam_rule(const Tensor& parameter, const OptimizerOptions& options) {
+void check_adam(const OptimizerOptions& options) {
   check_decay("beta1", options.beta1);
   check_decay("beta2", options.beta2);
   check_eps(options.eps);
+}
+
+std::unique_ptr<UpdateRule> adam_rule(const Tensor& parameter, const OptimizerOptions& options) {
+  check_adam(options);
   return std::make_unique<Adam>(parameter, options);
 }
 

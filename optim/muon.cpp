@@ -60,6 +60,7 @@ std::unique_ptr<UpdateRule> muon_rule(const Tensor& parameter, const OptimizerOp
   check_decay("muon.momentum", options.muon.momentum);
   if (options.muon.iterations < 1)
     fail("Optimizer: muon.iterations must be at least 1, got {}", options.muon.iterations);
+  check_adam(options);  // also where all parameters are matrices
   if (parameter.rank() != 2) return adam_rule(parameter, options);
   return std::make_unique<Muon>(parameter, options.muon);
 }

@@ -58,6 +58,8 @@ inline std::unique_ptr<UpdateRule> update_rule(const Tensor& parameter, const Op
 
 /// Throws Error unless eps is finite and above 0.
 void check_eps(double eps);
+/// Throws Error unless adam_rule() takes beta1, beta2 and eps.
+void check_adam(const OptimizerOptions& options);
 
 /// Throws Error unless 0 <= value < 1, as decays need.
 inline void check_decay(const char* name, double value) {

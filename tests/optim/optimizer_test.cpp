@@ -280,6 +280,14 @@ TEST_CASE("Optimizer rejects options out of range") {
         "Optimizer: beta1 and beta2 are settings of adam and adamw; lion has lion.beta1 and lion.beta2");
   CHECK(refusal({.method = Method::rmsprop, .rmsprop = {.alpha = 1}}) ==
         "Optimizer: rmsprop.alpha must lie in [0, 1), got 1");
+  Parameters matrices;  // muon gives none of these to adamw
+  Scope(matrices, 1).parameter("weight", {2, 3}, Init::ones());
+  const auto of_matrices = [&](const OptimizerOptions& options) {
+    return message([&] { Optimizer(matrices, options); });
+  };
+  CHECK(of_matrices({.method = Method::muon, .beta1 = 1.5}) == "Optimizer: beta1 must lie in [0, 1), got 1.5");
+  CHECK(of_matrices({.method = Method::muon, .beta2 = 2}) == "Optimizer: beta2 must lie in [0, 1), got 2");
+  CHECK(of_matrices({.method = Method::muon, .eps = -1}) == "Optimizer: eps must be finite and above 0, got -1");
   CHECK(refusal({.method = Method::muon, .muon = {.iterations = 0}}) ==
         "Optimizer: muon.iterations must be at least 1, got 0");
 }
