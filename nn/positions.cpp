@@ -1,7 +1,7 @@
 #include <heed/nn/positions.h>
 
 #include <cmath>
-#include <vector>
+#include <cstdint>
 
 namespace heed {
 
@@ -23,15 +23,19 @@ Tensor LearnedPositions::rows(std::int64_t first, std::int64_t count) const {
 
 Tensor sinusoidal_positions(int T, int d, DType dtype, int first) {
   if (T < 1 || d < 1) fail("sinusoidal_positions: sizes must be positive, got ({}, {})", T, d);
-  std::vector<double> values;
-  for (int t = first; t < first + T; ++t) {
-    for (int i = 0; i < d; ++i) {
-      const int pair = i / 2;
-      const double angle = t / std::pow(10000.0, 2.0 * pair / d);
-      values.push_back(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+  Tensor vectors({T, d}, dtype,
+                 "sinusoidal_positions");  // before the computation, so that sizes that do not fit fail at once
+  dispatch(dtype, [&]<class N>() {
+    N* to = vectors.mutable_data<N>();
+    for (std::int64_t t = first; t < first + std::int64_t{T}; ++t) {
+      for (int i = 0; i < d; ++i) {
+        const int pair = i / 2;
+        const double angle = static_cast<double>(t) / std::pow(10000.0, 2.0 * pair / d);
+        *to++ = static_cast<N>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      }
     }
-  }
-  return tensor({T, d}, values, dtype);
+  });
+  return vectors;
 }
 
 }  // namespace heed

@@ -115,6 +115,7 @@ TEST_CASE("Layers of size 0 throw an Error that names the parameter, and add non
   CHECK(message([&] { LearnedPositions(scope, -5, 4); }) == refused("layer.weight", "(-5, 4)"));
   CHECK(message([&] { Linear(scope / "huge", 1 << 30, 1 << 30); }) ==
         "parameter 'layer.huge.weight': 4611686018427387904 bytes are more than this machine can address");
+  CHECK(message([&] { sinusoidal_positions(1'000'000'000, 1'000'000'000); }).starts_with("sinusoidal_positions: "));
   CHECK(message([&] { sinusoidal_positions(-1, 4); }) == "sinusoidal_positions: sizes must be positive, got (-1, 4)");
   CHECK(parameters.size() == 0);
 }
