@@ -22,7 +22,8 @@ constexpr std::int64_t max_size = std::int64_t{1} << 31;            // larger si
 // Throws Error unless both numbers lie in [least, 2^31).
 void check_option(const char* operation, const char* name, const HeightWidth& x, std::int64_t least) {
   const std::int64_t wrong = x.height < least || x.height >= max_size ? x.height : x.width;
-  if (wrong < least || wrong >= max_size) fail("{}: {} must be at least {}, got {}", operation, name, least, wrong);
+  if (wrong >= max_size) fail("{}: {} must be below 2^31, got {}", operation, name, wrong);
+  if (wrong < least) fail("{}: {} must be at least {}, got {}", operation, name, least, wrong);
 }
 
 std::string sizes(const HeightWidth& x) { return fmt::format("{} x {}", x.height, x.width); }

@@ -89,8 +89,10 @@ Windows windows_of(const char* operation, const Tensor& x, const HeightWidth& ke
   }
   const auto windows = [&](std::int64_t size, std::int64_t k, std::int64_t stride, std::int64_t padding) {
     constexpr std::int64_t max_size = std::int64_t{1} << 31;
-    if (k < 1 || k >= max_size) fail("{}: the kernel must be at least 1, got {}", operation, k);
-    if (stride < 0 || stride >= max_size) fail("{}: stride must be at least 1, got {}", operation, stride);
+    if (k < 1) fail("{}: the kernel must be at least 1, got {}", operation, k);
+    if (k >= max_size) fail("{}: the kernel must be below 2^31, got {}", operation, k);
+    if (stride < 0) fail("{}: stride must be at least 1, got {}", operation, stride);
+    if (stride >= max_size) fail("{}: stride must be below 2^31, got {}", operation, stride);
     if (padding < 0 || padding > k / 2) {
       fail("{}: padding must lie between 0 and half of the kernel, {}, got {}", operation, k / 2, padding);
     }

@@ -21,11 +21,23 @@ HeightWidth pair_of(const char* where, const Sizes& sizes) {
   return {numbers.front(), numbers.back()};
 }
 
+// Returns the kernel along one axis.
+std::int64_t one_of(const char* where, const HeightWidth& kernel) {
+  if (kernel.height != kernel.width) {
+    fail("{}: the kernel must be one number, got {} and {}", where, kernel.height, kernel.width);
+  }
+  return kernel.width;
+}
+
 // `output_padding` of transposed convolutions alone.
 template <class Options, class... Output>
 Options conv_options(const char* where, const Sizes& stride, const Sizes& padding, const Sizes& dilation, int groups,
                      const Output&... output_padding) {
   Options options;
+  if (nb::isinstance<nb::str>(padding.given)) {
+    fail("{}: padding is one number or two; 'same' is dilation * (kernel - 1) // 2 for an odd kernel, 'valid' is 0",
+         where);
+  }
   options.stride = pair_of(where, stride), options.padding = pair_of(where, padding);
   options.dilation = pair_of(where, dilation), options.groups = groups;
   ((options.output_padding = pair_of(where, output_padding)), ...);
@@ -99,11 +111,18 @@ void bind_convolutions(nb::module_& m) {
   pooling("avg_pool2d", "Returns the mean of each window of x (B, C, H, W); stride 0 means that of the kernel.",
           &avg_pool2d);
   pooling("max_pool1d", "Returns the largest element of each window of x (B, C, T).",
-          [](const Tensor& x, HeightWidth kernel, const PoolOptions& o) { return max_pool1d(x, kernel.width, o); });
+          [](const Tensor& x, HeightWidth kernel, const PoolOptions& o) {
+            return max_pool1d(x, one_of("max_pool1d", kernel), o);
+          });
   pooling("avg_pool1d", "Returns the mean of each window of x (B, C, T).",
-          [](const Tensor& x, HeightWidth kernel, const PoolOptions& o) { return avg_pool1d(x, kernel.width, o); });
+          [](const Tensor& x, HeightWidth kernel, const PoolOptions& o) {
+            return avg_pool1d(x, one_of("avg_pool1d", kernel), o);
+          });
   conv_layer<Conv1d, ConvLayerOptions>(m, "Conv1d", [](const char* name, const Sizes& kernel) {
-    return static_cast<int>(number_of(name, kernel.given));
+    const std::vector<std::int64_t> numbers = numbers_of(name, kernel);
+    if (numbers.size() != 1) fail("{}: expected one number as the kernel, got {}", name, numbers.size());
+    if (numbers[0] != static_cast<int>(numbers[0])) fail("{}: the kernel must be below 2^31, got {}", name, numbers[0]);
+    return static_cast<int>(numbers[0]);
   });
   conv_layer<Conv2d, ConvLayerOptions>(m, "Conv2d", &pair_of);
   conv_layer<ConvTranspose2d, ConvTransposeLayerOptions>(m, "ConvTranspose2d", &pair_of, "output_padding"_a = 0);

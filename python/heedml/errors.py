@@ -8,7 +8,7 @@ from typing import Any
 # Names of C++ in messages, and those of Python.
 _NAMES = {r"\{\.(\w+) = t(rue)\}": r"\1=T\2", r"\{\.(axis) = (\d+)\}": r"\1=\2",
           r"MissingGradient::(\w+)": r"missing_gradient='\1'", r"Phase::(\w+)": r"phase='\1'",
-          r"Positions::(\w+)": r"positions='\1'", r"DType::(\w+)": r"'\1'", "^random_ids(?=.*weights)": "Random.choice",
+          r"Positions::(\w+)": r"positions='\1'", r"DType::(\w+)": r"'\1'", "^stddev": "std", "^random_ids(?=.*weights)": "Random.choice",
           "^random_ids(?=.* end )": "Random.integers", "^random_ids": "Random", "^random_(normal|permutation|uniform)": r"Random.\1",
           r"\b(Init|KeyValueCache|Mask|Model|Random|Transformer(?:Block)?)::(\w+)": r"\1.\2", "two undefined tensors": "None for both",
           r"unsqueeze\(indices, 1\)": "indices[:, None]", "; its backward must be Recordable": "; an operation of your own needs recordable=True", "labels, which are Ids": "whole numbers as labels"}

@@ -283,6 +283,11 @@ TEST_CASE("Wrong arguments of convolutions are named") {
         "conv2d: the kernel covers 3 x 7 elements, but x with its padding has 5 x 5");
   CHECK(conv(x, W, {.stride = 0}) == "conv2d: stride must be at least 1, got 0");
   CHECK(conv(x, W, {.padding = {0, -1}}) == "conv2d: padding must be at least 0, got -1");
+  CHECK(conv(x, W, {.padding = 10'000'000'000}) == "conv2d: padding must be below 2^31, got 10000000000");
+  CHECK(message([&] { return max_pool2d(x, std::int64_t{1} << 31); }) ==
+        "max_pool2d: the kernel must be below 2^31, got 2147483648");
+  CHECK(message([&] { return avg_pool2d(x, 2, {.stride = std::int64_t{1} << 31}); }) ==
+        "avg_pool2d: stride must be below 2^31, got 2147483648");
   CHECK(conv(x, W, {}, ones({4})) == "conv2d: W (8, 4, 3, 3) needs a bias of shape (8) and the dtype of x, got (4)");
   CHECK(conv(x, W.to(DType::float64)) ==
         "conv2d: both tensors must have one dtype, got float32 (2, 4, 5, 5) and float64 (8, 4, 3, 3); convert one with "

@@ -299,6 +299,21 @@ def test_wrong_ids_have_one_clear_message():
     assert heedml.embedding(table, numpy.arange(4, dtype="uint8")[::-2]).shape == (2, 2)
 
 
+def test_messages_on_convolutions_and_statistics():
+    x, weight, scope = heedml.ones((1, 4, 8)), heedml.ones((5, 4, 3)), heedml.Scope(seed=1)
+    assert heedml.Conv1d(scope / "a", 4, 5, (3,)).weight.shape == heedml.Conv1d(scope / "b", 4, 5, 3).weight.shape == (5, 4, 3)
+    for call, expected in ((lambda: heedml.Conv1d(scope / "c", 4, 5, (3, 3)), "Conv1d: expected one number as the kernel, got 2"),
+                           (lambda: heedml.Conv1d(scope / "c", 4, 5, 2**32 + 3), "Conv1d: the kernel must be below 2^31, got 4294967299"),
+                           (lambda: heedml.max_pool1d(x, (3, 2)), "max_pool1d: the kernel must be one number, got 3 and 2"),
+                           (lambda: heedml.conv1d(x, weight, padding=10**10), "conv1d: padding must be below 2^31, got 10000000000"),
+                           (lambda: heedml.conv1d(x, weight, padding="same"), "conv1d: padding is one number or two; 'same' is dilation * (kernel - 1) // 2"),
+                           (lambda: x.std(correction=-1), "std: correction must be finite and at least 0, got -1"),
+                           (lambda: heedml.accuracy(x[0], [0, 9, 1, 1]), "accuracy: label 9 of row 1 lies outside [0, 8)"),
+                           (lambda: heedml.sinusoidal_positions(10**9, 10**9), "sinusoidal_positions: ")):
+        with pytest.raises(heedml.Error, match=f"^{re.escape(expected)}"):
+            call()
+
+
 def test_errors_are_heeds_sentences():
     with pytest.raises(heedml.Error) as caught:
         heedml.ones((8, 12, 64)) @ heedml.ones((32, 64))
