@@ -8,6 +8,7 @@ namespace heed::python {
 namespace {
 
 using Parts = std::vector<Tensor>;
+using Sequence = Later<"collections.abc.Sequence[Tensor | ArrayLike]">;
 
 // Defines a function of a tensor in the module, and as a method.
 template <class F, class... Extra>
@@ -46,6 +47,32 @@ Tensor target_of(const char* where, nb::handle given, const Tensor& x) {
 
 Tensor optional_target(const char* where, const std::optional<Operand>& given, const Tensor& x) {
   return given ? target_of(where, given->given, x) : Tensor();
+}
+
+// Returns tensors of a sequence as they are, and arrays in it in the type of the first tensor.
+Parts parts_of(const char* where, const Sequence& sequence) {
+  if (!PySequence_Check(sequence.given.ptr()) || nb::isinstance<nb::str>(sequence.given)) {
+    fail("{}: expected a list of tensors, got {}", where,
+         nb::cast<std::string>(sequence.given.type().attr("__name__")));
+  }
+  Operand first{nb::none()};
+  for (nb::handle part : sequence.given) {
+    if (first.given.is_none() && nb::isinstance<Tensor>(part)) first.given = nb::borrow(part);
+  }
+  Parts parts;
+  for (nb::handle part : sequence.given) parts.push_back(operand_of(where, {nb::borrow(part)}, first));
+  return parts;
+}
+
+// Returns the sizes of parts of an axis: those given, or of one number parts of this size, the last of which may be smaller.
+std::vector<std::int64_t> part_sizes(const Sizes& given, std::int64_t axis) {
+  std::vector<std::int64_t> sizes = numbers_of("split", given);
+  if (PySequence_Check(given.given.ptr())) return sizes;
+  const std::int64_t size = sizes[0];
+  if (size < 1) fail("split: the size of the parts must be at least 1, got {}", size);
+  sizes.assign(static_cast<std::size_t>(axis / size), size);
+  if (axis % size > 0 || axis == 0) sizes.push_back(axis % size);
+  return sizes;
 }
 
 Reduction reduction_named(const std::string& name) {
@@ -159,7 +186,13 @@ void bind_shapes(nb::module_& m, nb::class_<Tensor>& c) {
   using Along = Tensor (*)(const Tensor&, int);
   both(m, c, "unsqueeze", "Adds an axis of size 1 at `axis` of the result.", Along(&unsqueeze), "axis"_a);
   both(m, c, "flatten", "Joins the axes from first to last.", &flatten, "first"_a = 0, "last"_a = -1);
-  both(m, c, "split", "Cuts x along an axis into parts of these sizes.", &split, "sizes"_a, "axis"_a = 0);
+  const auto cut = [](const Tensor& x, const Sizes& sizes, int axis) {
+    return split(x, part_sizes(sizes, x.size(checked_axis("split", axis, x.rank()))), axis);
+  };
+  constexpr const char* cut_doc =
+      "Cuts x along an axis into parts of these sizes, or of one size; the last may be smaller.";
+  m.def("split", cut, "x"_a, "sizes"_a, "axis"_a = 0, cut_doc);
+  c.def("split", cut, "sizes"_a, "axis"_a = 0, cut_doc);
   both(m, c, "unbind", "Cuts x along an axis into its elements.", &unbind, "axis"_a = 0);
   both(m, c, "pad", "Adds `value` at both ends of an axis.", &pad, "axis"_a, "before"_a, "after"_a, "value"_a = 0.0);
   both(m, c, "repeat", "Repeats x along each axis.", &repeat, "times"_a);
@@ -169,8 +202,18 @@ void bind_shapes(nb::module_& m, nb::class_<Tensor>& c) {
   both(m, c, "tril", "Returns x (..., n, m) with 0 where j > i + diagonal.", &tril, "diagonal"_a = 0);
   both(m, c, "triu", "Returns x (..., n, m) with 0 where j < i + diagonal.", &triu, "diagonal"_a = 0);
   using Join = Tensor (*)(const Parts&, int);
-  function(m, "concat", "Joins tensors along an axis that exists.", Join(&concat), "parts"_a, "axis"_a = 0);
-  function(m, "stack", "Joins tensors along a new axis.", Join(&stack), "parts"_a, "axis"_a = 0);
+  const auto joining = [&](const char* name, const char* doc, Join f) {
+    m.def(
+        name,
+        [f, name](const Sequence& sequence, int axis) {
+          const Parts parts = parts_of(name, sequence);
+          const nb::gil_scoped_release release;
+          return f(parts, axis);
+        },
+        "parts"_a, "axis"_a = 0, doc);
+  };
+  joining("concat", "Joins tensors along an axis that exists.", &concat);
+  joining("stack", "Joins tensors along a new axis.", &stack);
 }
 
 void bind_selections(nb::module_& m, nb::class_<Tensor>& c) {

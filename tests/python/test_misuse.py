@@ -299,6 +299,27 @@ def test_wrong_ids_have_one_clear_message():
     assert heedml.embedding(table, numpy.arange(4, dtype="uint8")[::-2]).shape == (2, 2)
 
 
+def test_joining_takes_arrays_and_names_what_is_wrong():
+    x, array = heedml.ones(2, "float64"), numpy.array([2, 3])
+    assert heedml.concat([array, x]).tolist() == [2, 3, 1, 1] and heedml.stack((x, [2.0, 3.0])).dtype == "float64"
+    assert heedml.stack([array, array]).dtype == "float32"
+    for parts, expected in ((x.sum().item(), "stack: expected a list of tensors, got float"), ("ab", "stack: expected a list of tensors, got str"),
+                            ([x, "a"], "stack: expected numbers, got str")):
+        with pytest.raises(heedml.Error, match=f"^{expected}"):
+            heedml.stack(parts)
+
+
+def test_one_size_cuts_an_axis_into_parts_of_it():
+    x = heedml.arange(5)
+    for size, expected in ((2, [2, 2, 1]), (5, [5]), (9, [5]), (numpy.int64(1), [1] * 5), ([2, 3], [2, 3])):
+        assert [len(part) for part in x.split(size)] == [len(part) for part in heedml.split(x, size, -1)] == expected
+    assert [part.shape for part in heedml.zeros((0, 2)).split(2)] == [(0, 2)]
+    for sizes, axis, expected in ((0, 0, "split: the size of the parts must be at least 1, got 0"), ([2, 2], 0, "split: the sizes 2, 2 do not add up"),
+                                  (2, 1, "split: axis 1 ")):
+        with pytest.raises(heedml.Error, match=f"^{expected}"):
+            x.split(sizes, axis)
+
+
 def test_messages_on_convolutions_and_statistics():
     x, weight, scope = heedml.ones((1, 4, 8)), heedml.ones((5, 4, 3)), heedml.Scope(seed=1)
     assert heedml.Conv1d(scope / "a", 4, 5, (3,)).weight.shape == heedml.Conv1d(scope / "b", 4, 5, 3).weight.shape == (5, 4, 3)
