@@ -21,9 +21,10 @@ const char* const harmless[] = {
     "sbert_ce_default_activation_function", "sentence_transformers", "structure", "tokenizer_class", "tokenizer_type",
     "training", "transformers_version", "transformers.js_config", "unsloth_fixed", "unsloth_version", "welcome",
     // of other families, which read them; transformers ignores them here
-    "activation", "activation_function", "emb_size", "embed_dim", "embedding_size", "hidden_act", "intermediate_size", "n_ctx", "num_choices", "position_embedding_type",
-    "scale_attn_weights", "sparse_prediction", "summary_activation", "summary_first_dropout", "summary_last_dropout",
-    "summary_proj_to_labels", "summary_type", "summary_use_proj", "type_vocab_size", "use_unpad",
+    "activation", "activation_function", "emb_size", "embed_dim", "embedding_size", "hidden_act", "intermediate_size",
+    "n_ctx", "num_choices", "position_embedding_type", "scale_attn_weights", "sparse_prediction", "summary_activation",
+    "summary_first_dropout", "summary_last_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj",
+    "type_vocab_size", "use_unpad",
     // roles in a pair of encoder and decoder; a model with these parts is refused where it matters
     "add_cross_attention", "cross_attention_hidden_size", "is_decoder", "is_encoder_decoder", "tie_encoder_decoder",
     // how it is run

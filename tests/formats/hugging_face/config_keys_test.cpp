@@ -37,7 +37,8 @@ TEST_CASE("Keys that libraries write and that change no number are ignored in ev
           "predict_special_tokens", "structure", "tokenizer_type", "training", "welcome"})
       config[key] = "of the author";
     // Keys of other families, which transformers' own test models have.
-    for (const char* key : {"emb_size", "embed_dim", "n_ctx", "num_choices", "summary_type", "use_unpad"}) config[key] = 37;
+    for (const char* key : {"emb_size", "embed_dim", "n_ctx", "num_choices", "summary_type", "use_unpad"})
+      config[key] = 37;
     for (const char* key : {"hidden_act", "intermediate_size", "position_embedding_type", "type_vocab_size"}) {
       if (!config.contains(key))
         config[key] = key == std::string("position_embedding_type") ? Json("absolute") : Json(2);
