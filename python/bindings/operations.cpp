@@ -137,7 +137,10 @@ void bind_reductions(nb::module_& m, nb::class_<Tensor>& c) {
   const auto reduction = [&](const char* name, const char* doc, Reduce f) {
     both(m, c, name, doc, f, "axis"_a = nb::none(), "keepdim"_a = false);
   };
-  reduction("sum", "Returns the sum over the axes (all: None). 256 elements beside each other are added in their type, all else in float64.", &sum);
+  reduction("sum",
+            "Returns the sum over the axes (all: None). 256 elements beside each other are added in their type, all "
+            "else in float64.",
+            &sum);
   reduction("mean", "Returns the mean over the axes.", &mean);
   reduction("max", "Returns the largest element; the first of equals gets the gradient.", &max);
   reduction("min", "Returns the smallest element; the first of equals gets the gradient.", &min);
