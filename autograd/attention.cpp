@@ -27,8 +27,26 @@ std::int64_t group_size(const Tensor& Q, const Tensor& K) {
   return Q.size(-3) / K.size(-3);
 }
 
-void check_arguments(const char* operation, const Tensor& Q, const Tensor& K, const Tensor& V,
-                     const AttentionOptions& options) {
+// Refuses three axes for weights (B, heads, T_q, T_k): the first may be meant as the texts or as the heads.
+void check_axes(const char* operation, const Shape& mask, const Shape& weights) {
+  if (mask.rank() != 3 || weights.rank() != 4) return;
+  fail(
+      "{}: a mask of shape {} may be one per text or one per head of the weights {}. Give it the shape {} for one per "
+      "text, or {} for one per head",
+      operation, to_string(mask), to_string(weights), to_string(Shape{mask[0], 1, mask[1], mask[2]}),
+      to_string(Shape{1, mask[0], mask[1], mask[2]}));
+}
+
+// Removes the axis of heads for weights without one: (B, 1, 1, T_k) of Mask::padding() serves weights (B, T_q, T_k).
+Mask fitted(const Mask& mask, int rank) {
+  Booleans visible = mask.visible();
+  while (visible.rank() > std::max(rank, 2) && visible.size(-3) == 1) visible = squeeze(visible, -3);
+  return mask.with_visible(std::move(visible));
+}
+
+// Returns the options with a mask of at most as many axes as the weights.
+AttentionOptions checked_options(const char* operation, const Tensor& Q, const Tensor& K, const Tensor& V,
+                                 AttentionOptions options) {
   check_defined(operation, {&Q, &K, &V});
   bool fits = Q.rank() >= 2 && K.rank() == Q.rank() && V.rank() == Q.rank() && Q.size(-1) == K.size(-1) &&
               K.size(-2) == V.size(-2) && Q.dtype() == K.dtype() && Q.dtype() == V.dtype();
@@ -57,7 +75,11 @@ void check_arguments(const char* operation, const Tensor& Q, const Tensor& K, co
     fail("{}: a {} of shape {} does not broadcast to the weights' {}", operation, what, to_string(shape),
          to_string(weights));
   };
-  if (options.mask.has_visible()) check_broadcast("mask", options.mask.visible().shape());
+  if (options.mask.has_visible()) {
+    check_axes(operation, options.mask.visible().shape(), weights);
+    if (group_size(Q, K) == 1) options.mask = fitted(options.mask, weights.rank());
+    check_broadcast("mask", options.mask.visible().shape());
+  }
   if (options.bias.defined()) check_broadcast("bias", options.bias.shape());
   if (options.bias.defined() && options.bias.dtype() != Q.dtype())
     fail("{}: Q is {}, the bias {}", operation, to_string(Q.dtype()), to_string(options.bias.dtype()));
@@ -68,6 +90,7 @@ void check_arguments(const char* operation, const Tensor& Q, const Tensor& K, co
     fail("{}: expected a finite soft_cap above 0, or 0 for none, got {}", operation, options.soft_cap);
   }
   if (!is_finite_number(options.scale)) fail("{}: expected a finite scale, got {}", operation, options.scale);
+  return options;
 }
 
 // Reshapes (..., H, n, m) to (..., H_kv, H / H_kv, n, m), or to (..., 1, 1, n, m) where it broadcasts.
@@ -103,12 +126,12 @@ Tensor scaled(const Tensor& Q, const Tensor& K, double scale) {
 
 }  // namespace
 
-AttentionResult attention_composed(Tensor Q, Tensor K, Tensor V, const AttentionOptions& options,
+AttentionResult attention_composed(Tensor Q, Tensor K, Tensor V, const AttentionOptions& given,
                                    const AttentionWatch& watch) {
   const auto show = [&](const char* name, Tensor& value) {
     if (watch) watch(name, value);
   };
-  check_arguments("attention_composed", Q, K, V, options);
+  const AttentionOptions options = checked_options("attention_composed", Q, K, V, given);
   show("Q", Q);
   show("K", K);
   show("V", V);
@@ -187,8 +210,8 @@ static AttentionResult attend(const Tensor& Q, const Tensor& K, const Tensor& V,
   return result;
 }
 
-AttentionResult attention(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {
-  check_arguments("attention", Q, K, V, options);
+AttentionResult attention(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& given) {
+  const AttentionOptions options = checked_options("attention", Q, K, V, given);
   const std::int64_t group = group_size(Q, K);
   if (group == 1) return attend(Q, K, V, options);
   const std::int64_t groups = K.size(-3);

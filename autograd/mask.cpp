@@ -35,6 +35,15 @@ Mask Mask::operator&(const Mask& other) const {
     both.visible_ = other.visible_;
     both.has_visible_ = other.has_visible_;
   } else if (other.has_visible_) {
+    const int fewer = std::min(visible_.rank(), other.visible_.rank());
+    if (fewer == 3 && visible_.rank() != other.visible_.rank()) {
+      const Shape& three = (visible_.rank() == 3 ? visible_ : other.visible_).shape();
+      fail(
+          "mask: cannot combine masks of shapes {} and {}. Give the one of three axes the shape {} for one per text, "
+          "or {} for one per head",
+          to_string(visible_.shape()), to_string(other.visible_.shape()),
+          to_string(Shape{three[0], 1, three[1], three[2]}), to_string(Shape{1, three[0], three[1], three[2]}));
+    }
     broadcast_shapes("mask", visible_.shape(), other.visible_.shape());
     both.visible_ = visible_ & other.visible_;
   }

@@ -7,8 +7,12 @@
 
 namespace heed {
 
-/// The keys that each query may attend to: a boolean array that broadcasts to (B, heads, T_q, T_k), true = visible,
-/// and/or a band of keys around the query's own position, such as a causal mask. By default every key is visible.
+/// The keys that each query may attend to: a boolean array, true = visible, and/or a band of keys around the query's own
+/// position, such as a causal mask. By default every key is visible.
+///
+/// The array broadcasts to the weights, (B, heads, T_q, T_k) in layers: (T_q, T_k) is one for all, (B, 1, T_q, T_k) one per
+/// text, (1, heads, T_q, T_k) one per head. attention() throws Error for three axes there, which may be either. For weights
+/// (B, T_q, T_k), without heads, (B, T_q, T_k) and (B, 1, T_q, T_k) are one per text.
 ///
 ///     const Mask mask = Mask::causal() & Mask::padding(lengths, 12);   // lengths: tokens per text
 ///     const AttentionResult y = attention(Q, K, V, {.mask = mask});
@@ -39,7 +43,7 @@ class Mask {
   };
 
   Mask() = default;
-  /// True: visible; broadcasts to (B, heads, T_q, T_k).
+  /// True: visible; the shapes are those above.
   explicit Mask(Booleans visible) : visible_(std::move(visible)), has_visible_(true) {}
 
   /// Returns a causal mask: query i sees key j when j <= i + T_k - T_q (end) or j <= i (start).
@@ -50,7 +54,8 @@ class Mask {
   /// Returns a mask (B, 1, 1, T): key j of sequence b is visible when j < lengths[b].
   static Mask padding(std::span<const int> lengths, int T);
 
-  /// Returns a mask of the keys that both masks show. Throws Error when their bands have different alignments.
+  /// Returns a mask of the keys that both masks show. Throws Error when their bands have different alignments, or when one has three
+  /// axes and the other four.
   Mask operator&(const Mask& other) const;
 
   /// Returns a mask with the same band and other booleans.

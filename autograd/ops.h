@@ -313,10 +313,10 @@ Tensor rotary(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryP
 
 /// Options of attention().
 struct AttentionOptions {
-  Mask mask = {};        ///< broadcasts to the weights
+  Mask mask = {};        ///< broadcasts to the weights, see Mask
   double scale = 0;      ///< 0: 1 / sqrt(d_k)
   double soft_cap = 0;   ///< 0: no cap (Gemma Team 2024, arXiv:2408.00118)
-  Tensor bias = {};      ///< broadcasts to the weights' shape and gets a gradient; undefined: no bias
+  Tensor bias = {};      ///< broadcasts to the weights, so that (heads, T_q, T_k) is one per head, and gets a gradient
   bool weights = false;  ///< whether to return the weights
   bool scores = false;   ///< whether to return scale Q K^T, before cap, bias and mask
 };

@@ -20,6 +20,7 @@ std::vector<Case> cases() {
           {"causal", {1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}, masked(Mask::causal())},
           {"causal, fewer queries", {2, 2}, {4, 2}, {4, 2}, masked(Mask::causal())},
           {"padding", {2, 1, 3, 2}, {2, 1, 3, 2}, {2, 1, 3, 2}, masked(Mask::padding(lengths, 3))},
+          {"padding of three axes", {2, 3, 2}, {2, 3, 2}, {2, 3, 2}, masked(Mask::padding(lengths, 3))},
           {"padding and causal",
            {2, 1, 3, 2},
            {2, 1, 3, 2},

@@ -90,6 +90,11 @@ TEXTS = {
     "Mask": """The keys that each query may attend to; by default all.
 
         mask = heedml.Mask.causal() & heedml.Mask.padding([3, 5], 5)
+        mask = heedml.Mask(visible[:, None])   # visible (B, T_q, T_k): one for each text
+
+    Booleans, True for a visible key, broadcast to the weights (B, heads, T_q, T_k): (T_q, T_k) is one mask for all, (B, 1, T_q,
+    T_k) one per text, (1, heads, T_q, T_k) one per head. Three axes raise an Error there, since they may be either. For attention
+    without an axis of heads, with weights (B, T_q, T_k), (B, T_q, T_k) and (B, 1, T_q, T_k) are one per text.
     """,
     "AttentionResult": """The output of attention, and its weights and scores where they were asked for.""",
     "RotaryEmbedding": """Rotates pairs of features by the angle of their position (Su et al. 2021): (..., T, d).""",

@@ -77,3 +77,34 @@ TEST_CASE("Errors of grouped-query attention quote the caller's shapes") {
           attention(Q, zeros({3, 5, 4}), zeros({3, 5, 4}));
         }}});
 }
+
+TEST_CASE("A mask of three axes is refused where it may be one per text or one per head") {
+  const auto mask = [](const Shape& shape) {
+    return Mask(Booleans(shape, std::vector<std::uint8_t>(static_cast<std::size_t>(shape.numel()), 1)));
+  };
+  const Tensor x = zeros({2, 2, 3, 4});
+  const std::string readings =
+      "a mask of shape (2, 3, 3) may be one per text or one per head of the weights (2, 2, 3, 3). Give it the shape "
+      "(2, "
+      "1, 3, 3) for one per text, or (1, 2, 3, 3) for one per head";
+  check_messages({{"attention: " + readings,
+                   [&] {
+                     attention(x, x, x, {.mask = mask({2, 3, 3})});
+                   }},
+                  {"attention_composed: " + readings,
+                   [&] {
+                     attention_composed(x, x, x, {.mask = mask({2, 3, 3}) & Mask::causal()});
+                   }},
+                  {"mask: cannot combine masks of shapes (2, 3, 3) and (2, 1, 1, 3). Give the one of three axes the "
+                   "shape (2, 1, 3, 3) for one per text, or (1, 2, 3, 3) for one per head",
+                   [&] {
+                     mask({2, 3, 3}) & Mask::padding(std::vector{1, 2}, 3);
+                   }},
+                  {"mask: cannot combine masks of shapes (2, 2, 3, 3) and (2, 3, 3). Give the one of three axes the "
+                   "shape (2, 1, 3, 3) for one per text, or (1, 2, 3, 3) for one per head",
+                   [&] {
+                     mask({2, 2, 3, 3}) & mask({2, 3, 3});
+                   }}});
+  for (const Shape& shape : {Shape{3, 3}, Shape{2, 1, 3, 3}, Shape{1, 2, 3, 3}, Shape{2, 2, 1, 3}})
+    CHECK(attention(x, x, x, {.mask = mask(shape)}).output.shape() == x.shape());
+}

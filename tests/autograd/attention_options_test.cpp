@@ -123,10 +123,11 @@ TEST_CASE("Attention with each option equals its formula, number by number") {
         std::vector<std::uint8_t> visible;
         for (std::int64_t i = 0; i < shape.numel(); ++i) visible.push_back(random.below(3) != 0);
         const Booleans seen(shape, visible);
-        cases.push_back({.mask = Mask(seen)});
+        const Mask mask(shape.rank() == 3 ? unsqueeze(seen, 0) : seen);  // per head
+        cases.push_back({.mask = mask});
         cases.push_back({.bias = uniform(shape, random, dtype)});
         cases.push_back({.bias = masked_fill(uniform(shape, random, dtype), !seen, hide)});
-        cases.push_back({.mask = Mask::causal() & Mask(seen), .soft_cap = 2, .bias = uniform(shape, random, dtype)});
+        cases.push_back({.mask = Mask::causal() & mask, .soft_cap = 2, .bias = uniform(shape, random, dtype)});
       }
       for (const AttentionOptions& o : cases) {
         AttentionOptions all = o;

@@ -124,6 +124,26 @@ TEST_CASE("Fused attention and its gradients equal the composition") {
   }
 }
 
+TEST_CASE("A mask (B, 1, T_q, T_k) serves weights (B, T_q, T_k), and its attention equals that of each text") {
+  Random random(35);
+  const Tensor x = uniform({2, 3, 4}, random);
+  const Mask mask = Mask::padding(std::vector{3, 1}, 3) & random_mask({2, 1, 3, 3}, random) & Mask::causal();
+  const AttentionResult result = attention(x, x, x, {.mask = mask, .weights = true, .scores = true});
+  const AttentionResult composed = attention_composed(x, x, x, {.mask = mask});
+  CHECK(result.weights.shape() == Shape{2, 3, 3});
+  for (int text = 0; text < 2; ++text) {
+    const Mask own(slice(mask.visible(), 0, text, text + 1));
+    const Tensor y = x[text], expected = attention(y, y, y, {.mask = own & Mask::causal()}).output;
+    CHECK(distance(result.output[text], expected) < 1e-14);
+    CHECK(distance(composed.output[text], expected) < 1e-14);
+  }
+  // The first axis of grouped-query attention has heads, so that a mask per text does not fit there.
+  const Tensor one = slice(x, 0, 0, 1);
+  CHECK(message([&] {
+          attention(x, one, one, {.mask = Mask::padding(std::vector{3, 1}, 3)});
+        }) == "attention: a mask of shape (2, 1, 1, 3) does not broadcast to the weights' (2, 3, 3)");
+}
+
 TEST_CASE("attention accepts heads sliced from one projection, and keys broadcast with stride 0") {
   Random random(32);
   const Tensor projected = uniform({2, 7, 3, 4}, random);  // (B, T, H, d)

@@ -360,6 +360,8 @@ class Graph:
             if bias:
                 operands.append(self.input(broadcasting()))
             seen = broadcasting()
+            if len(seen) == 3 and x.dim() == 4:
+                seen = [1, *seen]  # three axes may be texts or heads, and are refused
             visible = torch.tensor([rng.random() < 0.8 for _ in range(int(torch.tensor(seen).prod()))]).reshape(seen)
             options = [scale, cap, rng.randrange(3), bias, start, before, after]
             for_torch = [self.values[i] for i in operands]
