@@ -146,7 +146,10 @@ const T* Tensor::data() const& {
 template <class T>
 T* Tensor::mutable_data() {
   if (tape_node_.recording != 0) {
-    fail("tensor: a recorded tensor of shape {} cannot be written; write to its detach().clone()", to_string(shape_));
+    fail(
+        "tensor: a recorded tensor of shape {} cannot be written. masked_fill(), where(), scatter() and index_add() "
+        "return a new tensor and keep the gradient; detach().clone() can be written, and loses it",
+        to_string(shape_));
   }
   if (cpu::is_broadcast(*this)) {
     fail(

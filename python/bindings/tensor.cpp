@@ -46,9 +46,17 @@ void bind_comparison(nb::class_<Tensor>& c, const char* name, F f) {
 }
 
 void set_element(Tensor& x, nb::handle key, nb::handle value) {
-  if (x.tape_node().recording != 0)
-    fail("[]=: the tensor is recorded and cannot be written; take its detach().clone()");
-  if (Recorder::follows(x)) fail("[]=: the open Recording follows this tensor; write it before or after the Recording");
+  if (x.tape_node().recording != 0) {
+    fail(
+        "[]=: the tensor is recorded and cannot be written. For a new tensor that keeps the gradient, write "
+        "x.masked_fill(mask, 0.0), where(mask, y, x), x.scatter(ids, y, axis) or x.index_add(ids, y); "
+        "x.detach().clone() can be written, and loses it");
+  }
+  if (Recorder::follows(x)) {
+    fail(
+        "[]=: the open Recording follows this tensor; write it before or after the Recording. Within it, "
+        "x.masked_fill(mask, 0.0), where(mask, y, x) and x.scatter(ids, y, axis) return a new tensor");
+  }
   const nb::object numbers = numpy_of(x, NumpyAccess::write);
   check_unmasked("[]=", value);
   nb::object from = nb::borrow(value);
@@ -56,8 +64,8 @@ void set_element(Tensor& x, nb::handle key, nb::handle value) {
     const Tensor& source = nb::cast<const Tensor&>(value);
     if (Recorder::follows(source)) {
       fail(
-          "[]=: the value is recorded, but what it writes would be a constant; join tensors by stack() or concat(), or "
-          "write its detach()");
+          "[]=: the value is recorded, but what it writes would be a constant. stack(), concat(), where(mask, y, x), "
+          "x.scatter(ids, y, axis) and x.index_add(ids, y) keep the gradient; y.detach() loses it");
     }
     from = numpy_of(source, NumpyAccess::read);
   }

@@ -111,7 +111,8 @@ TEST_CASE("Misuse of a Recording throws an Error that states the cause") {
     CHECK(message([&] { backward(x * x, ones({2}, DType::float64)); }) ==
           "backward: the cotangent must be float32 (2) like the output, got float64 (2)");
     CHECK(message([&] { (x * x).mutable_data<float>(); }) ==
-          "tensor: a recorded tensor of shape (2) cannot be written; write to its detach().clone()");
+          "tensor: a recorded tensor of shape (2) cannot be written. masked_fill(), where(), scatter() and index_add() "
+          "return a new tensor and keep the gradient; detach().clone() can be written, and loses it");
     CHECK(backward(finished)[x].to_vector() == std::vector<double>{2, 4});  // the recording is intact
   }
   const std::string ended = "belongs to a recording that has ended or to another thread's";
