@@ -165,7 +165,9 @@ Tensor element_of(const Tensor& x, nb::handle key) {
       take_integers(at, {nb::borrow(part)});
     }
   }
-  return at.selected.empty() ? at.x : select(at, stand_apart(parts));
+  if (!at.selected.empty()) return select(at, stand_apart(parts));
+  // x[:] of a variable is a constant outside of a Recording, as x[0:2] is: x[:] -= y then writes to the variable.
+  return at.x.is_variable() && !Recorder::follows(at.x) ? at.x.detach() : at.x;
 }
 
 }  // namespace heed::python

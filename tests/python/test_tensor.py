@@ -149,6 +149,12 @@ def test_a_recorded_tensor_is_read_only():
             assert not x.detach().numpy().flags.writeable
         with pytest.raises(heedml.Error, match=r"recorded and cannot be written. For a new tensor that keeps the gradient, .*x.scatter"):
             y[0] = 1
+        with pytest.raises(heedml.Error, match=r"write it before or after the Recording. Within it, x.masked_fill"):
+            w[0] = 1
+        with pytest.raises(heedml.Error, match=r"masked_fill\(\), where\(\), scatter\(\) and index_add\(\) return a new tensor"):
+            y.copy_from([1.0, 2.0])
+        new = heedml.where([True, False], 5.0, y.scatter([0], y[1:], 0)).masked_fill([True, False], -1e6).index_add([1], w[:1])
+        assert new.sum().backward()[w].tolist() == [1, 2]
     assert w.numpy().flags.writeable and not y.numpy().flags.writeable
 
 
@@ -403,6 +409,19 @@ def test_in_place_arithmetic_of_a_variable_is_refused():
     for change in (operator.iadd, operator.isub, operator.imul, operator.itruediv):
         with pytest.raises(heedml.Error, match="a variable would stay as it is"):
             change(v, 0.1)
+
+
+@pytest.mark.parametrize("key", [slice(None), ..., (), slice(0, 2), (slice(None), slice(None)), (..., slice(0, 2))])
+def test_in_place_arithmetic_of_all_elements_writes_to_the_variable(key):
+    v = heedml.variable([[1.0, 2.0], [3.0, 4.0]])
+    v[key] -= heedml.ones((2, 2))
+    v[key] *= 2
+    assert v.is_variable and v.tolist() == [[0, 2], [4, 6]]
+    with heedml.Recording():
+        assert (v[key] * v).sum().backward()[v].tolist() == [[0, 4], [8, 12]]
+        with pytest.raises(heedml.Error):
+            v[key] += 1
+    assert v.tolist() == [[0, 2], [4, 6]]
 
 
 def test_formats_and_states():
