@@ -66,6 +66,28 @@ Parameters Copies::operator()(const Parameters& store) {
 
 namespace {
 
+// Returns the init of a parameter of this shape. The name 'xavier' stands for the last two axes.
+Init init_for(const char* where, const Shape& shape, const InitialValue& given) {
+  if (shape.rank() > 2 && nb::str(given.given).equal(nb::str("xavier"))) return Init::xavier(shape[-2], shape[-1]);
+  return init_of(where, given, Init::zeros());
+}
+
+void assign_value(const Tensor& parameter, const Later<"Init | str | float | Tensor | ArrayLike">& value,
+                  Random* random) {
+  const nb::handle given = value.given;
+  if (is_scalar(given) && !random && parameter.rank() > 0) {
+    fail(
+        "assign: a number is a standard deviation and needs random=, such as heedml.Random(1); Init.constant(x) writes "
+        "x to all elements");
+  }
+  if (!nb::isinstance<Init>(given) && !nb::isinstance<nb::str>(given) && !(random && is_scalar(given)))
+    return assign(parameter, given_tensor("assign", given));
+  const Init init = init_for("assign", parameter.shape(), {value.given});
+  if (init.kind == Init::Kind::constant) return assign(parameter, init.scale);
+  if (!random) fail("assign: an init that draws numbers needs random=, such as heedml.Random(1)");
+  assign(parameter, init, *random);
+}
+
 std::vector<std::string> names_of_parameters(const Parameters& p) {
   const auto names = std::views::keys(p);
   return {names.begin(), names.end()};
@@ -131,15 +153,10 @@ void bind_parameters(nb::module_& m) {
                   "Returns normal with deviation gain / sqrt(in).")
       .def_static("orthogonal", &Init::orthogonal, "gain"_a = 1.0,
                   "Returns `gain` times a matrix with orthonormal rows or columns (Saxe et al. 2014).");
-  m.def(
-      "assign",
-      [](const Tensor& parameter, const Later<"Init | Tensor | ArrayLike">& value, Random* random) {
-        if (!nb::isinstance<Init>(value.given)) return assign(parameter, given_tensor("assign", value));
-        if (!random) fail("assign: an Init needs random=, such as heedml.Random(1)");
-        assign(parameter, nb::cast<Init>(value.given), *random);
-      },
-      "parameter"_a, "value"_a, "random"_a = nb::none(),
-      "Writes new values into a parameter: those of a tensor of its shape, or values of an Init, drawn from `random`.");
+  m.def("assign", &assign_value, "parameter"_a, "value"_a, "random"_a = nb::none(),
+        "Writes new values into a parameter: those of a tensor of its shape, or those of an init as Scope.parameter() "
+        "takes it: 'zeros', 'ones', 'xavier', 'kaiming', 'orthogonal', a standard deviation, or an Init. Those that "
+        "draw numbers need `random`.");
   m.def(
       "adapt",
       [](const Place& at, const std::vector<std::string>& layers, int rank, double alpha) {
@@ -181,10 +198,7 @@ void bind_parameters(nb::module_& m) {
           "parameter",
           [](const Place& at, const std::string& name, const Sizes& sizes, const InitialValue& given) {
             const Shape shape = shape_of("parameter", sizes);
-            Init init = init_of("parameter", given, Init::zeros());
-            if (shape.rank() > 2 && nb::str(given.given).equal(nb::str("xavier")))
-              init = Init::xavier(shape[-2], shape[-1]);
-            return Tensor(at.scope.parameter(name, shape, init));
+            return Tensor(at.scope.parameter(name, shape, init_for("parameter", shape, given)));
           },
           "name"_a, "shape"_a, "init"_a = "zeros",
           "Makes a parameter. `init`: 'zeros', 'ones', 'xavier', 'kaiming', 'orthogonal', a standard deviation, or an "

@@ -184,8 +184,26 @@ def test_assign_writes_new_values():
     heedml.assign(layer.weight, heedml.Init.orthogonal(), random)
     assert numpy.allclose((layer.weight @ layer.weight.T).numpy(), numpy.eye(3), atol=1e-6)
     assert scope.parameters["fc.weight"].numpy().tolist() == layer.weight.tolist()
-    with pytest.raises(heedml.Error, match="an Init needs random="):
-        heedml.assign(layer.weight, heedml.Init.zeros())
+    for init in ("xavier", heedml.Init.normal(1.0)):
+        with pytest.raises(heedml.Error, match="an init that draws numbers needs random="):
+            heedml.assign(layer.weight, init)
+    with pytest.raises(heedml.Error, match=r"a number is a standard deviation and needs random=, .*; Init.constant"):
+        heedml.assign(layer.weight, 0.01)
+    for init, expected in ((heedml.Init.zeros(), 0), (heedml.Init.constant(0.5), 0.5), ("zeros", 0), ("ones", 1)):
+        heedml.assign(layer.weight, init)
+        assert (layer.weight.numpy() == expected).all()
+    for init in ("xavier", "kaiming", "orthogonal", 0.01, heedml.Init.xavier_uniform()):  # as Scope.parameter() takes it
+        heedml.assign(layer.weight, init, random)
+        drawn = layer.weight.numpy().copy()
+        heedml.assign(layer.weight, init, heedml.Random(9))
+        assert drawn.any() and (drawn != layer.weight.numpy()).any()
+    heedml.assign(layer.weight, 0.01, random)
+    assert 0 < layer.weight.numpy().std() < 0.03
+    cube = scope.parameter("cube", (2, 3, 3), "zeros")
+    heedml.assign(cube, "xavier", random)
+    assert 0.8 < abs(cube.numpy()).max() <= 1  # the bound is that of the last two axes
+    with pytest.raises(heedml.Error, match="assign: expected the init 'zeros', .* got glorot"):
+        heedml.assign(layer.weight, "glorot", random)
     with pytest.raises(heedml.Error, match=r"parameter 'fc.weight': expected a value of shape \(3, 3\)"):
         heedml.assign(layer.weight, [1.0])
 
