@@ -93,6 +93,20 @@ std::vector<std::string> names_of_parameters(const Parameters& p) {
   return {names.begin(), names.end()};
 }
 
+// Loads numbers. The Error for tensors that are a part of the parameters says how to load a part.
+void load(Parameters& p, const NamedTensors& tensors, const std::string& source) {
+  const bool is_part =
+      !tensors.empty() && tensors.size() < p.size() && std::ranges::all_of(tensors, [&](const auto& one) {
+        return p.contains(one.first) && p[one.first].shape() == one.second.shape();
+      });
+  try {
+    p.load(tensors, source);
+  } catch (const Error& error) {
+    if (!is_part) throw;
+    fail("{}\nTo load a part, and keep the other values: p.load(dict(p.items()) | part)", error.what());
+  }
+}
+
 void bind_parameters(nb::module_& m) {
   nb::class_<Parameters> c(m, "Parameters");
   c.def(nb::init<>())
@@ -126,10 +140,10 @@ void bind_parameters(nb::module_& m) {
       .def(
           "load",
           [](Parameters& p, const Later<"dict[str, Tensor] | dict[str, NDArray[typing.Any]]">& tensors,
-             const std::string& source) { p.load(named_tensors("load", tensors), source); },
+             const std::string& source) { load(p, named_tensors("load", tensors), source); },
           "tensors"_a, "source"_a = "the dict",
           "Copies numbers by name. Raises one Error for all missing, extra and wrong-shaped names. Matrices are (in, "
-          "out).")
+          "out). To load a part: p.load(dict(p.items()) | part).")
       .def("__repr__", [](const Parameters& p) {
         std::vector<std::string> lines;
         for (const auto& [name, value] : p) lines.push_back(fmt::format("  '{}': {}", name, to_string(value.shape())));

@@ -208,6 +208,20 @@ def test_assign_writes_new_values():
         heedml.assign(layer.weight, [1.0])
 
 
+def test_a_part_of_the_parameters_is_loaded_with_the_others():
+    parameters = heedml.Scope(seed=1).parameters
+    heedml.Linear(heedml.Scope(parameters) / "fc", 2, 2)
+    part = {"fc.bias": numpy.array([1.0, 2.0], "float32")}
+    with pytest.raises(heedml.Error, match=r"missing: fc.weight \(2, 2\)\nTo load a part, .*: p.load\(dict\(p.items\(\)\) \| part\)"):
+        parameters.load(part)
+    parameters.load(dict(parameters.items()) | part)
+    assert parameters["fc.bias"].tolist() == [1, 2] and parameters["fc.weight"].numpy().any()
+    for other in ({"fc.bia": part["fc.bias"]}, {"fc.bias": numpy.ones(3)}, {}):  # no part
+        with pytest.raises(heedml.Error, match="missing: fc.weight") as error:
+            parameters.load(other)
+        assert "To load a part" not in str(error.value)
+
+
 class Net:
     def __init__(self, scope):
         self.scope = scope
