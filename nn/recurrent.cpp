@@ -17,13 +17,14 @@ LinearOptions options(int width, bool bias) {
 }
 
 template <class Cell>
-std::vector<Cell> made(const char* what, const Scope& scope, int in, int hidden, RecurrentOptions options) {
+std::vector<Cell> made(const char* what, const Scope& scope, int in, int hidden, RecurrentOptions options,
+                       auto... of_cell) {
   if (options.layers < 1) fail("{}: expected at least one layer, got {}", what, options.layers);
   std::vector<Cell> cells;
   for (int l = 0; l < options.layers; ++l) {
     const int width = l == 0 ? in : options.bidirectional ? 2 * hidden : hidden;
-    cells.emplace_back(scope / l, width, hidden);
-    if (options.bidirectional) cells.emplace_back(scope / fmt::format("{}_reverse", l), width, hidden);
+    cells.emplace_back(scope / l, width, hidden, of_cell...);
+    if (options.bidirectional) cells.emplace_back(scope / fmt::format("{}_reverse", l), width, hidden, of_cell...);
   }
   return cells;
 }
@@ -99,6 +100,11 @@ std::vector<Tensor> step(const GRUCell& cell, const Tensor& in, const std::vecto
   return {n + slice(gates, 1, d, 2 * d) * (before[0] - n)};
 }
 
+std::vector<Tensor> step(const RNNCell& cell, const Tensor& in, const std::vector<Tensor>& before) {
+  const Tensor y = in + cell.hidden(before[0]);
+  return {cell.nonlinearity == Nonlinearity::relu ? relu(y) : tanh(y)};
+}
+
 // Runs a cell over x (B, T, in). Returns the outputs (B, T, hidden), and leaves the last state in `state`.
 Tensor run(const auto& cell, const Tensor& x, std::vector<Tensor>& state, const std::vector<Booleans>& within) {
   const std::vector<Tensor> inputs = unbind(cell.input(x), 1);  // one product for all steps
@@ -118,13 +124,32 @@ Tensor run(const auto& cell, const Tensor& x, std::vector<Tensor>& state, const 
 
 // Runs all layers: each(cell, x, within) returns the outputs of a cell over x, whose steps are along the axis `time`.
 Tensor run_layers(std::size_t cells, bool bidirectional, int time, Tensor x, const std::vector<Booleans>& within,
-                  auto&& each) {
+                  const Dropout& drop, auto&& each) {
   const std::vector<Booleans> reversed(within.rbegin(), within.rend());
   for (std::size_t i = 0; i < cells; i += bidirectional ? 2 : 1) {
+    if (i > 0 && drop.p != 0)  // the same elements for each `time`
+      x = time == 1 ? drop(x) : transpose(drop(transpose(x, 0, 1)), 0, 1);
     const Tensor forward = each(i, x, within);
     x = bidirectional ? concat({forward, flip(each(i + 1, flip(x, time), reversed), time)}, -1) : forward;
   }
   return x;
+}
+
+// Reads x (B, T, in) with a layer whose cells have one tensor of state each.
+template <class Layer>
+typename Layer::Result read_steps(const char* what, const Layer& layer, const Tensor& x,
+                                  const std::vector<Tensor>& initial, const Lengths& lengths, const Dropout& drop) {
+  const auto& cells = layer.cells;
+  check_input(what, x, cells[0].input.weight.size(0));
+  std::vector<Tensor> last;
+  const auto each = [&](std::size_t i, const Tensor& inputs, const std::vector<Booleans>& within) {
+    std::vector<Tensor> state{first_state(what, initial, cells.size(), i, x, cells[i].hidden.weight.size(0))};
+    const Tensor outputs = run(cells[i], inputs, state, within);
+    last.push_back(state[0]);
+    return outputs;
+  };
+  const Tensor output = run_layers(cells.size(), layer.bidirectional, 1, x, steps_within(what, x, lengths), drop, each);
+  return {output, last};
 }
 
 }  // namespace
@@ -159,7 +184,8 @@ LSTM::State LSTM::State::detach() const {
 LSTM::LSTM(Scope scope, int in, int hidden, RecurrentOptions options)
     : cells(made<LSTMCell>("LSTM", scope, in, hidden, options)), bidirectional(options.bidirectional) {}
 
-LSTM::Result LSTM::operator()(const Tensor& x, const State& initial, const Lengths& lengths) const {
+LSTM::Result LSTM::operator()(const Tensor& x, const State& initial, const Lengths& lengths,
+                              const Dropout& drop) const {
   check_input("LSTM", x, cells[0].input.weight.size(0));
   const std::int64_t T = x.size(1), d = cells[0].hidden.weight.size(0);
   // Hooks, adapters, products of 16 bits and texts of different lengths need single steps.
@@ -186,24 +212,32 @@ LSTM::Result LSTM::operator()(const Tensor& x, const State& initial, const Lengt
   };
   const int time = at_once ? 0 : 1;
   const Tensor output = run_layers(cells.size(), bidirectional, time, at_once ? transpose(x, 0, 1) : x,
-                                   steps_within("LSTM", x, lengths), each);
+                                   steps_within("LSTM", x, lengths), drop, each);
   return {at_once ? transpose(output, 0, 1) : output, last};
 }
 
 GRU::GRU(Scope scope, int in, int hidden, RecurrentOptions options)
     : cells(made<GRUCell>("GRU", scope, in, hidden, options)), bidirectional(options.bidirectional) {}
 
-GRU::Result GRU::operator()(const Tensor& x, const State& initial, const Lengths& lengths) const {
-  check_input("GRU", x, cells[0].input.weight.size(0));
-  State last;
-  const auto each = [&](std::size_t i, const Tensor& inputs, const std::vector<Booleans>& within) {
-    std::vector<Tensor> state{first_state("GRU", initial, cells.size(), i, x, cells[i].hidden.weight.size(0))};
-    const Tensor outputs = run(cells[i], inputs, state, within);
-    last.push_back(state[0]);
-    return outputs;
-  };
-  const Tensor output = run_layers(cells.size(), bidirectional, 1, x, steps_within("GRU", x, lengths), each);
-  return {output, last};
+GRU::Result GRU::operator()(const Tensor& x, const State& initial, const Lengths& lengths, const Dropout& drop) const {
+  return read_steps("GRU", *this, x, initial, lengths, drop);
+}
+
+RNNCell::RNNCell(Scope scope, int in, int width, Nonlinearity chosen)
+    : input(scope / "input", in, width, options(width, true)),
+      hidden(scope / "hidden", width, width, options(width, false)),
+      nonlinearity(chosen) {}
+
+Tensor RNNCell::operator()(const Tensor& x, const Tensor& state) const {
+  const Tensor before = checked_state("RNNCell", x, state, input, hidden);
+  return step(*this, input(x), {before})[0];
+}
+
+RNN::RNN(Scope scope, int in, int hidden, RecurrentOptions options, Nonlinearity nonlinearity)
+    : cells(made<RNNCell>("RNN", scope, in, hidden, options, nonlinearity)), bidirectional(options.bidirectional) {}
+
+RNN::Result RNN::operator()(const Tensor& x, const State& initial, const Lengths& lengths, const Dropout& drop) const {
+  return read_steps("RNN", *this, x, initial, lengths, drop);
 }
 
 }  // namespace heed

@@ -175,48 +175,75 @@ std::string cell_text(const auto& cell) {
 
 template <class Layer>
 nb::class_<Layer> recurrent(nb::module_& m, const char* name) {
-  const auto text = [](const Layer& l) {
+  return bind_layer<Layer>(m, name, [](const Layer& l) {
     return fmt::format("{}, layers={}{}", cell_text(l.cells[0]), l.cells.size() / (l.bidirectional ? 2 : 1),
                        l.bidirectional ? ", bidirectional=True" : "");
+  });
+}
+
+template <class Layer>
+auto made_recurrent() {
+  return [](Layer* self, const Place& at, int in, int hidden, int layers, bool bidirectional) {
+    new (self) Layer(at.scope, in, hidden, {layers, bidirectional});
   };
-  return bind_layer<Layer>(m, name, text)
-      .def(
-          "__init__",
-          [](Layer* self, const Place& at, int in, int hidden, int layers, bool bidirectional) {
-            new (self) Layer(at.scope, in, hidden, {layers, bidirectional});
-          },
-          "scope"_a, "in_features"_a, "hidden"_a, "layers"_a = 1, "bidirectional"_a = false);
+}
+
+constexpr const char* recurrent_doc =
+    "Returns the outputs and the state after the last step. `dropout` is the share of the outputs of each layer but "
+    "the last that `random` drops.";
+
+// The __call__ of a layer whose state has one tensor per cell.
+template <class Layer>
+void bind_reading(nb::class_<Layer>& c, const char* name) {
+  using Tensors = std::vector<Tensor>;
+  c.def(
+      "__call__",
+      [name](const Layer& l, const Tensor& x, const std::optional<Tensors>& state, const IntegerArray& lengths,
+             double dropout, Random* random) {
+        const Lengths ends = lengths_of(name, lengths);
+        return with_dropout({.p = dropout}, random, [&](const Dropout& drop) {
+          typename Layer::Result result = l(x, state.value_or(Tensors()), ends, drop);
+          return std::pair(result.output, result.state);
+        });
+      },
+      "x"_a, "state"_a = nb::none(), "lengths"_a = nb::none(), nb::kw_only(), "dropout"_a = 0.0,
+      "random"_a = nb::none(), recurrent_doc);
 }
 
 template <class Cell>
 nb::class_<Cell> cell(nb::module_& m, const char* name) {
-  return bind_layer<Cell>(m, name, &cell_text<Cell>)
-      .def("__init__", made_in<Cell, int, int>(), "scope"_a, "in_features"_a, "hidden"_a);
+  return bind_layer<Cell>(m, name, &cell_text<Cell>);
 }
 
-void bind_recurrence(nb::module_& m) {
+// The __call__ of a cell whose state is one tensor.
+template <class Cell>
+void bind_step(nb::class_<Cell>& c) {
+  c.def(
+      "__call__",
+      [](const Cell& l, const Tensor& x, const std::optional<Tensor>& state) { return l(x, or_undefined(state)); },
+      "x"_a, "state"_a = nb::none(), Unlocked());
+}
+
+void bind_lstm(nb::module_& m) {
   using Tensors = std::vector<Tensor>;
-  recurrent<LSTM>(m, "LSTM").def(
-      "__call__",
-      [](const LSTM& l, const Tensor& x, const std::optional<std::pair<Tensors, Tensors>>& state,
-         const IntegerArray& lengths) {
-        const Lengths ends = lengths_of("LSTM", lengths);
-        const LSTM::State initial = state ? LSTM::State{state->first, state->second} : LSTM::State{};
-        const nb::gil_scoped_release release;
-        LSTM::Result result = l(x, initial, ends);
-        return std::pair(result.output, std::pair(result.state.h, result.state.c));
-      },
-      "x"_a, "state"_a = nb::none(), "lengths"_a = nb::none());
-  recurrent<GRU>(m, "GRU").def(
-      "__call__",
-      [](const GRU& l, const Tensor& x, const std::optional<Tensors>& state, const IntegerArray& lengths) {
-        const Lengths ends = lengths_of("GRU", lengths);
-        const nb::gil_scoped_release release;
-        GRU::Result result = l(x, state.value_or(Tensors()), ends);
-        return std::pair(result.output, result.state);
-      },
-      "x"_a, "state"_a = nb::none(), "lengths"_a = nb::none());
+  recurrent<LSTM>(m, "LSTM")
+      .def("__init__", made_recurrent<LSTM>(), "scope"_a, "in_features"_a, "hidden"_a, "layers"_a = 1,
+           "bidirectional"_a = false)
+      .def(
+          "__call__",
+          [](const LSTM& l, const Tensor& x, const std::optional<std::pair<Tensors, Tensors>>& state,
+             const IntegerArray& lengths, double dropout, Random* random) {
+            const Lengths ends = lengths_of("LSTM", lengths);
+            const LSTM::State initial = state ? LSTM::State{state->first, state->second} : LSTM::State{};
+            return with_dropout({.p = dropout}, random, [&](const Dropout& drop) {
+              LSTM::Result result = l(x, initial, ends, drop);
+              return std::pair(result.output, std::pair(result.state.h, result.state.c));
+            });
+          },
+          "x"_a, "state"_a = nb::none(), "lengths"_a = nb::none(), nb::kw_only(), "dropout"_a = 0.0,
+          "random"_a = nb::none(), recurrent_doc);
   cell<LSTMCell>(m, "LSTMCell")
+      .def("__init__", made_in<LSTMCell, int, int>(), "scope"_a, "in_features"_a, "hidden"_a)
       .def(
           "__call__",
           [](const LSTMCell& l, const Tensor& x, const std::optional<std::pair<Tensor, Tensor>>& state) {
@@ -224,13 +251,32 @@ void bind_recurrence(nb::module_& m) {
             return std::pair(next.h, next.c);
           },
           "x"_a, "state"_a = nb::none(), Unlocked());
-  cell<GRUCell>(m, "GRUCell")
-      .def(
-          "__call__",
-          [](const GRUCell& l, const Tensor& x, const std::optional<Tensor>& state) {
-            return l(x, or_undefined(state));
-          },
-          "x"_a, "state"_a = nb::none(), Unlocked());
+}
+
+void bind_recurrence(nb::module_& m) {
+  bind_lstm(m);
+  auto gru = recurrent<GRU>(m, "GRU").def("__init__", made_recurrent<GRU>(), "scope"_a, "in_features"_a, "hidden"_a,
+                                          "layers"_a = 1, "bidirectional"_a = false);
+  bind_reading(gru, "GRU");
+  auto gru_cell =
+      cell<GRUCell>(m, "GRUCell").def("__init__", made_in<GRUCell, int, int>(), "scope"_a, "in_features"_a, "hidden"_a);
+  bind_step(gru_cell);
+  auto rnn = recurrent<RNN>(m, "RNN").def(
+      "__init__",
+      [](RNN* self, const Place& at, int in, int hidden, int layers, bool bidirectional, const std::string& f) {
+        new (self) RNN(at.scope, in, hidden, {layers, bidirectional}, value_of<Nonlinearity>("RNN: nonlinearity", f));
+      },
+      "scope"_a, "in_features"_a, "hidden"_a, "layers"_a = 1, "bidirectional"_a = false, "nonlinearity"_a = "tanh");
+  bind_reading(rnn, "RNN");
+  auto rnn_cell =
+      cell<RNNCell>(m, "RNNCell")
+          .def(
+              "__init__",
+              [](RNNCell* self, const Place& at, int in, int hidden, const std::string& f) {
+                new (self) RNNCell(at.scope, in, hidden, value_of<Nonlinearity>("RNNCell: nonlinearity", f));
+              },
+              "scope"_a, "in_features"_a, "hidden"_a, "nonlinearity"_a = "tanh");
+  bind_step(rnn_cell);
 }
 
 }  // namespace

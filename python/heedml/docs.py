@@ -131,8 +131,15 @@ TEXTS = {
     With `bidirectional` the output is (B, T, 2 hidden), and each layer has two states. Gates are in torch's order, and biases begin with 0.
     """,
     "GRU": """A gated recurrent unit: x (B, T, in) -> output (B, T, hidden) and the state, one (B, hidden) per layer.""",
+    "RNN": """A plain recurrent network, h = tanh(x W + h U + b): x (B, T, in) -> output (B, T, hidden) and the state, one (B, hidden) per
+    layer.
+
+        rnn = heedml.RNN(scope / 'rnn', 32, 64, layers=2, nonlinearity='relu')
+        output, state = rnn(x, dropout=0.2, random=random)
+    """,
     "LSTMCell": """One step of an LSTM: x (B, in), state (h, c) of (B, hidden) each -> the next (h, c).""",
     "GRUCell": """One step of a GRU: x (B, in), state (B, hidden) -> the next state.""",
+    "RNNCell": """One step of an RNN: x (B, in), state (B, hidden) -> the next state.""",
     "Optimizer": """Updates parameters in place from their gradients, and keeps the moments.
 
         optimizer = heedml.Optimizer(parameters, method='adamw', lr=3e-4, weight_decay=0.1)

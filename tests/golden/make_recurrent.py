@@ -1,4 +1,4 @@
-"""Golden values of LSTM, GRU, their cells, BatchNorm and GroupNorm from PyTorch, in float64: run `python3 tests/golden/make_recurrent.py` at the root of
+"""Golden values of LSTM, GRU, RNN, their cells, BatchNorm and GroupNorm from PyTorch, in float64: run `python3 tests/golden/make_recurrent.py` at the root of
 the source tree with torch and safetensors installed. Weight matrices are stored (in, out), under heed's names. A case NAME holds
 inputs, parameters, outputs, a cotangent of the output, and gradients; tests/nn/recurrent_test.cpp computes the same.
 """
@@ -38,9 +38,9 @@ def recurrent(name, module, gates):
             store[f"{name}.{l}.{ours}.weight"] = weight.T
             store[f"{name}.gradient.{l}.{ours}.weight"] = weight.grad.T
             bias = get(f"bias_{theirs}")
-            if gates == 4 and ours == "hidden":
+            if gates != 3 and ours == "hidden":
                 continue
-            store[f"{name}.{l}.{ours}.bias"] = bias + get("bias_hh") if gates == 4 else bias
+            store[f"{name}.{l}.{ours}.bias"] = bias if gates == 3 else bias + get("bias_hh")
             store[f"{name}.gradient.{l}.{ours}.bias"] = bias.grad
 
 
@@ -92,7 +92,7 @@ def cell(name, module, gates):
         weight, bias = (getattr(module, f"{what}_{theirs}") for what in ("weight", "bias"))
         store[f"{name}.{ours}.weight"], store[f"{name}.gradient.{ours}.weight"] = weight.T, weight.grad.T
         if gates == 3 or ours == "input":
-            store[f"{name}.{ours}.bias"] = bias + module.bias_hh if gates == 4 else bias
+            store[f"{name}.{ours}.bias"] = bias if gates == 3 else bias + module.bias_hh
             store[f"{name}.gradient.{ours}.bias"] = bias.grad
 
 
@@ -100,5 +100,10 @@ packed("lstm_both", MODULES["lstm_both"])
 packed("gru_both", MODULES["gru_both"])
 cell("lstm_cell", torch.nn.LSTMCell(IN, D), 4)
 cell("gru_cell", torch.nn.GRUCell(IN, D), 3)
+for kind in ("tanh", "relu"):
+    recurrent(f"rnn_{kind}", torch.nn.RNN(IN, D, num_layers=2, batch_first=True, nonlinearity=kind), 1)
+    recurrent(f"rnn_{kind}_both", torch.nn.RNN(IN, D, num_layers=2, batch_first=True, nonlinearity=kind, bidirectional=True), 1)
+    packed(f"rnn_{kind}_both", MODULES[f"rnn_{kind}_both"])
+    cell(f"rnn_{kind}_cell", torch.nn.RNNCell(IN, D, nonlinearity=kind), 1)
 save_file({name: value.detach().contiguous().clone() for name, value in store.items()},
           pathlib.Path("tests/golden/recurrent.safetensors"))

@@ -2,6 +2,7 @@
 #include "tests/message.h"
 
 #include <heed/nn/batch_norm.h>
+#include <heed/nn/hook.h>
 #include <heed/nn/recurrent.h>
 #include <heed/optim/optimizer.h>
 
@@ -13,6 +14,14 @@ constexpr RecurrentOptions two_layers{.layers = 2};
 
 // Returns the layers of a state (layers, B, d).
 std::vector<Tensor> layers_of(const Tensor& state) { return unbind(state, 0); }
+
+// Returns one layer of a network, with its parameters.
+template <class Layer>
+Layer one_layer(const Layer& layer, std::size_t index) {
+  Layer one = layer;
+  one.cells = {layer.cells[index]};
+  return one;
+}
 
 void load_norm(const Golden& golden, const std::string& name, const Parameters& parameters) {
   assign(parameters["gain"], golden(name + ".gain"));
@@ -68,6 +77,76 @@ TEST_CASE("Bidirectional LSTM and GRU equal PyTorch's, and read texts of differe
   const auto [output_gru, state_gru] = gru(x, {}, Ids({5, 2, 3}));
   CHECK(error(output_gru, golden("gru_both.packed")) < 1e-12);
   CHECK(error(stack(state_gru), golden("gru_both.packed_h")) < 1e-12);
+}
+
+TEST_CASE("RNN and RNNCell equal PyTorch's with tanh and relu, in one direction and in both, forward and backward") {
+  const Golden golden("recurrent");
+  const Nonlinearity kind = GENERATE(Nonlinearity::tanh, Nonlinearity::relu);
+  const bool both = GENERATE(false, true);
+  const std::string prefix = "rnn_" + std::string(name_of(kind)), name = prefix + (both ? "_both" : "");
+  Parameters parameters, of_cell;
+  const RNN rnn(Scope(parameters, 1, DType::float64), 4, 6, {.layers = 2, .bidirectional = both}, kind);
+  golden.load(name, parameters);
+  const Tensor x = variable(golden(name + ".x"));
+  const RNN::State first = layers_of(golden(name + ".h"));
+  check_case(golden, name, joined({{"x", x}}, parameters), [&] { return rnn(x, first).output; });
+  CHECK(error(stack(rnn(x, first).state), golden(name + ".last_h")) <= 1e-12);
+  if (both) {
+    const auto [output, state] = rnn(golden("lstm_both.x"), {}, Ids({5, 2, 3}));
+    CHECK(error(output, golden(name + ".packed")) < 1e-12);
+    CHECK(error(stack(state), golden(name + ".packed_h")) < 1e-12);
+  }
+  const RNNCell cell(Scope(of_cell, 1, DType::float64), 4, 6, kind);
+  golden.load(prefix + "_cell", of_cell);
+  const Tensor step = variable(golden(prefix + "_cell.x"));
+  check_case(golden, prefix + "_cell", joined({{"x", step}}, of_cell),
+             [&] { return cell(step, golden(prefix + "_cell.h")); });
+  CHECK(error(cell(step), cell(step, zeros({3, 6}, DType::float64))) == 0);
+  CHECK(message([&] { (void)cell(zeros({3, 5}, DType::float64)); }) == "RNNCell: expected x (B, 4), got (3, 5)");
+  CHECK(message([&] {
+          (void)rnn(zeros({2, 3, 5}));
+        }) == "RNN: expected x (B, T, 4) with at least one step, got (2, 3, 5)");
+}
+
+TEST_CASE("The gradient of a gradient of RNN equals differences of the gradient") {
+  const Nonlinearity kind = GENERATE(Nonlinearity::tanh, Nonlinearity::relu);
+  Parameters parameters;
+  const RNN rnn(Scope(parameters, 1, DType::float64), 2, 3, two_layers, kind);
+  Random random(4);
+  const Tensor x = random_normal({2, 4, 2}, random).to(DType::float64),
+               v = random_normal({2, 4, 2}, random).to(DType::float64);
+  const auto loss = [&](const Tensor& at) { return sum(square(rnn(at, {}, Ids({4, 2})).output)); };
+  const auto gradient = [&](const Tensor& at) {
+    const Tensor leaf = variable(at);
+    const Recording recording;
+    return backward(loss(leaf))[leaf];
+  };
+  constexpr double h = 1e-5;
+  const Tensor differences = (gradient(x + h * v) - gradient(x - h * v)) / (2 * h);
+  const Tensor leaf = variable(x);
+  const Recording recording;
+  const Tensor along = sum(backward(loss(leaf), {.record = true})[leaf] * v);
+  CHECK(error(backward(along)[leaf], differences) < 1e-8);
+}
+
+TEMPLATE_TEST_CASE("A recurrent layer drops outputs of each layer but the last", "", LSTM, GRU, RNN) {
+  Parameters parameters;
+  const TestType layer(Scope(parameters, 1, DType::float64), 4, 6, {.layers = 3});
+  Random random(5);
+  const Tensor x = random_normal({2, 5, 4}, random).to(DType::float64);
+  Random drawn(7), again(7), hooked(7);
+  const Dropout drop{.p = 0.5, .random = &drawn};
+  const Tensor dropped = layer(x, {}, {}, drop).output;
+  const Tensor first = dropout(one_layer(layer, 0)(x).output, 0.5, again);
+  const Tensor second = dropout(one_layer(layer, 1)(first).output, 0.5, again);
+  CHECK(error(dropped, one_layer(layer, 2)(second).output) < 1e-14);
+  CHECK(error(dropped, layer(x).output) > 0.01);
+  {
+    const Hook hook([](const std::string&, Tensor&) {});
+    CHECK(error(layer(x, {}, {}, {.p = 0.5, .random = &hooked}).output, dropped) < 1e-14);
+  }
+  CHECK(error(one_layer(layer, 0)(x, {}, {}, drop).output, one_layer(layer, 0)(x).output) == 0);
+  CHECK(message([&] { (void)layer(x, {}, {}, {.p = 0.5}); }) == "Dropout: p is 0.5, but no random numbers were given");
 }
 
 TEST_CASE("LSTMCell and GRUCell equal PyTorch's, begin with zeros, and refuse wrong shapes by name") {

@@ -53,10 +53,39 @@ def test_layers_of_images_and_sequences():
         norm(heedml.zeros((2, 4)), "test")
 
 
-@pytest.mark.parametrize("kind", [heedml.LSTMCell, heedml.GRUCell])
+@pytest.mark.parametrize("kind", [heedml.LSTM, heedml.GRU, heedml.RNN])
+def test_recurrent_layers_drop_outputs_between_layers(kind):
+    random, steps = heedml.Random(3), heedml.Random(1).normal((2, 6, 3))
+    one, two = kind(heedml.Scope(), 3, 5), kind(heedml.Scope(), 3, 5, layers=2)
+    assert numpy.array_equal(one(steps)[0].numpy(), one(steps, dropout=0.5, random=random)[0].numpy())
+    first, second = (two(steps, dropout=0.5, random=random)[0].numpy() for _ in range(2))
+    assert (first != second).any() and (first != two(steps)[0].numpy()).any()
+    assert numpy.array_equal(first, two(steps, dropout=0.5, random=heedml.Random(3))[0].numpy())
+    with pytest.raises(heedml.Error, match="p is 0.5, but no random numbers were given"):
+        two(steps, dropout=0.5)
+
+
+def test_plain_recurrence_equals_its_formula():
+    scope, steps = heedml.Scope(seed=1), heedml.Random(1).normal((2, 6, 3))
+    for nonlinearity, f in (("tanh", numpy.tanh), ("relu", lambda x: numpy.maximum(x, 0))):
+        rnn = heedml.RNN(scope / nonlinearity, 3, 5, nonlinearity=nonlinearity)
+        W, b, U = (scope.parameters[f"{nonlinearity}.0.{name}"].numpy() for name in ("input.weight", "input.bias", "hidden.weight"))
+        h = numpy.zeros((2, 5))
+        for t in range(6):
+            h = f(steps.numpy()[:, t] @ W + b + h @ U)
+        output, state = rnn(steps)
+        assert numpy.allclose(output.numpy()[:, -1], h, atol=1e-6) and numpy.allclose(state[0].numpy(), h, atol=1e-6)
+    both = heedml.RNN(scope / "both", 3, 5, layers=2, bidirectional=True)
+    assert both(steps, lengths=[6, 2])[0].shape == (2, 6, 10) and repr(both) == "heedml.RNN(3, 5, layers=2, bidirectional=True)"
+    for make in (heedml.RNN, heedml.RNNCell):
+        with pytest.raises(heedml.Error, match=f"{make.__name__}: nonlinearity: .*'?tanh'?.*relu"):
+            make(scope / "other", 3, 5, nonlinearity="gelu")
+
+
+@pytest.mark.parametrize("kind", [heedml.LSTMCell, heedml.GRUCell, heedml.RNNCell])
 def test_a_cell_in_a_loop_is_the_layer_and_learns(kind):
     scope, other, is_lstm = heedml.Scope(seed=2), heedml.Scope(), kind is heedml.LSTMCell
-    cell, layer = kind(scope / "cell", 1, 8), (heedml.LSTM if is_lstm else heedml.GRU)(other, 1, 8)
+    cell, layer = kind(scope / "cell", 1, 8), getattr(heedml, kind.__name__.removesuffix("Cell"))(other, 1, 8)
     head = heedml.Linear(scope / "head", 8, 1)
     names = [name.removeprefix("cell.") for name in scope.parameters if name.startswith("cell.")]
     bits = numpy.random.default_rng(1).integers(0, 2, (64, 6, 1)).astype("float32")

@@ -66,6 +66,7 @@ OBJECTS = {
     "ConvTranspose2d": "heedml.ConvTranspose2d(scope, 3, 3, 1)", "BatchNorm": "heedml.BatchNorm(scope, 3)",
     "GroupNorm": "heedml.GroupNorm(scope, 3, 3)", "LSTM": "heedml.LSTM(scope, 3, 3)", "GRU": "heedml.GRU(scope, 3, 3)",
     "LSTMCell": "heedml.LSTMCell(scope, 3, 3)", "GRUCell": "heedml.GRUCell(scope, 3, 3)",
+    "RNN": "heedml.RNN(scope, 3, 3)", "RNNCell": "heedml.RNNCell(scope, 3, 3)",
     "Log": "heedml.Log('log')", "Loader": "heedml.Loader(int, steps=2)", "Place": "heedml.Place.residual(0)", "Gradients": "heedml.Gradients()",
     "Attention": "heedml.Attention('[]')", "Circuit": "heedml.Circuit('{}')", "Pairs": "heedml.Pairs('{}')",
     "Page": "heedml.Page('id=\"data\">{\"runs\": []}</script>', 9, str)", "Why": "heedml.Why('[]')",
