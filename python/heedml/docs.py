@@ -147,11 +147,23 @@ TEXTS = {
 
     Methods: sgd (with momentum), adam, adamw, rmsprop, lion and muon, with the formulas of torch.optim.
     """,
-    "Schedule": """The learning rate of each step: constant, linear, cosine, step,
-    warmup_stable_decay or one_cycle.
+    "Schedule": """The learning rate of step t = 0, 1, ..., steps - 1, with u = (t - warmup) / (steps - warmup).
 
         schedule = heedml.Schedule('cosine', lr=1e-3, warmup=100, steps=2000)
         optimizer.step(gradients, lr=schedule(step))
+
+    `lr` is the largest rate, and `steps` the number of steps of the run, which constant and step with a `step_size` do not need. In the first `warmup`
+    steps, except of one_cycle, the rate is lr (t + 1) / (warmup + 1). Then, by `kind`:
+
+    - constant: lr
+    - linear: falls from lr to `least` along a line, least + (lr - least) (1 - u)
+    - cosine: falls along a cosine, least + (lr - least) (1 + cos(pi u)) / 2
+    - step: lr gamma^k after k times `step_size` steps (0: a third of `steps`)
+    - warmup_stable_decay: lr, then a line to `least` in the last `decay_steps` steps (0: a tenth of `steps`)
+    - one_cycle: rises from lr / 25 to lr at step `warmup`, then falls to `least` (0: lr / 250000) at the last step, both along a cosine
+
+    one_cycle has the rates of torch's OneCycleLR(max_lr=lr, total_steps=steps, pct_start=p), whose peak is at step p steps - 1, with
+    warmup = p steps - 1. warmup=0 stands for the default pct_start=0.3, a peak at step 0.3 steps - 1.
     """,
     "ShownAverage": """Shows a WeightAverage while it is open.""",
     "WeightAverage": """The mean of a model's weights over steps (Izmailov et al. 2018).

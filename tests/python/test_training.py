@@ -383,6 +383,19 @@ def test_settings_of_optimisers_and_schedules():
         heedml.Optimizer(store, "adm")
     assert heedml.Schedule("step", lr=1.0, steps=30, step_size=10)(25) == pytest.approx(0.01)
     assert heedml.Schedule("one_cycle", lr=1.0, steps=100)(29) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("share, warmup", [(0.3, 0), (0.3, 29), (0.5, 49)])
+def test_one_cycle_has_the_rates_of_pytorch(share, warmup):
+    torch = pytest.importorskip("torch")
+    schedule = heedml.Schedule("one_cycle", lr=0.5, warmup=warmup, steps=100)
+    optimizer = torch.optim.SGD([torch.zeros(1)])
+    theirs = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.5, total_steps=100, pct_start=share)
+    for step in range(100):
+        assert schedule(step) == pytest.approx(theirs.get_last_lr()[0], rel=1e-9)
+        optimizer.step()
+        if step < 99:
+            theirs.step()
     scope, (x, y) = heedml.Scope(seed=1), xor()
     net = Net(scope, 8)
     lbfgs = heedml.Lbfgs(scope.parameters)
