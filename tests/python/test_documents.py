@@ -51,3 +51,16 @@ def test_programs(tmp_path, monkeypatch, capsys):
     matrices = [heedml.tensor(DRAWN.normal(size=size)) for size in ((3, 3), (3, 2))]
     assert heedml.check_gradients(names["solve"], matrices).passed
     assert numpy.allclose(matrices[0].numpy() @ names["solve"](*matrices).numpy(), matrices[1].numpy())
+
+
+def test_ties_get_the_gradients_that_the_page_says():
+    x, ties = heedml.tensor([0.0, 1.0, 0.5]), heedml.tensor([[1.0, 3.0], [3.0, 3.0]])
+    assert heedml.grad(lambda x: x.clamp(0, 1).sum())(x).tolist() == [1, 1, 1]
+    assert heedml.grad(lambda x: heedml.minimum(x, 1).sum())(x).tolist() == [1, 0.5, 1]
+    for largest in (lambda x: x.max(), lambda x: x.max((0, 1)), lambda x: -(-x).min()):
+        assert heedml.grad(largest)(ties).tolist() == [[0, 1], [0, 0]]
+    torch = pytest.importorskip("torch")
+    for largest in (torch.Tensor.max, lambda x: x.amax((0, 1))):
+        theirs = torch.tensor(ties.numpy().copy(), requires_grad=True)
+        largest(theirs).backward()
+        assert numpy.allclose(theirs.grad, [[0, 1 / 3], [1 / 3, 1 / 3]])
