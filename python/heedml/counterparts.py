@@ -140,7 +140,6 @@ OF_MODULE = {
     "InstanceNorm1d": "GroupNorm(scope, channels, channels)", "InstanceNorm2d": "GroupNorm(scope, channels, channels)",
     "LayerNorm": "Norm(scope, d), or layer_norm(x, gain, bias)", "MSELoss": "mse_loss(x, y)", "MultiheadAttention": "MultiHeadAttention",
     "Parameter": "scope.parameter(name, shape)", "RMSNorm": "Norm(scope, d, kind='rms'), or rms_norm(x, gain)",
-    "RNN": "GRU or LSTM; or per step h = tanh(x @ W + h @ U + b)", "RNNCell": "GRUCell or LSTMCell; or h = tanh(x @ W + h @ U + b)",
     "Transformer": "TransformerBlock; there is no attention from one sequence to another",
     "TransformerEncoder": "[TransformerBlock(scope / str(i), attention={'d_model': d}, mlp={'width': n}) for i in range(layers)]",
     "TransformerEncoderLayer": "TransformerBlock(scope, attention={'d_model': d, 'heads': heads}, mlp={'width': n})",

@@ -35,7 +35,7 @@ class _Absent:
 
 def _named(kind: type) -> str:
     """Returns the name of a class with its article: an Optimizer, an LSTM, a Linear."""
-    return f"{'an' if kind.__name__.startswith(('A', 'E', 'I', 'O', 'LSTM')) else 'a'} {kind.__name__}"
+    return f"{'an' if kind.__name__.startswith(('A', 'E', 'I', 'O', 'LSTM', 'RNN')) else 'a'} {kind.__name__}"
 
 
 def _refuse_copy(layer: object, *_: object) -> None:
