@@ -4,6 +4,9 @@
 #include <heed/autograd/ops.h>
 #include <heed/autograd/recurrent.h>
 
+#include <algorithm>
+#include <array>
+
 namespace heed {
 namespace {
 
@@ -55,7 +58,9 @@ static const Operation lstm_operation(
 Tensor lstm(const Tensor& gates, const Tensor& U, const Tensor& h, const Tensor& c) {
   check_shapes(gates, U, h, c);
   const auto plain = [&](const Tensor& x) { return contiguous(x.detach().to(gates.dtype())); };
-  const cpu::LstmForward f = cpu::lstm_forward(plain(gates), plain(U), plain(h), plain(c));
+  const bool is_recorded =
+      std::ranges::any_of(std::array{&gates, &U, &h, &c}, [](const Tensor* x) { return Recorder::follows(*x); });
+  const cpu::LstmForward f = cpu::lstm_forward(plain(gates), plain(U), plain(h), plain(c), is_recorded);
   return record(
       lstm_operation, {&gates, &U, &h, &c}, f.result, Saved(gates, U, h, c, f.result, f.gates, f.cells),
       [](const Tensor& dy, const NeedsInputGrad& needs, auto& x, auto& matrix, auto& first, auto& cell, auto& result,

@@ -73,7 +73,17 @@ void multiply_rows(const T* a, std::int64_t stride, const T* panel, std::int64_t
       for (std::int64_t v = 0; v < vectors; ++v) total[r][v] += sum[r][v];
     }
   }
-  std::memcpy(to, total, sizeof total);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t v = 0; v < vectors; ++v) std::memcpy(to + (r * vectors + v) * lanes, &total[r][v], sizeof(V));
+  }
+}
+
+// Fetches n numbers of each of the four gates, which are d apart, while products are computed.
+template <class T>
+void fetch_gates(const T* gates, std::int64_t n, std::int64_t d) {
+  for (std::int64_t gate = 0; gate < 4; ++gate) {
+    for (std::int64_t j = 0; j < n; j += lane_count<T>) __builtin_prefetch(gates + gate * d + j);
+  }
 }
 
 template <class T>
@@ -98,13 +108,13 @@ void for_blocks(const Panels& panels, std::int64_t B, const auto& f) {
                });
 }
 
-// Computes n units of a text in one step, from the inputs' part x and the states' part p of their gates, which are `stride` apart.
+// Computes n units of a text in one step, from the inputs' part x of their gates, which are `x_step` apart, and the states' part p.
 // Short loops of one function each vectorise.
 template <class T>
-[[gnu::always_inline]] inline void step(const T* x, const T* p, std::int64_t stride, const T* before, T* gates, T* c,
-                                        T* h, std::int64_t n, std::int64_t d) {
+[[gnu::always_inline]] inline void step(const T* x, std::int64_t x_step, const T* p, const T* before, T* gates,
+                                        std::int64_t d, T* c, T* h, std::int64_t n) {
   for (std::int64_t gate = 0; gate < 4; ++gate) {
-    const T *input = x + gate * d, *state = p + gate * stride;
+    const T *input = x + gate * x_step, *state = p + gate * lane_count<T>;
     T* const to = gates + gate * d;
     if (gate == 2) {
 #pragma omp simd
@@ -147,18 +157,25 @@ void forward_steps(const T* x, const T* U, const T* h, const T* c, LstmForward& 
     const std::int64_t unit = panel * lanes + lane;
     return unit < d ? gate * d + unit : -1;
   });
-  T *states = f.result.mutable_data<T>(), *gates = f.gates.mutable_data<T>(), *cells = f.cells.mutable_data<T>();
+  T *const states = f.result.mutable_data<T>(), *const cells = f.cells.mutable_data<T>();
+  T* const gates = f.gates.defined() ? f.gates.mutable_data<T>() : nullptr;
   for (std::int64_t t = 0; t < steps; ++t) {
     const T *from = t == 0 ? h : states + (t - 1) * B * d, *before = t == 0 ? c : cells + (t - 1) * B * d;
     for_blocks(panels, B, [&](std::int64_t panel, std::int64_t first, std::int64_t rows) {
       T products[max_rows * vectors * lanes];
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const std::int64_t gate = (t * B + first + r) * 4 * d + panel * lanes;
+        fetch_gates(x + gate, lanes, d);
+        if (gates) fetch_gates(gates + gate, lanes, d);
+      }
       multiply(rows, from + first * d, d, panels.panel<T>(panel), d, products);
       const std::int64_t unit = panel * lanes, n = std::min(lanes, d - unit);
       for (std::int64_t r = 0; r < rows; ++r) {
         const std::int64_t row = t * B + first + r, at = row * d + unit, gate = row * 4 * d + unit;
         const auto units = [&](std::int64_t count) {
-          step(x + gate, products + r * vectors * lanes, lanes, before + (first + r) * d + unit, gates + gate,
-               cells + at, states + at, count, d);
+          T own[vectors * lanes];
+          step(x + gate, d, products + r * vectors * lanes, before + (first + r) * d + unit, gates ? gates + gate : own,
+               gates ? d : lanes, cells + at, states + at, count);
         };
         n == lanes ? units(lanes) : units(n);
       }
@@ -202,9 +219,10 @@ void backward_steps(const LstmForward& f, const T* U, const T* c, const T* dy, L
 
 }  // namespace
 
-LstmForward lstm_forward(const Tensor& x, const Tensor& U, const Tensor& h, const Tensor& c) {
+LstmForward lstm_forward(const Tensor& x, const Tensor& U, const Tensor& h, const Tensor& c, bool keeps_gates) {
   const std::int64_t steps = x.size(0), B = h.size(0), d = h.size(1);
-  LstmForward f{Tensor({steps + 1, B, d}, x.dtype()), Tensor(x.shape(), x.dtype()), Tensor({steps, B, d}, x.dtype())};
+  LstmForward f{Tensor({steps + 1, B, d}, x.dtype()), keeps_gates ? Tensor(x.shape(), x.dtype()) : Tensor(),
+                Tensor({steps, B, d}, x.dtype())};
   dispatch(x.dtype(),
            [&]<class T>() { forward_steps(x.data<T>(), U.data<T>(), h.data<T>(), c.data<T>(), f, steps, B, d); });
   return f;

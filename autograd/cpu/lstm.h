@@ -7,11 +7,11 @@ namespace heed::cpu {
 
 struct LstmForward {
   Tensor result;  // (T + 1, B, d): h of each step, then the last c
-  Tensor gates;   // (T, B, 4 d), activated: i, f, g, o
+  Tensor gates;   // (T, B, 4 d), activated: i, f, g, o; undefined unless kept for backward
   Tensor cells;   // (T, B, d)
 };
 // Contiguous gates x (T, B, 4 d) and states (B, d), and U (d, 4 d), of one type.
-LstmForward lstm_forward(const Tensor& x, const Tensor& U, const Tensor& h, const Tensor& c);
+LstmForward lstm_forward(const Tensor& x, const Tensor& U, const Tensor& h, const Tensor& c, bool keeps_gates);
 
 struct LstmBackward {
   Tensor dgates, dh, dc;
