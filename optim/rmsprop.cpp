@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 namespace heed {
 namespace {
@@ -36,17 +37,24 @@ class Rmsprop : public UpdateRule {
       T* const b = b_.defined() ? b_.mutable_data<T>() : nullptr;
       return [=](std::int64_t begin, std::int64_t end) {
         const T* const dp = dense.data<T>();
-        for (std::int64_t i = begin; i < end; ++i) {
-          const T g = factor * dp[i] + decay * p[i];
-          T square = v[i] = alpha * v[i] + rest * g * g;
-          if (a) {
-            a[i] = alpha * a[i] + rest * g;
-            square = std::max(square - a[i] * a[i], T{0});
+        const auto each = [=](auto is_centered, auto has_momentum) {  // constants, so that the loop vectorises
+#pragma omp simd
+          for (std::int64_t i = begin; i < end; ++i) {
+            const T g = factor * dp[i] + decay * p[i];
+            T square = v[i] = alpha * v[i] + rest * g * g;
+            if constexpr (is_centered) {
+              a[i] = alpha * a[i] + rest * g;
+              square = std::max(square - a[i] * a[i], T{0});
+            }
+            T direction = g / (std::sqrt(square) + eps);
+            if constexpr (has_momentum) direction = b[i] = momentum * b[i] + direction;
+            p[i] -= rate * direction;
           }
-          T direction = g / (std::sqrt(square) + eps);
-          if (b) direction = b[i] = momentum * b[i] + direction;
-          p[i] -= rate * direction;
-        }
+        };
+        const auto chosen = [=](auto is_centered) {
+          b ? each(is_centered, std::true_type()) : each(is_centered, std::false_type());
+        };
+        a ? chosen(std::true_type()) : chosen(std::false_type());
       };
     });
   }

@@ -1,6 +1,8 @@
 #include <heed/autograd/ops.h>
 #include <heed/optim/update_rule.h>
 
+#include <type_traits>
+
 namespace heed {
 namespace {
 
@@ -23,15 +25,19 @@ class Sgd : public UpdateRule {
       T* const b = b_.defined() ? b_.mutable_data<T>() : nullptr;
       return [=, nesterov = nesterov_](std::int64_t begin, std::int64_t end) {
         const T* const dp = dense.data<T>();
-        for (std::int64_t i = begin; i < end; ++i) {
-          const T g = factor * dp[i] + decay * p[i];
-          T direction = g;
-          if (b) {
-            b[i] = momentum * b[i] + g;
-            direction = nesterov ? g + momentum * b[i] : b[i];
+        const auto each = [=](auto has_momentum) {  // a constant, so that the loop vectorises
+#pragma omp simd
+          for (std::int64_t i = begin; i < end; ++i) {
+            const T g = factor * dp[i] + decay * p[i];
+            T direction = g;
+            if constexpr (has_momentum) {
+              b[i] = momentum * b[i] + g;
+              direction = nesterov ? g + momentum * b[i] : b[i];
+            }
+            p[i] -= rate * direction;
           }
-          p[i] -= rate * direction;
-        }
+        };
+        b ? each(std::true_type()) : each(std::false_type());
       };
     });
   }
