@@ -376,8 +376,7 @@ class Verification(Result):
 class Generated:
     """A continued text: the prompt, its continuation, its tokens, and why it ended.
 
-    `forgotten` counts the tokens at the beginning that the model no longer read when it wrote the last one: it reads `max_length` tokens, then
-    the later half of them, and so on.
+    `forgotten` counts the tokens at the beginning that a full model no longer read when it wrote the last one.
     """
 
     prompt: str
