@@ -15,9 +15,9 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t least_words = 2;        // of each kind
+constexpr std::size_t min_words = 2;          // of each kind
 constexpr std::size_t induction_tokens = 12;  // that are repeated
-constexpr std::size_t least_repeated = 3;     // tokens of the second copy
+constexpr std::size_t min_repeated = 3;       // tokens of the second copy
 constexpr int max_failures = 1000;            // in a row
 
 using Words = std::vector<std::string>;
@@ -181,9 +181,9 @@ class TemplateFiller {
   }
 
   void check_count(const std::string& kind, std::size_t left, std::size_t all) const {
-    if (left >= least_words) return;
+    if (left >= min_words) return;
     fail("{}: expected at least {} {} that the model knows as single tokens, got {} of {}{}", name_of(behaviour_),
-         least_words, kind, left, all, of_language());
+         min_words, kind, left, all, of_language());
   }
 
   void keep(const std::string& kind, Words& words) const {
@@ -254,7 +254,7 @@ class TokenRepeater {
     }
     try {  // the shortest text
       const Words first(words_.begin(), words_.begin() + induction_tokens);
-      const Words second(first.begin(), first.begin() + least_repeated);
+      const Words second(first.begin(), first.begin() + min_repeated);
       (void)batch_of(model, question(model, reader.asked(repeated(first, second), space_, "")));
     } catch (const Error& error) {
       fail("induction: {}", error.what());
@@ -268,7 +268,7 @@ class TokenRepeater {
                 words[i + static_cast<std::size_t>(random.below(std::ssize(words) - static_cast<std::int64_t>(i)))]);
     }
     // The second copy ends before word `next`, whose place word `other` takes in the first copy of the corrupted text.
-    const auto next = least_repeated + static_cast<std::size_t>(random.below(induction_tokens - 4));
+    const auto next = min_repeated + static_cast<std::size_t>(random.below(induction_tokens - 4));
     const std::string other = words[induction_tokens];
     words.resize(induction_tokens);
     Draft draft{.clean = {},

@@ -60,7 +60,7 @@ void check_generates(const Model& model) {
   }
 }
 
-constexpr std::int64_t most_guessed = 15;  // 16 tokens together take about as long as 2.5 one by one
+constexpr std::int64_t max_guessed = 15;  // 16 tokens together take about as long as 2.5 one by one
 
 // Appends the last `unread` tokens and the guess to the cache. Returns the logits of the token after the last one and after each
 // of the guess: (1 + guess, vocabulary).
@@ -164,7 +164,7 @@ Generated generate(const Model& model, const Generation& wanted, const OnText& w
     std::vector<std::int32_t> guess;
     if (wanted.speculate && !alone) {
       const std::int64_t left = wanted.tokens - std::ssize(growing.result.tokens);
-      guess = lookup.guess(growing.tokens, std::min({most_guessed, left - 1, context - length(cache) - unread}));
+      guess = lookup.guess(growing.tokens, std::min({max_guessed, left - 1, context - length(cache) - unread}));
     }
     const Tensor logits = next_logits(model, growing.tokens, unread, guess, cache);
     ++growing.result.passes;
@@ -232,7 +232,7 @@ void take_finished(Rows& rows, Cache& cache, std::vector<Generated>& results) {
   select(cache, Ids({count}, std::move(others)));
 }
 
-constexpr std::size_t most_at_once = 32;  // more need memory, and gain little
+constexpr std::size_t max_at_once = 32;  // more need memory, and gain little
 
 // Continues these texts together.
 void continue_all(const Model& model, Rows rows, std::vector<Generated>& results) {
@@ -277,9 +277,9 @@ std::vector<Generated> generate(const Model& model, const std::vector<Generation
     }
   }
   std::vector<Generated> results(wanted.size());
-  for (std::size_t first = 0; first < rows.size(); first += most_at_once) {
+  for (std::size_t first = 0; first < rows.size(); first += max_at_once) {
     Rows together;
-    for (std::size_t i = first; i < std::min(first + most_at_once, rows.size()); ++i) {
+    for (std::size_t i = first; i < std::min(first + max_at_once, rows.size()); ++i) {
       Growing& growing = rows[i]->growing;
       if (!write(i, wanted[i].prompt)) growing.has_ended = true, growing.result.ended_by = Ending::stop;
       together.push_back(std::move(rows[i]));

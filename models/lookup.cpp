@@ -5,15 +5,15 @@
 namespace heed {
 namespace {
 
-constexpr std::int64_t least_needed = 3, most_needed = 48;
+constexpr std::int64_t min_needed = 3, max_needed = 48;
 
 }  // namespace
 
 std::vector<std::int32_t> Lookup::guess(const std::vector<std::int32_t>& tokens, std::int64_t most) const {
   const auto begin = tokens.rbegin(), end = tokens.rend();
   std::int64_t longest = needed_ - 1, back = 0;  // the place lies `back` tokens before the end
-  for (std::int64_t i = 1; i < std::ssize(tokens) && longest < most_needed; ++i) {
-    const auto limit = begin + std::min(std::ssize(tokens) - i, most_needed);
+  for (std::int64_t i = 1; i < std::ssize(tokens) && longest < max_needed; ++i) {
+    const auto limit = begin + std::min(std::ssize(tokens) - i, max_needed);
     const std::int64_t equal = std::mismatch(begin, limit, begin + i, end).first - begin;
     if (equal > longest) longest = equal, back = i;
   }
@@ -26,7 +26,7 @@ std::vector<std::int32_t> Lookup::guess(const std::vector<std::int32_t>& tokens,
 
 void Lookup::learn(std::size_t guessed, std::size_t right) {
   if (guessed == 0) return;
-  needed_ = right >= 3 ? least_needed : std::min(2 * needed_, most_needed);  // a guess costs about two tokens
+  needed_ = right >= 3 ? min_needed : std::min(2 * needed_, max_needed);  // a guess costs about two tokens
 }
 
 }  // namespace heed

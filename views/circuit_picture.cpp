@@ -40,7 +40,7 @@ class CircuitPicture {
   std::string text() const {
     const double list_x = margin + label_column + graph_width_ + 40;
     double list_width = 0;
-    for (std::size_t i = 0; i < std::min(edges_.size(), most_drawn_edges); ++i) {
+    for (std::size_t i = 0; i < std::min(edges_.size(), max_drawn_edges); ++i) {
       list_width = std::max(list_width, svg_text_width(list_text(*edges_[i]), 13) + 34);
     }
     for (const HeadInPair& one : example_.heads) {
@@ -51,7 +51,7 @@ class CircuitPicture {
     const std::vector<std::string> heading = wrapped_lines(width - 2 * margin);
     const double top = margin + 20 * static_cast<double>(heading.size()) + 30;
     const std::size_t of_heads = example_.heads.empty() ? 0 : example_.heads.size() + 2;
-    const double listed = static_cast<double>(std::min(edges_.size(), most_drawn_edges) + 3 + of_heads) * list_line;
+    const double listed = static_cast<double>(std::min(edges_.size(), max_drawn_edges) + 3 + of_heads) * list_line;
     const double graph_height = std::max(height_, listed), height = top + graph_height + 84;
     std::string body;
     for (std::size_t i = 0; i < heading.size(); ++i) {
@@ -185,7 +185,7 @@ class CircuitPicture {
       middle = {u * u * u * x0 + 3 * u * u * t * x0 + 3 * u * t * t * x1 + t * t * t * x1,
                 u * u * u * y0 + 3 * u * u * t * (y0 - bend) + 3 * u * t * t * (y1 + bend) + t * t * t * y1};
     }
-    if (index < most_drawn_edges) {
+    if (index < max_drawn_edges) {
       text += fmt::format(
           "<circle cx=\"{0:.1f}\" cy=\"{1:.1f}\" r=\"8\" fill=\"#ffffff\" stroke=\"#9aa5b1\"/>"
           "<text x=\"{0:.1f}\" y=\"{2:.1f}\" font-size=\"10\" text-anchor=\"middle\">{3}</text>",
@@ -203,16 +203,16 @@ class CircuitPicture {
         "<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"12\" fill=\"{}\">effect of each edge on the log "
         "odds, and its 95 % interval</text>\n",
         x, y, pale);
-    for (std::size_t i = 0; i < std::min(edges_.size(), most_drawn_edges); ++i) {
+    for (std::size_t i = 0; i < std::min(edges_.size(), max_drawn_edges); ++i) {
       y += list_line;
       text += fmt::format(
           "<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"13\"{}>{}</text>"
           "<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"13\">{}</text>\n",
           x, y, fmt::format(" fill=\"{}\"", pale), i + 1, x + 28, y, svg_escaped(list_text(*edges_[i])));
     }
-    if (edges_.size() > most_drawn_edges) {
+    if (edges_.size() > max_drawn_edges) {
       text += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" font-size=\"12\" fill=\"{}\">and {} weaker ones</text>\n", x,
-                          y + list_line, pale, edges_.size() - most_drawn_edges);
+                          y + list_line, pale, edges_.size() - max_drawn_edges);
       y += list_line;
     }
     if (example_.heads.empty()) return text;

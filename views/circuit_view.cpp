@@ -15,7 +15,7 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t most_edges = 30;  // in the table
+constexpr std::size_t max_edges = 30;  // in the table
 constexpr int name_columns = 42, effect_columns = 24;
 constexpr int head_columns = 17;  // in the tables of heads
 
@@ -54,8 +54,8 @@ std::string table(const CircuitStudy& study, bool surviving, const std::string& 
   }
   if (rows.empty()) return "";
   std::string text = "\n" + paragraph(title, terminal) + heading(study);
-  for (std::size_t i = 0; i < std::min(rows.size(), most_edges); ++i) text += edge_row(study, *rows[i]);
-  if (rows.size() > most_edges) text += fmt::format("... and {} more: --json lists them\n", rows.size() - most_edges);
+  for (std::size_t i = 0; i < std::min(rows.size(), max_edges); ++i) text += edge_row(study, *rows[i]);
+  if (rows.size() > max_edges) text += fmt::format("... and {} more: --json lists them\n", rows.size() - max_edges);
   return text;
 }
 
@@ -301,7 +301,7 @@ CircuitExample circuit_example(const Model& model, std::span<const TextPair> pai
   std::vector<HeadInPair> heads;
   std::vector<HeadOverPairs> over_pairs;
   if (pair.clean.tokens.size() <= max_example_tokens) {
-    const std::vector<CircuitNode> of_circuit = circuit_heads(study, most_drawn_edges);
+    const std::vector<CircuitNode> of_circuit = circuit_heads(study, max_drawn_edges);
     heads = heads_in_pair(model, pair, of_circuit);
     over_pairs = heads_over_pairs(model, pairs, study, of_circuit);
   }

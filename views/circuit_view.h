@@ -30,7 +30,7 @@ Json circuit_part_json(const CircuitPart& part);
 std::string circuit_part_view(const std::vector<std::string>& removed, const CircuitPart& part, const View& view);
 
 /// The number of edges that a picture numbers, and whose heads an example describes.
-constexpr std::size_t most_drawn_edges = 24;
+constexpr std::size_t max_drawn_edges = 24;
 /// The most tokens of an example whose heads are described: all attention weights are kept in memory.
 constexpr std::size_t max_example_tokens = 512;
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double page_margin = 20, panel_width = 360, plot_width = 280, plot_height = 130, axis_width = 64,
                  line_height = 16;
-constexpr int panels_across = 3, most_points = 280, most_named = 6;
+constexpr int panels_across = 3, max_points = 280, max_named = 6;
 constexpr const char *dark = "#1f2933", *pale = "#52606d", *frame = "#cbd2d9";
 constexpr std::array colours{"#0b57d0", "#d9480f", "#2b8a3e", "#862e9c", "#0b7285", "#a61e4d"};
 
@@ -58,7 +58,7 @@ std::string lines_of(const Curve& curve, const Panel& panel, const char* colour)
   const double low = level(panel.low), range = level(panel.high) - low;
   const double steps = std::max(1.0, static_cast<double>(panel.last - panel.first));
   const auto column_of = [&](std::int64_t step) {
-    return static_cast<int>(static_cast<double>(step - panel.first) / steps * (most_points - 1));
+    return static_cast<int>(static_cast<double>(step - panel.first) / steps * (max_points - 1));
   };
   std::string text, points;
   const auto end = [&] {
@@ -106,14 +106,14 @@ std::string panel_text(const Panel& panel) {
     text += lines_of(*panel.curves[i], panel, colours[i % colours.size()]);
   }
   if (panel.curves.size() == 1 && panel.curves[0]->name == panel.name) return text;
-  const std::size_t named = std::min<std::size_t>(panel.curves.size(), most_named);
+  const std::size_t named = std::min<std::size_t>(panel.curves.size(), max_named);
   for (std::size_t i = 0; i < named; ++i) {
     const double y = plot_height + (static_cast<double>(i) + 2) * line_height;
     const std::string& name = panel.curves[i]->name;
     text += text_at(0, y, "start", name == panel.name ? name : name.substr(panel.name.size() + 1), colours[i]);
   }
   if (named < panel.curves.size()) {
-    text += text_at(0, plot_height + (most_named + 2) * line_height, "start",
+    text += text_at(0, plot_height + (max_named + 2) * line_height, "start",
                     fmt::format("and {} more, named where the pointer rests", panel.curves.size() - named));
   }
   return text;
@@ -124,7 +124,7 @@ std::string panel_text(const Panel& panel) {
 std::string curves_svg(const std::vector<Curve>& curves, const std::string& title) {
   const std::vector<Panel> panels = panels_of(curves);
   const bool has_names = std::ranges::any_of(panels, [](const Panel& panel) { return panel.curves.size() > 1; });
-  const double panel_height = plot_height + (has_names ? (most_named + 4) * line_height : 3.5 * line_height);
+  const double panel_height = plot_height + (has_names ? (max_named + 4) * line_height : 3.5 * line_height);
   const auto count = static_cast<int>(panels.size()), across = std::min(panels_across, count);
   const double width = 2 * page_margin + across * panel_width, top = page_margin + 3 * line_height;
   const double height = top + (count + panels_across - 1) / panels_across * panel_height;

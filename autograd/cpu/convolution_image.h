@@ -78,7 +78,7 @@ struct Image {
   explicit Image(const Convolution& c)
       : vertical(c.kernel.height, c.stride.height, c.padding.height, c.dilation.height),
         horizontal(c.kernel.width, c.stride.width, c.padding.width, c.dilation.width),
-        blocking(c, most_positions(c)),
+        blocking(c, max_positions(c)),
         rows(blocking.size.height + vertical.reach),
         columns(blocking.size.width + horizontal.reach) {}
 
@@ -152,7 +152,7 @@ struct Image {
     });
   }
 
-  std::int64_t most_positions(const Convolution& c) const {
+  std::int64_t max_positions(const Convolution& c) const {
     const std::int64_t cached = max_numbers / std::max(c.channels * phases(), c.filters);
     // few images are divided evenly among threads
     const std::int64_t blocks = c.images * c.groups >= 8

@@ -9,18 +9,18 @@
 
 constexpr int width = static_cast<int>(sizeof(Ints) / sizeof(int));
 constexpr std::make_integer_sequence<int, width> lanes;
-constexpr std::int64_t most_blocks = 32;  // in a tile
+constexpr std::int64_t max_blocks = 32;  // in a tile
 
 typedef unsigned short Words __attribute__((vector_size(sizeof(Bytes))));
 
 // The scales and least numbers of a tile: of `width` columns, for each block of 32, or for each half of one.
 struct Scales {
-  Floats scale[2 * most_blocks], least[2 * most_blocks];
+  Floats scale[2 * max_blocks], least[2 * max_blocks];
 };
 
 // A tile of `width` columns: word j of a block has bytes 4 j to 4 j + 3 of each column.
 struct Tile {
-  Ints words[most_blocks][8];
+  Ints words[max_blocks][8];
   Scales scales;
 };
 
@@ -88,7 +88,7 @@ template <DType type>
   constexpr BlockLayout layout = block_layout(type);
   constexpr std::int64_t parts = layout.numbers / 32;
   if constexpr (parts == 1) {
-    std::uint16_t scale[most_blocks][width], least[most_blocks][width];
+    std::uint16_t scale[max_blocks][width], least[max_blocks][width];
     for (int lane = 0; lane < width; ++lane, column += stride) {
       const Byte* block = column;
       for (std::int64_t b = 0; b < count; ++b, block += layout.bytes) {
@@ -181,8 +181,8 @@ void one_row(const Product& product, const Byte* column, std::int64_t j) {
   constexpr int zero = zero_of(type);
   Floats sum{};
   Scales scales;
-  for (std::int64_t first = 0; first < product.blocks; first += most_blocks) {
-    const std::int64_t count = std::min(most_blocks, product.blocks - first);
+  for (std::int64_t first = 0; first < product.blocks; first += max_blocks) {
+    const std::int64_t count = std::min(max_blocks, product.blocks - first);
     const Byte* const begin = column + first / parts * bytes;
     const signed char* const numbers = product.x.numbers + first * 32;
     read_scales<type>(begin, product.stride, count, scales);
@@ -269,8 +269,8 @@ template <DType type>
 void many_rows(const Product& product, const Byte* column, std::int64_t j) {
   constexpr std::int64_t parts = block_layout(type).numbers / 32, bytes = block_layout(type).bytes;
   Tile tile;
-  for (std::int64_t first = 0; first < product.blocks; first += most_blocks) {
-    const std::int64_t count = std::min(most_blocks, product.blocks - first);
+  for (std::int64_t first = 0; first < product.blocks; first += max_blocks) {
+    const std::int64_t count = std::min(max_blocks, product.blocks - first);
     read_tile<type>(column + first / parts * bytes, product.stride, count, tile);
     std::int64_t row = 0;
     for (; row + 4 <= product.m; row += 4) add_tile<type, 4>(product, tile, first, count, row, j);

@@ -43,7 +43,7 @@ struct Pool {
   std::array<std::vector<FreeBlock>, class_count> free_blocks;  // of each class, the last freed last
   std::size_t large_blocks = 0;                                 // allocated so far
   MemoryUse use;
-  std::int64_t most_in_use = 0, handed_out = 0;  // bytes: at once, and in all
+  std::int64_t max_in_use = 0, handed_out = 0;  // bytes: at once, and in all
 };
 
 Pool& pool() {
@@ -93,8 +93,8 @@ void* system_allocate(Pool& pool, std::int64_t bytes, const char* operation) {
   // Texts of ever new lengths would leave blocks of all sizes in the cache. When it holds more than tensors ever held, those go
   // back that nothing has asked for while 16 times as much was handed out: equal steps ask for each of their blocks sooner.
   constexpr std::int64_t small = std::int64_t{1} << 26;
-  if (pool.use.bytes_reserved + bytes > 2 * pool.most_in_use + small) {
-    free_unused(pool, pool.handed_out - 16 * pool.most_in_use);
+  if (pool.use.bytes_reserved + bytes > 2 * pool.max_in_use + small) {
+    free_unused(pool, pool.handed_out - 16 * pool.max_in_use);
   }
   const std::size_t size = static_cast<std::size_t>(bytes);
   void* block = allocate_block(pool, size);
@@ -149,7 +149,7 @@ Storage::Storage(std::int64_t bytes, const char* operation) : bytes_(bytes), siz
   p.handed_out += size;
   p.use.bytes_in_use += size;
   p.use.peak_bytes = std::max(p.use.peak_bytes, p.use.bytes_in_use);
-  p.most_in_use = std::max(p.most_in_use, p.use.bytes_in_use);
+  p.max_in_use = std::max(p.max_in_use, p.use.bytes_in_use);
 }
 
 Storage::Storage(void* data, std::int64_t bytes, std::shared_ptr<const void> owner)

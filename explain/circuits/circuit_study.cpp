@@ -20,7 +20,7 @@ namespace {
 constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
 constexpr Interval no_interval{no_figure, no_figure, no_figure};
 constexpr std::array mib_shares{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0};
-constexpr double least_share = 0.1;  // of the resamples, for an edge outside of the circuit to be listed
+constexpr double min_share = 0.1;  // of the resamples, for an edge outside of the circuit to be listed
 
 using Circuit = std::vector<bool>;
 using Rows = std::vector<std::size_t>;  // indices of pairs
@@ -306,7 +306,7 @@ class Study {
     const std::size_t in_circuit = result_.edges.size();
     std::vector<std::size_t> others;
     for (std::size_t e = 0; e < circuit_.size(); ++e) {
-      const bool is_listed = of_resamples_[e] >= least_share * options_.resamples || of_methods_[e] + of_groups_[e] > 0;
+      const bool is_listed = of_resamples_[e] >= min_share * options_.resamples || of_methods_[e] + of_groups_[e] > 0;
       if (!circuit_[e] && is_listed) others.push_back(e);
     }
     add(others, effects_of(others, 0, held_out_));

@@ -133,7 +133,7 @@ inline constexpr EnumName<CircuitStudy::Verdict> enum_names<CircuitStudy::Verdic
     {CircuitStudy::Verdict::random_as_good, "random as good"},
     {CircuitStudy::Verdict::unstable, "unstable"}};
 
-/// Studies a task. Throws `Error` for fewer than `least_pairs` pairs, or groups that count as observations.
+/// Studies a task. Throws `Error` for fewer than `min_pairs` pairs, or groups that count as observations.
 CircuitStudy circuit_study(const CircuitTask& task, const CircuitOptions& options = {});
 
 }  // namespace heed

@@ -10,7 +10,7 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t most_groups = 16;  // of tokens that are patched in one pass
+constexpr std::size_t max_groups = 16;  // of tokens that are patched in one pass
 constexpr std::size_t texts_at_once = 32;
 
 // Returns the key with the largest of a query's weights (T).
@@ -76,7 +76,7 @@ class PatchedHead {
   }
 
   static std::vector<std::vector<int>> split(const std::vector<int>& tokens) {
-    const std::size_t count = std::min(most_groups, tokens.size());
+    const std::size_t count = std::min(max_groups, tokens.size());
     std::vector<std::vector<int>> groups;
     for (std::size_t i = 0; i < count; ++i) {
       groups.emplace_back(tokens.begin() + static_cast<std::ptrdiff_t>(tokens.size() * i / count),

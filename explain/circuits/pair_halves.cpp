@@ -14,7 +14,7 @@ std::vector<int> observations_of(const std::vector<std::string>& groups) {
   for (const std::string& group : groups) numbers.emplace(group, static_cast<int>(numbers.size()));
   std::vector<int> observations(groups.size());
   std::iota(observations.begin(), observations.end(), 0);
-  if (std::ssize(numbers) < least_groups) return observations;
+  if (std::ssize(numbers) < min_groups) return observations;
   std::ranges::transform(groups, observations.begin(), [&](const std::string& group) { return numbers[group]; });
   return observations;
 }
@@ -70,21 +70,21 @@ PairHalves::PairHalves(const std::vector<std::string>& groups, Random random, st
   const bool has_groups = !names.empty() && !(names.size() == 1 && names.begin()->empty());
   groups_ = has_groups ? static_cast<int>(names.size()) : 0;
   count_ = std::set<int>(observation_.begin(), observation_.end()).size();
-  together_ = groups_ >= least_groups;
-  if (count_ < least_pairs) {
+  together_ = groups_ >= min_groups;
+  if (count_ < min_pairs) {
     fail(
         "circuit: expected at least {} different pairs, got {}; half of them choose the circuit, the others measure it",
-        least_pairs, count_);
+        min_pairs, count_);
   }
   std::vector<int> all(count_);
   std::iota(all.begin(), all.end(), 0);
   random.shuffle(all);
   const std::set<int> chosen(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count_ / 2));
   for (std::size_t i = 0; i < groups.size(); ++i) (chosen.contains(observation_[i]) ? first_ : second_).push_back(i);
-  if (groups_ < 2 || groups_ >= least_groups) return;
+  if (groups_ < 2 || groups_ >= min_groups) return;
   for (const std::string& group : names) {
     const auto is_of = [&](std::size_t row) { return groups[row] == group; };
-    if (std::ranges::count_if(first_, is_of) >= least_pairs_of_group) choosing_.push_back(group);
+    if (std::ranges::count_if(first_, is_of) >= min_pairs_of_group) choosing_.push_back(group);
   }
 }
 

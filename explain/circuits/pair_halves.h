@@ -8,11 +8,11 @@
 
 namespace heed {
 
-constexpr std::size_t least_pairs = 8;   ///< or groups, where these are observations
-constexpr int least_groups = 10;         ///< from this number on, the pairs of a group count as one observation
-constexpr int least_pairs_of_group = 4;  ///< in the first half, for a group to choose a circuit of its own
+constexpr std::size_t min_pairs = 8;   ///< or groups, where these are observations
+constexpr int min_groups = 10;         ///< from this number on, the pairs of a group count as one observation
+constexpr int min_pairs_of_group = 4;  ///< in the first half, for a group to choose a circuit of its own
 
-/// Returns the number of each pair's observation, from 0: of its group where there are at least `least_groups` groups, else its own.
+/// Returns the number of each pair's observation, from 0: of its group where there are at least `min_groups` groups, else its own.
 std::vector<int> observations_of(const std::vector<std::string>& groups);
 /// Returns the same for pairs. Those of the same two texts, in either order, are one observation: one says nothing that the other does
 /// not.
@@ -30,7 +30,7 @@ std::vector<double> random_signs(const std::vector<int>& observations, Random ra
 class PairHalves {
  public:
   /// Divides pairs of these groups; "" is a group, too. `observations` is the number of each pair's observation, from 0; if empty,
-  /// that of observations_of(groups). Throws `Error` for fewer than `least_pairs` observations.
+  /// that of observations_of(groups). Throws `Error` for fewer than `min_pairs` observations.
   PairHalves(const std::vector<std::string>& groups, Random random, std::vector<int> observations = {});
 
   const std::vector<std::size_t>& first() const { return first_; }       ///< indices of the pairs that choose

@@ -13,7 +13,7 @@ constexpr double portion_bytes = 4e8;    // of outputs and gradients of a portio
 constexpr double quick_products = 2e10;  // multiplications and additions that take seconds
 
 // Returns the most tokens of a text at which EdgePatching computes outputs.
-std::int64_t most_tokens(const Model& model, std::span<const TextPair> pairs) {
+std::int64_t max_tokens(const Model& model, std::span<const TextPair> pairs) {
   const bool skips = answers_from_earlier_tokens(model);
   std::size_t result = 1;
   for (const TextPair& pair : pairs) {
@@ -34,7 +34,7 @@ int usual_circuits(const CircuitOptions& options) {
 // each input, and eight more on the way back through norms on the stream; deeplift needs twice as many.
 std::size_t portion_of(const Model& model, const CircuitGraph& graph, std::span<const TextPair> pairs,
                        std::optional<ScoreMethod> scored = {}) {
-  const double numbers = static_cast<double>(most_tokens(model, pairs)) * model.transformer().config.d_model();
+  const double numbers = static_cast<double>(max_tokens(model, pairs)) * model.transformer().config.d_model();
   const double of_gradients = has_linear_stream(model.transformer()) ? 2 : 10;
   const double of_input = !scored ? 0 : scored == ScoreMethod::deeplift ? 2 * of_gradients : of_gradients;
   const double copies = 4.0 * graph.sources() + of_input * static_cast<double>(graph.inputs().size());
@@ -66,7 +66,7 @@ PairTask::PairTask(const Model& model, std::span<const TextPair> pairs, const Ci
 void PairTask::score(const CircuitOptions& options) {
   using enum ScoreMethod;
   const double of_pass =
-      static_cast<double>(std::ssize(pairs_) * most_tokens(model_, pairs_) * model_.parameters.numel());
+      static_cast<double>(std::ssize(pairs_) * max_tokens(model_, pairs_) * model_.parameters.numel());
   const double of_exact = static_cast<double>(graph_.edges().size()) * of_pass, of_ig = 3.0 * options.steps * of_pass;
   const double of_deeplift = 4.0 * of_pass;
   const ScoreMethod chooser = options.method.value_or(of_exact <= quick_products ? exact : deeplift);

@@ -20,7 +20,7 @@ namespace heed {
 namespace {
 
 constexpr double unknown_figure = std::numeric_limits<double>::quiet_NaN();
-constexpr std::int64_t min_groups = 10, max_blocks = 100;
+constexpr std::int64_t min_blocks = 10, max_blocks = 100;
 
 // Adds the numbers of the tokens of a text. Reads whole lines at a time, since the tokens of a long text take much memory.
 TokenNumbers numbers_of(const Model& model, std::string_view text) {
@@ -137,7 +137,7 @@ Interval mean_of(const std::vector<double>& values, const std::vector<int>& grou
   }
   if (values.empty()) return {unknown_figure, unknown_figure, unknown_figure};
   const double mean = sum / static_cast<double>(values.size()), n = static_cast<double>(found.size());
-  if (std::ssize(found) < min_groups) return {mean, unknown_figure, unknown_figure};
+  if (std::ssize(found) < min_blocks) return {mean, unknown_figure, unknown_figure};
   double squares = 0;
   for (const auto& [number, group] : found) squares += std::pow(group.sum - mean * group.count, 2);
   const double error =
@@ -173,7 +173,7 @@ TextEvaluation evaluate_text(const Model& model, std::string_view text, int cont
   for (const double loss : predictions.losses) sum += loss;
   if (!std::isfinite(sum)) fail("the model computes a loss that is not finite, {}", sum);
   // Blocks of one window or less: neighbouring tokens depend on each other, distant ones hardly.
-  const std::int64_t blocks = std::clamp<std::int64_t>(count / 100, min_groups, max_blocks);
+  const std::int64_t blocks = std::clamp<std::int64_t>(count / 100, min_blocks, max_blocks);
   std::vector<int> block_of;
   for (std::int64_t i = 0; i < count; ++i) block_of.push_back(static_cast<int>(i * blocks / count));
   result.predictions = count;

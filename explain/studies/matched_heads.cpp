@@ -259,7 +259,7 @@ std::vector<Example> sentences_to_ask(const std::vector<SeedRun>& runs) {
     const std::unordered_set<std::uint64_t> own = sentence_numbers(run.held_out);
     leave_out_if(common, [&](const Example& e) { return !own.contains(sentence_number(e)); });
   }
-  return common.size() >= least_common ? common : runs[0].held_out;
+  return common.size() >= min_common ? common : runs[0].held_out;
 }
 
 }  // namespace

@@ -79,10 +79,10 @@ struct MatchedHeads {
 constexpr int random_matchings = 9999;
 
 /// Least number of sentences held out by all runs that are used alone.
-constexpr std::size_t least_common = 100;
+constexpr std::size_t min_common = 100;
 
 /// Matches the heads of models of equal shape and vocabulary while they answer the sentences that all of them held out, or, when
-/// these are fewer than `least_common`, those held out of the first. Throws Error for models that cannot be compared.
+/// these are fewer than `min_common`, those held out of the first. Throws Error for models that cannot be compared.
 MatchedHeads match_heads(const std::vector<SeedRun>& runs, const StudyOptions& options = {});
 
 }  // namespace heed

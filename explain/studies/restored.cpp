@@ -239,7 +239,7 @@ std::vector<std::vector<TextPair>> kinds_of(std::span<const TextPair> pairs) {
   for (auto& [kind, of_kind] : by_kind) {
     std::set<std::string> groups;
     for (const TextPair& pair : of_kind) groups.insert(pair.group);
-    if (std::ssize(groups) >= least_groups) kinds.push_back(std::move(of_kind));
+    if (std::ssize(groups) >= min_groups) kinds.push_back(std::move(of_kind));
   }
   std::ranges::stable_sort(kinds, std::ranges::greater(), [](const auto& kind) { return kind.size(); });
   return kinds;

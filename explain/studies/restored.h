@@ -58,7 +58,7 @@ inline constexpr EnumName<Restored::What> enum_names<Restored::What>[] = {{Resto
 Restored restored(const Model& model, std::span<const TextPair> pairs, const OnProgress& progress = {});
 
 /// Returns the pairs by kind, the most numerous kind first. Pairs of a kind have as many tokens and are asked at the same one, so that
-/// rows of tokens are positions. Leaves out kinds of fewer than `least_groups` groups, whose pairs would count as independent.
+/// rows of tokens are positions. Leaves out kinds of fewer than `min_groups` groups, whose pairs would count as independent.
 ///
 ///     for (const std::vector<TextPair>& kind : kinds_of(minimal_pairs(model, held_out))) use(restored(model, kind));
 std::vector<std::vector<TextPair>> kinds_of(std::span<const TextPair> pairs);

@@ -113,15 +113,15 @@ std::vector<TextPair> pairs_like(const Example& example, const std::filesystem::
   fail(
       "{}: has fewer than {} minimal pairs of held-out sentences of {} tokens that ask about token {}, as this one "
       "does",
-      run.string(), least_groups, example.tokens.size(), example.query + 1);
+      run.string(), min_groups, example.tokens.size(), example.query + 1);
 }
 
 // Throws Error for so few minimal pairs that the two directions of each would count as independent.
 void check_number(const std::vector<TextPair>& pairs) {
   std::set<std::string> groups;
   for (const TextPair& pair : pairs) groups.insert(pair.group);
-  if (std::ssize(groups) < least_groups) {
-    fail("--tokens: expected at least {} minimal pairs, in two directions each, got {}", least_groups, groups.size());
+  if (std::ssize(groups) < min_groups) {
+    fail("--tokens: expected at least {} minimal pairs, in two directions each, got {}", min_groups, groups.size());
   }
 }
 

@@ -20,9 +20,9 @@ std::string written_pairs(const Request& request) {
   const auto behaviour = named_choice<Behaviour>("task", *task);
   PairOptions options;
   options.count = request.given<int>("count").value_or(options.count);
-  constexpr int most_pairs = 1'000'000;
-  if (options.count < 1 || options.count > most_pairs) {
-    misused("--count: expected a number from 1 to {}, got {}", most_pairs, options.count);
+  constexpr int max_pairs = 1'000'000;
+  if (options.count < 1 || options.count > max_pairs) {
+    misused("--count: expected a number from 1 to {}, got {}", max_pairs, options.count);
   }
   options.progress = request.progress;
   options.seed = request.given<std::uint64_t>("seed").value_or(options.seed);

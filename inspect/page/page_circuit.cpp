@@ -21,7 +21,7 @@
 namespace heed {
 namespace {
 
-constexpr double most_products = 1e9;  // multiplications and additions of one pass: a study takes some hundred
+constexpr double max_operations = 1e9;  // multiplications and additions of one pass: a study takes some hundred
 
 double products_of(const Model& model, const std::vector<TextPair>& pairs) {
   std::size_t tokens = 0;
@@ -74,7 +74,7 @@ void add_circuit(Json& description, const Model& model, const std::filesystem::p
     std::vector<TextPair> pairs = minimal_pairs(model, read_held_out(run));
     if (pairs.empty()) return;
     keep_evenly(pairs, max_run_pairs);
-    if (products_of(model, pairs) > most_products) {
+    if (products_of(model, pairs) > max_operations) {
       description["circuit_missing"] =
           "The circuit of a model of this size takes more than seconds: inspect circuit RUN finds it.";
       return;

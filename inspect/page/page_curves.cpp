@@ -10,7 +10,7 @@ namespace heed {
 namespace {
 
 constexpr std::size_t max_points = 600'000;  // of a page: about 15 MB
-constexpr std::size_t fewest_of_curve = 200, most_of_curve = 4'000;
+constexpr std::size_t min_of_curve = 200, max_of_curve = 4'000;
 
 // Returns at most `count` points: of each stretch of them the smallest, the largest and one that is not finite.
 std::vector<std::pair<std::int64_t, double>> thinned(const std::vector<std::pair<std::int64_t, double>>& points,
@@ -46,7 +46,7 @@ std::vector<PageRun> page_curves(const std::vector<std::filesystem::path>& logs)
   std::vector<std::vector<Curve>> all;
   std::size_t curves = 0;
   for (const std::filesystem::path& log : logs) curves += all.emplace_back(curves_of(log, "")).size();
-  const std::size_t count = std::clamp(max_points / curves, fewest_of_curve, most_of_curve);
+  const std::size_t count = std::clamp(max_points / curves, min_of_curve, max_of_curve);
   std::vector<PageRun> runs;
   for (std::size_t i = 0; i < logs.size(); ++i) {
     PageRun run;
