@@ -53,7 +53,6 @@ void KeyValueCache::truncate(std::int64_t length) {
 
 void KeyValueCache::select(const Ids& texts) {
   if (!K_.defined()) fail("KeyValueCache::select: there are no texts yet");
-  const NoRecording off;
   K_ = index_select(K_, texts), V_ = index_select(V_, texts);
 }
 
