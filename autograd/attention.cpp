@@ -29,7 +29,7 @@ std::int64_t group_size(const Tensor& Q, const Tensor& K) {
 
 // Refuses three axes for weights (B, heads, T_q, T_k): the first may be meant as the texts or as the heads.
 void check_axes(const char* operation, const Shape& mask, const Shape& weights) {
-  if (mask.rank() != 3 || weights.rank() != 4) return;
+  if (mask.rank() != 3 || weights.rank() != 4 || mask[0] == 1) return;
   fail(
       "{}: a mask of shape {} may be one per text or one per head of the weights {}. Give it the shape {} for one per "
       "text, or {} for one per head",

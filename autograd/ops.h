@@ -167,6 +167,17 @@ Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 Tensor norm(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 /// Returns log sum e^x; -infinity without elements.
 Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+// keepdim is true or false, and axes stand in braces: sum(x, {0, 1}), norm(x, 1, true), var(x, 1, false, 1)
+void sum(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;   // sum(x, {0, 1})
+void mean(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;  // mean(x, {0, 1})
+void max(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;   // max(x, {0, 1})
+void min(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;   // min(x, {0, 1})
+void var(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;   // correction: var(x, 1, false, 1)
+void stddev(const Tensor&, const Axes&, std::same_as<int> auto,
+            auto...) = delete;                                                    // correction: stddev(x, 1, false, 1)
+void prod(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;  // prod(x, {0, 1})
+void norm(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;  // of order 2 along axis 1: norm(x, 1)
+void logsumexp(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;  // logsumexp(x, {0, 1})
 /// Options of cumsum(): y_j = sum of x_i for i <= j along the axis. `exclusive` sums i < j; `reversed` sums from the end. (cumsum.cpp)
 struct CumsumOptions {
   bool exclusive = false, reversed = false;

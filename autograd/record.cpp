@@ -122,7 +122,8 @@ void Recorder::note(const Operation& operation, std::span<const Tensor* const> i
 bool Recorder::is_constant(const Tensor& input) { return input.tape_node().recording == 0 && !takes_gradient(input); }
 
 bool Recorder::follows(const Tensor& x) {
-  return thread.tape && !thread.paused && !thread.silent &&
+  return thread.tape && !thread.paused &&
+         (!thread.silent || thread.noticed) &&  // checkpoint() notices what it does not record
          (x.tape_node().recording == thread.tape->id || takes_gradient(x));
 }
 

@@ -234,6 +234,19 @@ void take_finished(Rows& rows, Cache& cache, std::vector<Generated>& results) {
 
 constexpr std::size_t max_at_once = 32;  // more need memory, and gain little
 
+// Divides texts into groups of similar length, so that most of what is read together is no padding.
+std::vector<Rows> groups_of(Rows rows) {
+  std::ranges::stable_sort(rows, {}, [](const auto& row) { return row->read; });
+  std::vector<Rows> groups;
+  for (auto& row : rows) {
+    const bool joins =
+        !groups.empty() && groups.back().size() < max_at_once && row->read <= 2 * groups.back().front()->read + 16;
+    if (!joins) groups.emplace_back();
+    groups.back().push_back(std::move(row));
+  }
+  return groups;
+}
+
 // Continues these texts together.
 void continue_all(const Model& model, Rows rows, std::vector<Generated>& results) {
   const std::int64_t context = model.transformer().config.max_length;
@@ -277,14 +290,12 @@ std::vector<Generated> generate(const Model& model, const std::vector<Generation
     }
   }
   std::vector<Generated> results(wanted.size());
-  for (std::size_t first = 0; first < rows.size(); first += max_at_once) {
-    Rows together;
-    for (std::size_t i = first; i < std::min(first + max_at_once, rows.size()); ++i) {
-      Growing& growing = rows[i]->growing;
-      if (!write(i, wanted[i].prompt)) growing.has_ended = true, growing.result.ended_by = Ending::stop;
-      together.push_back(std::move(rows[i]));
+  for (Rows& group : groups_of(std::move(rows))) {
+    for (const auto& row : group) {
+      if (write(row->index, wanted[row->index].prompt)) continue;
+      row->growing.has_ended = true, row->growing.result.ended_by = Ending::stop;
     }
-    continue_all(model, std::move(together), results);
+    continue_all(model, std::move(group), results);
   }
   return results;
 }

@@ -54,7 +54,7 @@ using OnTexts = std::function<bool(std::size_t text, std::string_view piece)>;
 /// Returns the tokens of a prompt. Throws `Error` for tokens that the model does not know, and for a text without any.
 std::vector<std::int32_t> prompt_tokens(const Model& model, const std::string& prompt);
 
-/// Continues several texts, up to 32 at once, which takes less time than one after another. Each is the text that generate() gives it
+/// Continues several texts, up to 32 of similar length at once, which takes less time than one after another. Each is the text that generate() gives it
 /// alone, except where rounding decides between two tokens. The same seeds and texts give the same results for any number of
 /// threads. Throws `Error` where one of several is to speculate.
 ///

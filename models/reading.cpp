@@ -187,8 +187,21 @@ void check_tokenizer(const Model& model) {
       "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) writes one. A GGUF file needs tokenizer.ggml.model");
 }
 
-Batch encode(const Model& model, const std::vector<std::string>& texts) {
+namespace {
+
+// Cuts the tokens of a text behind the first ones. Those that the template adds at its end, as to `empty`, stay.
+void cut(std::vector<std::string>& tokens, std::int64_t max_length, const std::vector<std::string>& empty) {
+  const auto before = std::ranges::mismatch(tokens, empty).in2 - empty.begin();
+  const auto after = std::min<std::int64_t>(std::ssize(empty) - before, max_length);
+  tokens.erase(tokens.begin() + (max_length - after), tokens.end() - after);
+}
+
+}  // namespace
+
+Batch encode(const Model& model, const std::vector<std::string>& texts, std::int64_t max_length) {
   check_tokenizer(model);
+  if (max_length < 0) fail("encode: max_length must be at least 0, got {}", max_length);
+  const std::vector<std::string> empty = max_length > 0 ? model.tokenizer("") : std::vector<std::string>();
   if (texts.empty()) fail("encode: expected at least one text");
   const TransformerConfig& config = model.transformer().config;
   const bool has_sentences = !model.tokenizer.pretrained() && reads_sentences(model);
@@ -196,6 +209,7 @@ Batch encode(const Model& model, const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     std::string none;
     Example example{.tokens = tokens_of(model, with_own_masks(model, text, none))};
+    if (max_length > 0 && std::ssize(example.tokens) > max_length) cut(example.tokens, max_length, empty);
     if (example.tokens.empty() || std::ssize(example.tokens) > config.max_length) {
       fail("text {}: expected 1 to {} tokens, got {}", examples.size(), config.max_length, example.tokens.size());
     }

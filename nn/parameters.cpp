@@ -264,8 +264,7 @@ void assign(const Tensor& parameter, Init init, Random& random) {
 }
 
 Scope::Scope(NamedTensors values)
-    : parameters_(nullptr),
-      random_(0),
+    : random_(0),
       dtype_(values.empty() ? DType::float32 : values[0].second.dtype()),
       given_(std::make_shared<const NamedTensors>(std::move(values))) {}
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -181,8 +182,8 @@ enum class Values { drawn, zeros, none };
 /// mapped file's. Only weights of Linear, Embedding and an unembedding may have a type that only holds weights (DType).
 using ParameterSource = std::function<Tensor(const std::string& name, const Shape& shape)>;
 
-/// The place at which a layer creates its parameters: a store, a prefix of names, and a seed. A parameter's initial values depend
-/// only on the seed and its full name.
+/// The place at which a layer creates its parameters: a store, which it shares, a prefix of names, and a seed. A parameter's initial
+/// values depend only on the seed and its full name.
 ///
 ///     Parameters parameters;
 ///     const Linear layer(Scope(parameters, 1) / "head", 64, 10);   // head.weight (64, 10), head.bias (10)
@@ -190,11 +191,11 @@ class Scope {
  public:
   /// Draws values from `seed`.
   Scope(Parameters& parameters, std::uint64_t seed, DType dtype = DType::float32, Values values = Values::drawn)
-      : parameters_(&parameters), random_(seed), dtype_(dtype), values_(values) {}
+      : parameters_(parameters), random_(seed), dtype_(dtype), values_(values) {}
 
   /// Takes the parameters' values from `source`. `dtype` is that of the model's activations.
   Scope(Parameters& parameters, DType dtype, ParameterSource source)
-      : parameters_(&parameters),
+      : parameters_(parameters),
         random_(0),
         dtype_(dtype),
         source_(std::make_shared<const ParameterSource>(std::move(source))) {}
@@ -232,7 +233,7 @@ class Scope {
   Tensor drawn(const std::string& full_name, const Shape& shape, Init init) const;
   Parameter given(const std::string& full_name, const Shape& shape) const;
 
-  Parameters* parameters_;
+  mutable std::optional<Parameters> parameters_;  // none with given tensors
   std::string prefix_;
   std::string shared_{};  // prefix of the parameters to take; empty: makes its own
   Random random_;

@@ -125,6 +125,7 @@ Tensor run(const auto& cell, const Tensor& x, std::vector<Tensor>& state, const 
 // Runs all layers: each(cell, x, within) returns the outputs of a cell over x, whose steps are along the axis `time`.
 Tensor run_layers(std::size_t cells, bool bidirectional, int time, Tensor x, const std::vector<Booleans>& within,
                   const Dropout& drop, auto&& each) {
+  if (!(drop.p >= 0 && drop.p < 1)) fail("dropout: p must lie in [0, 1), got {}", drop.p);
   const std::vector<Booleans> reversed(within.rbegin(), within.rend());
   for (std::size_t i = 0; i < cells; i += bidirectional ? 2 : 1) {
     if (i > 0 && drop.p != 0)  // the same elements for each `time`

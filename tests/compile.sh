@@ -161,6 +161,9 @@ void guesses(Parameters& parameters, Random& random, const Gradients& gradients,
   const Tensor dx = x.grad;                  // gradients are a value
   Optimizer named(parameters, {.lr = 1e-3}); // step(gradients, 3e-4)
   const Ids labels(x);                       // to_ids(x)
+  var(x, 1, 1);                              // correction: var(x, 1, false, 1)
+  norm(x, 2, 1);                             // of order 2 along axis 1: norm(x, 1)
+  sum(x, 0, 1);                              // sum(x, {0, 1})
 }
 void allowed(Parameters& parameters, Random& random, const Gradients& gradients, const Tensor& x, const Ids& ids) {
   const Tensor y = x[0] + x[-1] + x[ids[0]] + reshape(x, {2, 3}) + reshape(x, x.shape()) + random_normal({2, 3}, random);
@@ -170,7 +173,7 @@ void allowed(Parameters& parameters, Random& random, const Gradients& gradients,
 }
 END
 check "$scratch/guesses.cpp" 2> "$scratch/errors" && failed=1
-for line in {4..36}; do
+for line in {4..39}; do
   remedy=$(sed -n "$line s,.*// ,,p" "$scratch/guesses.cpp")
   awk -v line="guesses.cpp:$line:" '/error:/ { shown = index($0, line) } shown && /delete/' "$scratch/errors" | grep -qF "$remedy" ||
     { echo "no error with its remedy for$(sed -n ${line}p "$scratch/guesses.cpp")"; failed=1; }

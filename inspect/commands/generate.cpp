@@ -81,16 +81,18 @@ std::string remark(const Model& model, const Generation& asked, const Generated&
 std::vector<Generation> generations_of(const Model& model, const std::string& path, Generation asked) {
   TextFile file(path);
   std::vector<Generation> all;
+  const std::uint64_t first = asked.seed;
   for (std::size_t i = 0; i < file.lines().size(); ++i) {
     if (file.lines()[i].find_first_not_of(" \t") == std::string_view::npos) continue;
     asked.prompt = unescaped(file.lines()[i]);
+    asked.seed = first + all.size();
+    if (asked.seed < first) fail("{}: the seed of this text would exceed 2^64 - 1", file.at(i + 1).text);
     try {
       prompt_tokens(model, asked.prompt);
     } catch (const Error& error) {
       file.mistake(i + 1, "{}", error.what());
     }
     all.push_back(asked);
-    ++asked.seed;
   }
   file.finish();
   if (all.empty()) fail("{}: expected texts to continue, one per line, got none", path);

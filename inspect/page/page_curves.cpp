@@ -31,7 +31,7 @@ std::vector<std::pair<std::int64_t, double>> thinned(const std::vector<std::pair
     }
     std::vector<std::size_t> chosen{low, high, lost};
     std::ranges::sort(chosen);
-    chosen.erase(std::ranges::unique(chosen).begin(), chosen.end());
+    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
     for (const std::size_t k : chosen) {
       if (k != none) kept.push_back(points[k]);
     }

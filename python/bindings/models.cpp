@@ -244,8 +244,14 @@ void bind_models(nb::module_& m) {
           "states", [](const Model& model, const Batch& batch) { return model.transformer()(batch).output; }, "batch"_a,
           Unlocked(), "Returns the hidden states after the last layer: (B, T, d_model).")
       .def(
-          "batch", [](const Model& model, const std::vector<std::string>& texts) { return encode(model, texts); },
-          "texts"_a, Unlocked(), "Returns texts as a Batch, with the tokens that the model's template adds.")
+          "batch",
+          [](const Model& model, const std::vector<std::string>& texts, std::int64_t max_length) {
+            return encode(model, texts, max_length);
+          },
+          "texts"_a, "max_length"_a = 0, Unlocked(),
+          "Returns texts as a Batch, with the tokens that the model's template adds. Longer texts than `max_length` "
+          "tokens "
+          "are cut, if it is above 0.")
       .def(
           "tokens", [](const Model& model, const std::string& text) { return model.tokenizer(text); }, "text"_a,
           "Returns the tokens of a text.")

@@ -11,6 +11,8 @@ _NOTHING = "nothing to reset: each backward() gives new gradients"
 _MODULE = "a class that takes a Scope"
 _UPSAMPLE = "x[:, :, :, None, :, None].broadcast_to((B, C, H, 2, W, 2)).reshape((B, C, 2 * H, 2 * W)); repeats pixels"
 _HUBER = "where(abs(x - y) <= 1, (x - y) ** 2 / 2, abs(x - y) - 0.5).mean()"
+_RESULT = "; of a result in a Recording write x = ..., which makes a new tensor"
+_ASINH = "sign(x) * log(abs(x) + sqrt(x * x + 1)); for |x| from 1e-3 to 1e19"
 _IN_PLACE = ("abs ceil clamp cos cumsum erf exp expm1 floor index_add leaky_relu log log1p relu round scatter scatter_add sigmoid sign sin sqrt "
              "square squeeze tanh transpose tril triu unsqueeze").split()
 
@@ -25,7 +27,7 @@ _BOTH = {
     "addcdiv": "x + p * a / b", "addcmul": "x + p * a * b", "addmm": "x + a @ b", "addmv": "x + a @ b", "baddbmm": "x + a @ b",
     "all": "(x > 0).all(); comparisons give arrays of NumPy", "any": "(x > 0).any(); comparisons give arrays of NumPy",
     "allclose": "numpy.allclose(x.detach(), y.detach())", "amax": "x.max(1)", "amin": "x.min(1)", "aminmax": "(x.min(), x.max())",
-    "argsort": "sort(x)[1]", "argwhere": "numpy.argwhere(x.detach())", "asinh": "log(x + sqrt(x * x + 1))", "arcsinh": "log(x + sqrt(x * x + 1))",
+    "argsort": "sort(x)[1]", "argwhere": "numpy.argwhere(x.detach())", "asinh": _ASINH, "arcsinh": _ASINH,
     "atanh": "(log1p(x) - log1p(-x)) / 2", "arctanh": "(log1p(x) - log1p(-x)) / 2", "bernoulli": "Random(seed).uniform(x.shape) < x",
     "bincount": "numpy.bincount(ids)", "bmm": "x @ y", "cholesky": _LINALG, "chunk": "split(x, 2, 1); the argument is the size of the parts",
     "clamp_max": "clamp(x, high=p)", "clamp_min": "clamp(x, low=p)", "clip": "clamp(x, low, high)", "copysign": "where(y < 0, -abs(x), abs(x))",
@@ -57,7 +59,7 @@ _BOTH = {
     "rad2deg": "x * (180 / numpy.pi)", "reciprocal": "1 / x", "remainder": "x - y * floor(x / y)",
     "repeat_interleave": "x[numpy.repeat(numpy.arange(len(x)), n)]", "rot90": "flip(x.T, 0)", "rsqrt": "1 / sqrt(x)",
     "scatter_reduce": "scatter_max(x, ids, y, axis), or scatter_add(x, ids, y, axis)", "select": "x[:, p]", "sgn": "sign(x)",
-    "signbit": "numpy.signbit(x.numpy())", "sinc": "sin(v) / v; v = where(x == 0, 1e-20, numpy.pi * x)", "sinh": "(exp(x) - exp(-x)) / 2",
+    "signbit": "numpy.signbit(x.detach())", "sinc": "sin(v) / v; v = where(x == 0, 1e-20, numpy.pi * x)", "sinh": "(exp(x) - exp(-x)) / 2",
     "slogdet": _LINALG, "split_with_sizes": "split(x, sizes)", "sub": "x - y", "subtract": "x - y", "svd": _LINALG, "swapaxes": "x.transpose(0, 1)",
     "swapdims": "x.transpose(0, 1)", "take": "x.flatten()[ids]", "take_along_dim": "gather(x, places, axis)", "tan": "sin(x) / cos(x)",
     "tensor_split": "split(x, sizes)", "tile": "x.repeat((2, 1))", "trace": "einsum('ii->', x)", "true_divide": "x / y",
@@ -76,7 +78,7 @@ _LAYER_FUNCTIONS = {
     "Bilinear": ("bilinear", "einsum('boj,bj->bo', einsum('bi,oij->boj', x, weight), y)"),
     "CELU": ("celu", "where(x > 0, x, p * expm1(clamp(x, high=0) / p))"),
     "ChannelShuffle": ("channel_shuffle", "x.reshape((B, n, C // n, H, W)).transpose(1, 2).reshape((B, C, H, W))"),
-    "CosineSimilarity": ("cosine_similarity", "(x * y).sum(-1) / (x.norm(-1) * y.norm(-1))"),
+    "CosineSimilarity": ("cosine_similarity", "(x * y).sum(-1) / (x.norm(-1) * y.norm(-1)).clamp(1e-8)"),
     "Dropout1d": ("dropout1d", "x * dropout(ones((B, C, 1)), p, random)"), "Dropout2d": ("dropout2d", "x * dropout(ones((B, C, 1, 1)), p, random)"),
     "ELU": ("elu", "where(x > 0, x, expm1(clamp(x, high=0)))"),
     "EmbeddingBag": ("embedding_bag", "embedding(x, ids).mean(-2)"), "GLU": ("glu", "x[..., :n] * sigmoid(x[..., n:])"),
@@ -129,7 +131,7 @@ OF_MODULE = {
     "Flatten": "flatten(x, 1)", "Unflatten": "reshape(x, shape)", "Softmax": "softmax(x, axis)", "LogSoftmax": "log_softmax(x, axis)",
     "LeakyReLU": "leaky_relu(x)", "AvgPool1d": "avg_pool1d(x, kernel)", "AvgPool2d": "avg_pool2d(x, kernel)", "MaxPool1d": "max_pool1d(x, kernel)",
     "MaxPool2d": "max_pool2d(x, kernel)", "BatchNorm1d": "BatchNorm", "BatchNorm2d": "BatchNorm", "BatchNorm3d": "BatchNorm",
-    "CircularPad1d": "concat([x[..., -left:], x, x[..., :right]], -1)", "ConstantPad1d": "x.pad(2, left, right, value)",
+    "CircularPad1d": "concat([x[..., x.shape[-1] - left:], x, x[..., :right]], -1)", "ConstantPad1d": "x.pad(2, left, right, value)",
     "ConstantPad2d": "x.pad(3, left, right, value).pad(2, top, bottom, value)", "InstanceNorm3d": "GroupNorm(scope, channels, channels)",
     "NLLLoss2d": "cross_entropy(logits, labels, axis=1)", "Softmax2d": "softmax(x, 1)",
     "ZeroPad3d": "x.pad(4, left, right).pad(3, top, bottom).pad(2, front, back)",
@@ -140,7 +142,7 @@ OF_MODULE = {
     "InstanceNorm1d": "GroupNorm(scope, channels, channels)", "InstanceNorm2d": "GroupNorm(scope, channels, channels)",
     "LayerNorm": "Norm(scope, d), or layer_norm(x, gain, bias)", "MSELoss": "mse_loss(x, y)", "MultiheadAttention": "MultiHeadAttention",
     "Parameter": "scope.parameter(name, shape)", "RMSNorm": "Norm(scope, d, kind='rms'), or rms_norm(x, gain)",
-    "Transformer": "TransformerBlock; there is no attention from one sequence to another",
+    "Transformer": "TransformerBlock; attention to another sequence is MultiHeadAttention(...)(x, keys=y)",
     "TransformerEncoder": "[TransformerBlock(scope / str(i), attention={'d_model': d}, mlp={'width': n}) for i in range(layers)]",
     "TransformerEncoderLayer": "TransformerBlock(scope, attention={'d_model': d, 'heads': heads}, mlp={'width': n})",
     "AveragedModel": "WeightAverage(parameters)", "DataLoader": "Loader(make_batch, steps=...)", "LBFGS": "Lbfgs(parameters)",
@@ -168,7 +170,7 @@ OF_MODULE = {
     "multinomial": "Random(seed).choice(weights, shape), with replacement",
     "nn": "layers are in the module itself, and take a scope: heedml.Linear(scope, 3, 4)",
     "no_grad": "nothing is recorded outside a Recording; inside, NoRecording()", "normal": "Random(seed).normal(shape)",
-    "normalize": "x / x.norm(-1, keepdim=True)", "numel": "x.size", "ones_like": "ones(x.shape, x.dtype)",
+    "normalize": "x / x.norm(-1, keepdim=True).clamp(1e-12)", "numel": "x.size", "ones_like": "ones(x.shape, x.dtype)",
     "optim": "optimisers are in the module itself: heedml.Adam(scope.parameters)", "pad_sequence": "pad_sequences(sequences)",
     "profiler": "Profile()", "rand": "Random(seed).uniform(shape)", "rand_like": "Random(seed).uniform(x.shape)",
     "randint": "Random(seed).integers(end, shape)", "randint_like": "Random(seed).integers(end, x.shape)", "randn": "Random(seed).normal(shape)",
@@ -187,22 +189,22 @@ OF_MODULE = {
     "zero_": "x.copy_from(zeros(x.shape, x.dtype))", "zeros_like": "zeros(x.shape, x.dtype)"}
 
 OF_TENSOR = {
-    **_BOTH, **{f"{name}_": f"x = x.{name}(...)" for name in _IN_PLACE},
+    **_BOTH, **{f"{name}_": f"x.copy_from(x.{name}(...)){_RESULT}" for name in _IN_PLACE},
     **{name: "x.numpy().astype(int)" for name in ("byte", "char", "int", "long", "short")},
     **{name: _MEMORY for name in ("cpu", "cuda", "device", "get_device", "is_cuda", "pin_memory", "share_memory_")},
-    "H": "T", "add_": "x = x + y", "astype": "to('float64')",
-    "bfloat16": "to('bfloat16')", "bool": "x != 0", "clip_": "x = x.clamp(low, high)", "copy": "clone()", "copy_": "copy_from(y)",
-    "cumprod_": "x = exp(cumsum(log(x), axis))", "data": "detach()", "detach_": "x = x.detach()", "dim": "ndim", "div_": "x = x / y",
+    "H": "T", "add_": "x.copy_from(x + y)" + _RESULT, "astype": "to('float64')",
+    "bfloat16": "to('bfloat16')", "bool": "x != 0", "clip_": "x.copy_from(x.clamp(low, high))" + _RESULT, "copy": "clone()", "copy_": "copy_from(y)",
+    "cumprod_": "x.copy_from(exp(cumsum(log(x), axis)))" + _RESULT, "data": "detach()", "detach_": "x = x.detach()", "dim": "ndim", "div_": "x.copy_from(x / y)" + _RESULT,
     "double": "to('float64')", "element_size": "x.numpy().itemsize", "expand": "broadcast_to(shape)", "expand_as": "broadcast_to(y.shape)",
     "fill_": "copy_from(full(x.shape, value, x.dtype))", "float": "to('float32')",
     "grad": "gradients = loss.backward() in a Recording, then gradients[x]", "grad_fn": "is_recorded", "half": "to('float16')", "is_leaf": "is_variable",
-    "itemsize": "x.numpy().itemsize", "mT": "transpose()", "masked_fill_": "masked_fill(mask, value)", "matmul": "x @ y", "maximum": "maximum(x, y)",
-    "minimum": "minimum(x, y)", "mul_": "x = x * y", "ndimension": "ndim", "neg_": "x = -x", "nelement": "size", "new_empty": "zeros(shape, x.dtype)",
+    "itemsize": "x.numpy().itemsize", "mT": "transpose()", "masked_fill_": "x.copy_from(x.masked_fill(mask, value))" + _RESULT, "matmul": "x @ y", "maximum": "maximum(x, y)",
+    "minimum": "minimum(x, y)", "mul_": "x.copy_from(x * y)" + _RESULT, "ndimension": "ndim", "neg_": "x.copy_from(-x)" + _RESULT, "nelement": "size", "new_empty": "zeros(shape, x.dtype)",
     "new_full": "full(shape, value, x.dtype)", "new_ones": "ones(shape, x.dtype)", "new_tensor": "tensor(data, x.dtype)",
     "new_zeros": "zeros(shape, x.dtype)", "normal_": "copy_from(random.normal(x.shape))", "numel": "size", "permute_": "x = x.permute(axes)",
-    "pow": "x ** y", "pow_": "x = x ** y", "ravel": "flatten()", "requires_grad": "is_variable; variable(x) makes one", "requires_grad_": "variable(x)",
+    "pow": "x ** y", "pow_": "x.copy_from(x ** y)" + _RESULT, "ravel": "flatten()", "requires_grad": "is_variable; variable(x) makes one", "requires_grad_": "variable(x)",
     "reshape_as": "reshape(y.shape)", "retain_grad": "grad(loss, x) in the Recording", "stride": "strides",
-    "sub_": "x = x - y", "t": "T", "type": "to('float64')", "type_as": "to(y.dtype)", "uniform_": "copy_from(random.uniform(x.shape))",
+    "sub_": "x.copy_from(x - y)" + _RESULT, "t": "T", "type": "to('float64')", "type_as": "to(y.dtype)", "uniform_": "copy_from(random.uniform(x.shape))",
     "view": "reshape(shape)", "view_as": "reshape(y.shape)", "where": "where(condition, x, y)", "zero_": "copy_from(zeros(x.shape, x.dtype))",
     "zero_grad": _NOTHING}
 

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy
 import numpy.typing
@@ -33,6 +33,7 @@ class Recipe:
     max_length: int | None = None
     prompt: str = ""
     lower_case: bool = False
+    size: int | None = None  # of the embedding; None: d_model
 
 
 def checked_pooling(where: str, name: object) -> str:
@@ -43,28 +44,37 @@ def checked_pooling(where: str, name: object) -> str:
 
 
 def recipe_of(path: str | None) -> Recipe:
-    """Returns the recipe in the files that sentence-transformers writes beside a model; without them the mean, of length 1."""
+    """Returns the recipe in the files that sentence-transformers writes beside a model; without them the mean, of length 1.
+
+    Raises Error for files that lack a part or ask for what heed does not compute.
+    """
     place = "" if path is None else path if os.path.isdir(path) else os.path.dirname(path)
-    modules = _read(os.path.join(place, "modules.json"), list) if path is not None else []
-    if not modules:
+    if path is None or not os.path.exists(os.path.join(place, "modules.json")):
         return Recipe()
-    kinds = {str(module.get("type", "")).rsplit(".", 1)[-1]: str(module.get("path", "")) for module in modules if isinstance(module, dict)}
-    for kind in kinds:
-        if kind not in ("Transformer", "Pooling", "Normalize"):
-            raise Error(f"encode: {os.path.join(place, 'modules.json')} has a module '{kind}', which heed does not compute. "
-                        "pooling='mean' takes the states alone")
-    pooling = _read(os.path.join(place, kinds.get("Pooling", ""), "config.json"), dict) if "Pooling" in kinds else {}
-    where = f"encode: {os.path.join(place, kinds.get('Pooling', ''), 'config.json')}"
+    file = _File(os.path.join(place, "modules.json"))
+    kinds = [str(module.get("type", "")) if isinstance(module, dict) else "" for module in file.of(list)]
+    names = [kind.rsplit(".", 1)[-1] for kind in kinds]
+    for kind, name in zip(kinds, names):
+        if name not in ("Transformer", "Pooling", "Normalize") or not kind.startswith("sentence_transformers."):
+            file.refuse(f"has a module '{kind}', which heed does not compute. pooling='mean' takes the states alone")
+    if names[:2] != ["Transformer", "Pooling"]:
+        file.refuse(f"expected the modules Transformer and Pooling, got {names}")
+    pooling = _File(os.path.join(place, str(file.of(list)[1].get("path")), "config.json"))
     old = [name for key, name in _OLD_KEYS.items() if pooling.get(key)]
-    chosen = pooling.get("pooling_mode", old[0] if len(old) == 1 else old or "mean")
-    texts = _read(os.path.join(place, "sentence_bert_config.json"), dict)
-    prompts = _read(os.path.join(place, "config_sentence_transformers.json"), dict)
-    prompt = (prompts.get("prompts") or {}).get(prompts.get("default_prompt_name") or "", "")
+    if "pooling_mode" not in pooling.of(dict) and not old:
+        pooling.refuse("it names no pooling")
+    texts, whole = (_File(os.path.join(place, name), is_needed=False)
+                    for name in ("sentence_bert_config.json", "config_sentence_transformers.json"))
+    prompts, chosen = whole.get("prompts") or {}, whole.get("default_prompt_name")
+    if chosen is not None and (not isinstance(prompts, dict) or not isinstance(prompts.get(chosen), str)):
+        whole.refuse(f"default_prompt_name: expected one of the prompts, got {chosen!r}")
+    prompt = "" if chosen is None else prompts[chosen]
     if prompt and pooling.get("include_prompt") is False:
-        raise Error(f"{where}: include_prompt false leaves the tokens of the prompt out, which heed does not do")
-    length = texts.get("max_seq_length")
-    return Recipe(checked_pooling(where, chosen), "Normalize" in kinds, length if isinstance(length, int) else None, prompt,
-                  texts.get("do_lower_case") is True)
+        pooling.refuse("include_prompt false leaves the tokens of the prompt out, which heed does not do")
+    tokenizer = _File(os.path.join(place, "tokenizer_config.json"), is_needed=False)
+    lengths = [length for length in (texts.number("max_seq_length"), tokenizer.number("model_max_length")) if length is not None]
+    return Recipe(checked_pooling(pooling.where, pooling.get("pooling_mode", old[0] if len(old) == 1 else old)), "Normalize" in names,
+                  lengths[0] if lengths else None, prompt, texts.get("do_lower_case") is True, whole.number("truncate_dim"))
 
 
 def embeddings(model: Model, texts: Sequence[str], recipe: Recipe, max_length: int | None,
@@ -76,21 +86,17 @@ def embeddings(model: Model, texts: Sequence[str], recipe: Recipe, max_length: i
     with _core.NoRecording():
         for first in range(0, len(given), batch_size):
             chosen = order[first:first + batch_size]
-            batch = model.batch([given[i] for i in chosen])
+            batch = model.batch([given[i] for i in chosen], max_length or 0)
             lengths = numpy.asarray(batch.lengths or [batch.tokens.shape[1]] * len(chosen))
-            limit = max_length or recipe.max_length
-            if limit is not None and lengths.max() > limit:
-                if max_length is None:
-                    at = int(lengths.argmax())
-                    raise Error(f"encode: text {chosen[at]} has {lengths[at]} tokens, more than the {limit} of max_seq_length in "
-                                f"sentence_bert_config.json. max_length={limit} cuts it, as sentence-transformers does")
-                batch = _cut(model, batch, lengths, limit)
-                lengths = numpy.minimum(lengths, limit)
-            pooled = _pooled(recipe.pooling, model.states(batch), lengths)
+            if max_length is None and recipe.max_length is not None and lengths.max() > recipe.max_length:
+                at, limit = int(lengths.argmax()), recipe.max_length
+                raise Error(f"encode: text {chosen[at]} has {lengths[at]} tokens, more than the {limit} that the model's files name. "
+                            f"max_length={limit} cuts it, as sentence-transformers does")
+            pooled = _pooled(recipe.pooling, model.states(batch), lengths)[:, :recipe.size]
             if recipe.normalize:
                 pooled = pooled / pooled.norm(axis=1, keepdim=True)
-            result[chosen] = pooled.numpy()
-    return result
+            result[chosen, :recipe.size] = pooled.numpy()
+    return result[:, :recipe.size]
 
 
 def _pooled(pooling: str, states: _core.Tensor, lengths: numpy.typing.NDArray[Any]) -> _core.Tensor:
@@ -105,33 +111,39 @@ def _pooled(pooling: str, states: _core.Tensor, lengths: numpy.typing.NDArray[An
     return (_core.tensor(shares[:, None, :], states.dtype) @ states).reshape((len(lengths), -1))
 
 
-def _cut(model: Model, batch: _core.Batch, lengths: numpy.typing.NDArray[Any], limit: int) -> _core.Batch:
-    """Cuts the words of long texts. The tokens that the template adds stay."""
-    rows = batch.tokens
-    try:
-        added = model.batch([""]).tokens[0]
-    except Error:
-        added = rows[0, :0]  # a model of words, which reads no empty text
-    cut = rows[:, :limit].copy()
-    for row, length, kept in zip(rows, lengths, cut):
-        before = 0
-        while before < len(added) and row[before] == added[before]:
-            before += 1
-        after = len(added) - before
-        if length > limit and 0 < after < limit:
-            kept[limit - after:] = row[length - after:length]
-    return _core.Batch(cut, lengths=numpy.minimum(lengths, limit))
+class _File:
+    """A JSON file of sentence-transformers."""
 
+    def __init__(self, path: str, is_needed: bool = True) -> None:
+        self.where = f"encode: {path}"
+        try:
+            with open(path, encoding="utf-8") as file:
+                self.value = json.load(file)
+        except FileNotFoundError:
+            if is_needed:
+                self.refuse("the file is missing")
+            self.value = {}
+        except (OSError, ValueError) as error:
+            self.refuse(str(error))
 
-def _read(path: str, kind: type) -> Any:
-    """Returns the JSON value in a file, or an empty one where the file is missing."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            value = json.load(file)
-    except FileNotFoundError:
-        return kind()
-    except ValueError as error:
-        raise Error(f"encode: {path}: {error}") from None
-    if not isinstance(value, kind):
-        raise Error(f"encode: {path}: expected a JSON {'list' if kind is list else 'object'}")
-    return value
+    def refuse(self, text: str) -> NoReturn:
+        raise Error(f"{self.where}: {text}")
+
+    def of(self, kind: type) -> Any:
+        """Returns the value, which is a list or a dict."""
+        if not isinstance(self.value, kind):
+            self.refuse(f"expected a JSON {'list' if kind is list else 'object'}")
+        return self.value
+
+    def get(self, key: str, otherwise: Any = None) -> Any:
+        """Returns the value of a key."""
+        return self.of(dict).get(key, otherwise)
+
+    def number(self, key: str) -> int | None:
+        """Returns a number of at least 1; none where the key is missing or null, or the number means no limit."""
+        value = self.get(key)
+        if value is None or (isinstance(value, (int, float)) and value > 1e9):
+            return None
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            self.refuse(f"{key}: expected a whole number of at least 1, got {value!r}")
+        return int(value)

@@ -239,7 +239,7 @@ def cut(layer: int, head: int, query: int, keys: int | Iterable[int]) -> Interve
 
 @contextlib.contextmanager
 def intervene(model: Model, *interventions: Intervention) -> Iterator[None]:
-    """Makes interventions hold for all that this thread does with the model: logits(), loss(), trace(), generate(), causes().
+    """Makes interventions hold for all that this thread does with the model: logits(), loss(), trace(), generate(), append(), causes().
 
         with heedml.intervene(model, heedml.ablate(heedml.Place.mlp_output(2).at(5)), heedml.patch(heedml.Place.residual(3), other)):
             changed = model.trace(text)["logits"]
@@ -265,6 +265,8 @@ def intervene(model: Model, *interventions: Intervention) -> Iterator[None]:
         if not is_open or of_thread.running is not model:
             return None
         for layer, one in at[name]:
+            if of_thread.in_parts and one.place.tokens:
+                raise Error("Place.at: append() and generate() read a text in parts, where tokens have other numbers; intervene in logits()")
             value = _core.where(one.place.chosen(value.shape), one.change(value, layer), value)
         return value
 

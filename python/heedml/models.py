@@ -301,7 +301,7 @@ class Model(_core._Model):
         """Returns the embedding of each text: (texts, d_model), or (d_model) for one text.
 
         It is made as the files of sentence-transformers beside the model say: modules.json, the pooling, a default prompt. Without them,
-        and with `pooling`, it is that pooling (mean) of the states. With `normalize` each has length 1, so that products of two are
+        and with `pooling`, it is that pooling (mean) of the states, with length 1 unless `normalize` is False; products of two are then
         their cosine. Longer texts than `max_length` tokens are cut."""
         checks.whole("encode: batch_size", batch_size, 1, 2**31 - 1)
         if max_length is not None:
@@ -329,8 +329,10 @@ class Model(_core._Model):
                 return Page(opened.read(), height, self._answer)
 
 
-for _name in ("logits", "loss", "states", "_trace", "_generate", "_answer", "_ask"):
+for _name in ("logits", "loss", "states", "_trace", "_answer", "_ask"):
     setattr(Model, _name, noted(getattr(Model, _name)))
+for _name in ("append", "_generate"):
+    setattr(Model, _name, noted(getattr(Model, _name), in_parts=True))
 
 
 def load(path: Path, *, mapped: bool = False) -> Model:

@@ -86,7 +86,7 @@ def _array_function(x: Tensor, function: Any, types: object, arguments: tuple[An
 def add_to(kind: type) -> None:
     """Adds the methods to the class."""
     methods = {"__reduce_ex__": _reduce, "__format__": _formatted, "__iadd__": _in_place("+"), "__isub__": _in_place("-"),
-               "__imul__": _in_place("*"), "__itruediv__": _in_place("/"), "__array_ufunc__": _array_ufunc,
+               "__imul__": _in_place("*"), "__itruediv__": _in_place("/"), "__ipow__": _in_place("**"), "__imatmul__": _in_place("@"), "__array_ufunc__": _array_ufunc,
                "__array_function__": _array_function}
     for name, method in methods.items():
         setattr(kind, name, method)

@@ -1,3 +1,4 @@
+#include "tests/catch.h"
 #include "tests/message.h"
 #include "tests/models/writer.h"
 
@@ -122,6 +123,12 @@ TEST_CASE("generate() of several texts ends those whose receiver has enough, and
   CHECK(generate(model, many, [&](std::size_t i, std::string_view piece) { return texts[i] += piece, true; })[69]
             .passes == 3);
   CHECK(std::ranges::count(texts, continued(model, many[0])) == 70);
+  std::vector<Generation> uneven(9, {.prompt = "ab", .tokens = 2});
+  uneven[4].prompt = std::string(60, 'a');
+  const Model reader = writer("\n", 80);
+  std::vector<std::size_t> order;
+  generate(reader, uneven, [&](std::size_t i, std::string_view) { return order.push_back(i), true; });
+  CHECK(std::vector(order.end() - 3, order.end()) == std::vector<std::size_t>{4, 4, 4});  // read alone, without padding
   pieces = {0, 0, 0};
   wanted[2].speculate = true;
   CHECK(message([&] { generate(model, wanted, write); }) == "generate: speculate is for one text, got 3");

@@ -1,3 +1,4 @@
+#include "tests/catch.h"
 #include "tests/models/writer.h"
 
 #include <heed/models/lookup.h>

@@ -3,6 +3,7 @@
 
 #include <heed/autograd/convolution.h>
 #include <heed/autograd/derivatives.h>
+#include <heed/autograd/format.h>
 #include <heed/nn/convolution.h>
 #include <heed/nn/hook.h>
 

@@ -7,6 +7,7 @@
 #include <heed/nn/parameters.h>
 
 #include <cmath>
+#include <optional>
 
 using namespace heed;
 
@@ -330,4 +331,15 @@ TEST_CASE("A layer takes its Init as an argument, and assign() writes later valu
   CHECK(message([&] {
           assign(layer.weight, zeros({2, 3}));
         }) == "assign: parameter 'out.weight': expected a value of shape (3, 2), got (2, 3)");
+}
+
+TEST_CASE("A scope keeps its store") {
+  std::optional<Scope> scope;
+  {
+    Parameters parameters;
+    scope.emplace(parameters, 1);
+  }
+  const Linear layer(*scope / "fc", 3, 2);
+  CHECK(scope->parameters().size() == 2);
+  CHECK(scope->parameters()["fc.weight"].to_vector() == layer.weight.to_vector());
 }

@@ -17,13 +17,13 @@ def saved(tmp_path):
 
     def write(pooling=None, modules=("Pooling", "Normalize"), texts=None, prompts=None):
         kinds = ["Transformer", *modules]
-        files = {"modules.json": [{"idx": i, "path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
+        files = {"modules.json": [{"idx": i, "path": f"{i}_{kind}" if i else "", "type": f"{'' if '.' in kind else 'sentence_transformers.models.'}{kind}"}
                                   for i, kind in enumerate(kinds)],
                  "sentence_bert_config.json": texts or {}, "config_sentence_transformers.json": prompts or {}}
         (tmp_path / "1_Pooling").mkdir(exist_ok=True)
         for name, value in files.items():
             (tmp_path / name).write_text(json.dumps(value))
-        (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(pooling or {}))
+        (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode": "mean"} if pooling is None else pooling))
         return heedml.load(tmp_path / "model.safetensors")
 
     return write
@@ -61,16 +61,27 @@ def test_a_prompt_and_lower_case_are_applied(saved):
 
 def test_long_texts_are_cut_when_asked(saved):
     model = saved({"pooling_mode": "mean"}, texts={"max_seq_length": 6})
-    with pytest.raises(heedml.Error, match=r"^encode: text 2 has 22 tokens, more than the 6 of max_seq_length in sentence_bert_config.json. "
+    with pytest.raises(heedml.Error, match=r"^encode: text 2 has 22 tokens, more than the 6 that the model's files name. "
                                            r"max_length=6 cuts it"):
         model.encode(TEXTS)
     assert numpy.allclose(model.encode(TEXTS, max_length=6), model.encode(["the ca", "a dog", "the ca"]), atol=1e-6)
+    assert numpy.allclose(model.encode("the cat " * 30, max_length=6), model.encode("the ca"), atol=1e-6)  # longer than the model reads
+
+
+def test_embeddings_are_as_short_as_the_files_say(saved):
+    model = saved({"pooling_mode": "mean"}, prompts={"truncate_dim": 3})
+    short, whole = model.encode(TEXTS), model.encode(TEXTS, pooling="mean", normalize=False)[:, :3]
+    assert numpy.allclose(short, whole / numpy.linalg.norm(whole, axis=1, keepdims=True), atol=1e-6)
 
 
 def test_files_that_ask_for_more_are_refused(saved):
-    for wrong, message in [({"modules": ["Pooling", "Dense"]}, "has a module 'Dense', which heed does not compute"),
+    for wrong, message in [({"modules": ["Pooling", "Dense"]}, "has a module 'sentence_transformers.models.Dense', which heed does not compute"),
+                           ({"modules": ["my.own.Pooling"]}, "has a module 'my.own.Pooling'"), ({"modules": ["Normalize"]}, "expected the modules"),
+                           ({"pooling": {}}, "1_Pooling/config.json: it names no pooling"),
+                           ({"pooling": {"pooling_mode": "mean"}, "texts": {"max_seq_length": "x"}}, "max_seq_length: expected a whole number"),
+                           ({"pooling": {"pooling_mode": "mean"}, "prompts": {"default_prompt_name": "query"}}, "default_prompt_name: expected one"),
                            ({"pooling": {"pooling_mode": ["cls", "mean"]}}, r"1_Pooling/config.json: expected a pooling from mean, cls.*got \['cls', 'mean'\]"),
-                           ({"pooling": {"include_prompt": False}, "prompts": {"prompts": {"query": "x"}, "default_prompt_name": "query"}},
+                           ({"pooling": {"pooling_mode": "mean", "include_prompt": False}, "prompts": {"prompts": {"query": "x"}, "default_prompt_name": "query"}},
                             "include_prompt false")]:
         model = saved(**wrong)
         with pytest.raises(heedml.Error, match=message):

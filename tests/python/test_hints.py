@@ -130,7 +130,8 @@ def test_no_near_match_of_another_meaning_is_offered_for_a_name_of_pytorch():
 def test_methods_of_pytorch_say_what_to_write():
     x = heedml.tensor([1.0])
     for name, expected in {"sinh": "a Tensor has no 'sinh'; instead: (exp(x) - exp(-x)) / 2", "add": "a Tensor has no 'add'; instead: x + y",
-                           "exp_": "a Tensor has no 'exp_'; instead: x = x.exp(...)", "lgamma": "a Tensor has no 'lgamma', and no counterpart of it"}.items():
+                           "exp_": "a Tensor has no 'exp_'; instead: x.copy_from(x.exp(...)); of a result in a Recording write x = ..., which makes a new tensor",
+                           "lgamma": "a Tensor has no 'lgamma', and no counterpart of it"}.items():
         assert not hasattr(x, name) and name not in dir(x)
         with pytest.raises(AttributeError, match=f"^{re.escape(expected)}$"):
             getattr(x, name)

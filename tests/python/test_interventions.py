@@ -131,6 +131,17 @@ def test_a_direction_can_be_learned(model):
             assert model.loss(batch).backward()[direction].numpy().any()
 
 
+def test_a_text_in_parts_is_changed_at_all_tokens_alone():
+    model = heedml.Model(heedml.language_model(heedml.gpt2(2, 2, 8, max_length=8)), 10)
+    with heedml.intervene(model, heedml.ablate(heedml.Place.mlp_output(0))):
+        whole = model.logits(heedml.Batch([[1, 2, 3]])).numpy()[:, -1]
+        assert numpy.allclose(model.append([[1, 2, 3]], heedml.KeyValueCache()).numpy(), whole, atol=1e-6)
+    with heedml.intervene(model, heedml.ablate(heedml.Place.mlp_output(0).at(0))):
+        with pytest.raises(heedml.Error, match="read a text in parts"):
+            model.append([[1, 2, 3]], heedml.KeyValueCache())
+        model.logits(heedml.Batch([[1, 2, 3]]))
+
+
 def test_no_interventions_change_nothing(model):
     assert (traced(model)["logits"] == model.trace("abcde")["logits"]).all()
 

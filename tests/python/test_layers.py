@@ -394,3 +394,13 @@ def test_positions_begin_where_a_text_goes_on():
     assert positions(x, first=3).tolist() == [positions.weight[3:5].tolist()] and positions(x).tolist() == [positions.weight[:2].tolist()]
     assert heedml.sinusoidal_positions(2, 4, first=3).tolist() == heedml.sinusoidal_positions(5, 4)[3:].tolist()
     assert heedml.sinusoidal_positions(2, 4, "float64").dtype == "float64"
+
+
+def test_one_recurrent_layer_checks_the_dropout_that_it_does_not_use():
+    x = heedml.ones((1, 2, 3))
+    for kind in (heedml.RNN, heedml.GRU, heedml.LSTM):
+        layer = kind(heedml.Scope(seed=1), 3, 4)
+        assert (layer(x, dropout=0.5, random=heedml.Random(1))[0].numpy() == layer(x)[0].numpy()).all()
+        for wrong in (-0.1, 1.5, float("nan")):
+            with pytest.raises(heedml.Error, match=r"dropout: p must lie in \[0, 1\)"):
+                layer(x, dropout=wrong, random=heedml.Random(1))

@@ -138,6 +138,13 @@ def test_checkpoint_draws_the_same_numbers_again():
     assert random.uniform().item() != heedml.Random(3).uniform().item()  # the generator has moved on
 
 
+def test_checkpoint_loses_no_gradient_to_numpy():
+    x = heedml.variable(numpy.ones(3))
+    for function in (lambda x: heedml.tensor(numpy.exp(x)), lambda x: heedml.tensor(x.numpy()) * 2, lambda x: x * float(x[0])):
+        with pytest.raises(heedml.Error), heedml.Recording():
+            heedml.checkpoint(function, x).sum().backward()
+
+
 def test_whole_numbers_are_never_rounded():
     for value, dtype in ((2**24 + 1, None), (2**53 + 1, None), (2**53 + 1, "float64"), (2**64 - 1, "float64")):
         with pytest.raises(heedml.Error, match="does not hold whole numbers above"):
