@@ -195,7 +195,7 @@ void check_product(const char* operation, const Tensor& a, const Tensor& b, bool
   const std::int64_t inner = b.size(b.rank() == 1 ? 0 : -2);
   if (a.size(-1) != inner) {
     fail("{}: inner dimensions must match: {} x {}: {} != {}{}", operation, to_string(a.shape()), to_string(b.shape()),
-         a.size(-1), inner, a.size(-1) == b.size(-1) ? ". Did you mean transpose(b)?" : "");
+         a.size(-1), inner, !b_is_matrix && a.size(-1) == b.size(-1) ? ". Did you mean transpose(b)?" : "");
   }
 }
 

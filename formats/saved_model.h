@@ -33,8 +33,8 @@ void save_model(const std::filesystem::path& path, const Model& model);
 /// How a model is loaded.
 struct Loading {
   /// Leaves the matrices of a pretrained model in its files, which are mapped to memory (MappedFile), with the type that
-  /// they have there: the model computes the same numbers, but only matrices of F32 can be trained. By default all
-  /// parameters are float32 copies.
+  /// they have there: the model computes the same numbers. An optimiser takes only matrices of F32 that are not transposed, as in
+  /// files of heed; adapt() trains beside all. By default all parameters are float32 copies.
   bool mapped = false;
   /// Adds adapters to their matrices, as merge() does.
   bool merged = false;

@@ -37,7 +37,8 @@ struct OptimizerOptions {
   bool nesterov = false;                          ///< sgd
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< adam, adamw; eps also rmsprop
   double weight_decay = 0;
-  bool decay_matrices_only = false;  ///< no weight decay for parameters with fewer than two axes, as in GPT-2's recipe
+  /// No weight decay for parameters with fewer than two axes, as in GPT-2's recipe. A group's own decay holds for all of its parameters.
+  bool decay_matrices_only = false;
   /// What step() does with a parameter that is not frozen and has no gradient, such as that of a branch that the loss did not
   /// use: throw Error, or leave the parameter and its moments as they are, as PyTorch does. A gradient of 0 would instead apply
   /// momentum and weight decay, and counts as a step t of the parameter.
