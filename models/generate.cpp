@@ -55,10 +55,8 @@ void check_generates(const Model& model) {
     fail("the model predicts hidden tokens; only one that predicts the next token, such as GPT-2, continues a text");
   }
   if (!generates || !model.tokenizer.is_of_text()) {
-    fail(
-        "the model {}; only one that was trained with data.task: text, or whose tokenizer is Tokenizer::of_text(), "
-        "continues a text",
-        generates ? "predicts the next of a fixed set of words" : "answers questions about sentences");
+    fail("the model {}; only one that was trained with data.task: text continues a text",
+         generates ? "predicts the next of a fixed set of words" : "answers questions about sentences");
   }
 }
 
