@@ -98,6 +98,8 @@ bool covers_image(const Convolution& c, DType dtype) {
          c.precision == Autocast::precision(dtype);
 }
 Tensor rows_of(const Tensor& x) { return reshape(x, {x.size(0), -1}); }
+// Adds the bias of each channel, if there is one.
+Tensor with_bias(const Tensor& y, const Tensor& bias) { return bias.defined() ? y + reshape(bias, {-1, 1, 1}) : y; }
 
 // Whether a kernel of one element reads images of so few positions that one product for all images takes less time, although the
 // images are copied before and after it.
@@ -137,8 +139,7 @@ Tensor forward(const Tensor& x, const Tensor& W, const Tensor& bias, const Convo
     if (covers_image(c, x.dtype())) {
       y = reshape(linear(rows_of(from), transpose(rows_of(weights)), added), y.shape());
     } else if (joins_images(c, x.dtype())) {
-      y = parted(matmul(rows_of(weights), joined(from)), y.shape());
-      if (added.defined()) y = y + reshape(added, {-1, 1, 1});
+      y = with_bias(parted(matmul(rows_of(weights), joined(from)), y.shape()), added);
     } else {
       dispatch(x.dtype(), [&]<class T>() {
         cpu::convolve(c, from.data<T>(), weights.data<T>(), added.defined() ? added.data<T>() : nullptr,
@@ -146,8 +147,7 @@ Tensor forward(const Tensor& x, const Tensor& W, const Tensor& bias, const Convo
       });
     }
   } else if (y.numel() > 0) {
-    y = zeros(y.shape(), y.dtype());
-    if (bias.defined()) y = y + reshape(bias.detach(), {-1, 1, 1});
+    y = with_bias(zeros(y.shape(), y.dtype()), constant_of(bias));
   }
   return record(forward_operation, {&x, &W, &bias}, y,
                 Saved(Recorder::is_constant(W) ? Tensor() : x, Recorder::is_constant(x) ? Tensor() : W),
@@ -177,11 +177,9 @@ Tensor transposed(const Tensor& y, const Tensor& W, const Tensor& bias, const Co
   if (x.numel() > 0 && y.numel() > 0) {
     const Tensor from = constant_of(y), weights = constant_of(W), added = constant_of(bias);
     if (covers_image(c, y.dtype())) {
-      x = reshape(matmul(rows_of(from), rows_of(weights)), x.shape());
-      if (added.defined()) x = x + reshape(added, {-1, 1, 1});
+      x = with_bias(reshape(matmul(rows_of(from), rows_of(weights)), x.shape()), added);
     } else if (joins_images(c, y.dtype())) {
-      x = parted(matmul(transpose(rows_of(weights)), joined(from)), x.shape());
-      if (added.defined()) x = x + reshape(added, {-1, 1, 1});
+      x = with_bias(parted(matmul(transpose(rows_of(weights)), joined(from)), x.shape()), added);
     } else {
       dispatch(y.dtype(), [&]<class T>() {
         cpu::convolve_transposed(c, from.data<T>(), weights.data<T>(), added.defined() ? added.data<T>() : nullptr,
@@ -189,8 +187,7 @@ Tensor transposed(const Tensor& y, const Tensor& W, const Tensor& bias, const Co
       });
     }
   } else if (x.numel() > 0) {
-    x = zeros(x.shape(), x.dtype());
-    if (bias.defined()) x = x + reshape(bias.detach(), {-1, 1, 1});
+    x = with_bias(zeros(x.shape(), x.dtype()), constant_of(bias));
   }
   return record(transposed_operation, {&y, &W, &bias}, x,
                 Saved(Recorder::is_constant(W) ? Tensor() : y, Recorder::is_constant(y) ? Tensor() : W),

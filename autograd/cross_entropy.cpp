@@ -55,11 +55,8 @@ struct LabelWeights {
       of_all_classes = std::accumulate(of_class.begin(), of_class.end(), 0.0);
     }
     for (std::int64_t i = 0; i < labels.numel(); ++i) {
+      check_label("cross_entropy", labels[i], i, classes, options.ignored_label);
       if (labels[i] == options.ignored_label) continue;
-      if (labels[i] < 0 || labels[i] >= classes) {
-        fail("cross_entropy: label {} of row {} lies outside [0, {}){}", labels[i], i, classes,
-             labels[i] < 0 ? fmt::format("; ignored_label is {}", options.ignored_label) : "");
-      }
       of_rows += of_label(labels[i]);
     }
   }

@@ -86,9 +86,7 @@ double accuracy(const Tensor& logits, const Ids& labels, std::int32_t ignored_la
          to_string(labels.shape()));
   }
   for (std::int64_t i = 0; i < labels.numel(); ++i) {
-    if (labels[i] == ignored_label || (labels[i] >= 0 && labels[i] < logits.size(classes))) continue;
-    fail("accuracy: label {} of row {} lies outside [0, {}){}", labels[i], i, logits.size(classes),
-         labels[i] < 0 ? fmt::format("; ignored_label is {}", ignored_label) : "");
+    check_label("accuracy", labels[i], i, logits.size(classes), ignored_label);
   }
   const std::int64_t ignored = std::count(labels.data(), labels.data() + labels.numel(), ignored_label);
   const std::int64_t rows = best.numel() - ignored;

@@ -1,4 +1,5 @@
 #include "explain/internal/added_token.h"
+#include "explain/internal/even_choice.h"
 #include "explain/internal/joined_batch.h"
 #include "tokenizers/internal/json.h"
 
@@ -244,7 +245,7 @@ void keep_evenly(std::vector<TextPair>& pairs, std::size_t most) {
   for (std::size_t i = 0, next = 0; i < pairs.size(); i = next) {
     next = i + 1;
     if (next < pairs.size() && pairs[next].clean.tokens == pairs[i].corrupted.tokens) ++next;
-    if (kept.size() * pairs.size() > i * most) continue;
+    if (!is_due(kept.size(), i, most, pairs.size())) continue;
     std::move(pairs.begin() + static_cast<std::ptrdiff_t>(i), pairs.begin() + static_cast<std::ptrdiff_t>(next),
               std::back_inserter(kept));
   }

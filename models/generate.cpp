@@ -234,7 +234,7 @@ void take_finished(Rows& rows, Cache& cache, std::vector<Generated>& results) {
 
 constexpr std::size_t max_at_once = 32;  // more need memory, and gain little
 
-// Divides texts into groups of similar length, so that most of what is read together is no padding.
+// Divides texts into groups of similar length, which need little padding.
 std::vector<Rows> groups_of(Rows rows) {
   std::ranges::stable_sort(rows, {}, [](const auto& row) { return row->read; });
   std::vector<Rows> groups;

@@ -42,7 +42,7 @@ using OnText = std::function<bool(std::string_view piece)>;
 /// Writes the prompt and its continuation, each token as soon as it is sampled. Ends before a token of
 /// Model::end_tokens, which is not written. The same seed gives the same text for any number of threads. The context
 /// holds at most as many tokens as in training; when it is full, the model rereads its later half. Throws `Error` if the model
-/// does not predict next tokens.
+/// does not predict next tokens, or its tokenizer is not one of Tokenizer::of_text() or of a pretrained model.
 ///
 ///     const auto print = [](std::string_view piece) { return fmt::print("{}", piece), true; };
 ///     generate(model, {.prompt = "ROMEO:", .tokens = 100}, print);
@@ -54,9 +54,9 @@ using OnTexts = std::function<bool(std::size_t text, std::string_view piece)>;
 /// Returns the tokens of a prompt. Throws `Error` for tokens that the model does not know, and for a text without any.
 std::vector<std::int32_t> prompt_tokens(const Model& model, const std::string& prompt);
 
-/// Continues several texts, up to 32 of similar length at once, which takes less time than one after another. Each is the text that generate() gives it
-/// alone, except where rounding decides between two tokens. The same seeds and texts give the same results for any number of
-/// threads. Throws `Error` where one of several is to speculate.
+/// Continues several texts, up to 32 of similar length at once, which takes less time than one after another. Each is the text that
+/// generate() gives it alone, except where rounding decides between two tokens. The same seeds and texts give the same results for
+/// any number of threads. Throws `Error` where one of several is to speculate.
 ///
 ///     generate(model, {{.prompt = "ROMEO:"}, {.prompt = "JULIET:"}}, [&](std::size_t i, std::string_view piece) {
 ///       return texts[i] += piece, true;

@@ -17,8 +17,8 @@ Example question(const Model& model, std::string_view text, const std::string& q
 bool is_unknown_full_stop(const Model& model, std::string_view token);
 
 /// Returns texts as a batch for the model's transformer, one per row, with the tokens that its template adds ([CLS], [SEP]).
-/// Short ones are padded, and sentences are numbered as by question(). Of texts with more than `max_length` tokens the words behind are
-/// cut; the tokens that the template adds stay. 0: none are cut. Throws `Error` for a text that is empty, longer than the
+/// Short ones are padded, and sentences are numbered as by question(). Cuts words at the end of a text with more than `max_length`
+/// tokens; the tokens that the template adds stay. 0: cuts none. Throws `Error` for a text that is empty, longer than the
 /// model's maximum or of too many sentences, for unknown words, and for a pretrained model without a tokenizer.
 ///
 ///     const Batch texts = encode(model, {"The animal was tired.", "The street was wide."});

@@ -1,4 +1,5 @@
 #include "autograd/cpu/thread_pool.h"
+#include "explain/internal/even_choice.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/data/overlap.h>
@@ -59,9 +60,9 @@ HeldOut::HeldOut(const Model& model, const std::vector<Example>& examples, std::
     if (taken[i]) continue;
     const bool is_pair = has_counterpart(examples, i);
     if (is_pair) taken[static_cast<std::size_t>(examples[i].counterpart)] = true;
-    const bool is_due = (sentences_.size() + alone.size()) * examples.size() <= passed * most;
+    const bool is_taken = is_due(sentences_.size() + alone.size(), passed, most, examples.size());
     passed += is_pair ? 2 : 1;
-    if (!is_due) continue;
+    if (!is_taken) continue;
     if (!is_pair) {
       alone.push_back(examples[i]);
       alone.back().counterpart = -1;

@@ -4,9 +4,7 @@
 #include <heed/nn/block.h>
 #include <heed/nn/positions.h>
 
-#include <nanobind/stl/vector.h>
-
-// Attention and what contains it.
+// Attention, its cache, and the layers with attention.
 namespace heed::python {
 namespace {
 

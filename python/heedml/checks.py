@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 from .errors import Error
@@ -38,6 +39,13 @@ def text(where: str, value: Any) -> str:
     if not isinstance(value, str):
         raise Error(f"{where}: expected a str, got {_shown(value)}")
     return value
+
+
+def texts(where: str, one: str, value: Any) -> list[str]:
+    """Returns one text, or several, as a list. Raises Error that begins with `where`, or for one of several with `one` and its number."""
+    if isinstance(value, bytes) or not isinstance(value, Iterable):
+        raise Error(f"{where}: expected a str or several, got {type(value).__name__}")
+    return [value] if isinstance(value, str) else [text(f"{one} {i}", each) for i, each in enumerate(value)]
 
 
 def function(where: str, value: Any) -> Any:

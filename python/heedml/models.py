@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
@@ -114,6 +115,11 @@ class Model(_core._Model):
         if self._written is not None or self._versions != self._count_writes():
             copy._versions = (-1, -1)  # the numbers are not those at the path
         return copy
+
+    @functools.cached_property
+    def _recipe(self) -> Recipe:
+        """How embeddings are made, by the files beside the model, which are read once."""
+        return recipe_of(self.path)
 
     def _count_writes(self) -> tuple[int, int]:
         return len(self.parameters), sum(parameter.version for parameter in self.parameters.values())
@@ -275,9 +281,7 @@ class Model(_core._Model):
         repetitions of a text: the same text in fewer passes."""
         if on_text is not None:
             checks.function("generate: on_text", on_text)
-        if isinstance(prompt, bytes) or not isinstance(prompt, Iterable):
-            raise Error(f"generate: prompt: expected a str or several, got {type(prompt).__name__}")
-        prompts = [prompt] if isinstance(prompt, str) else [checks.text(f"generate: prompt {i}", one) for i, one in enumerate(prompt)]
+        prompts = checks.texts("generate: prompt", "generate: prompt", prompt)
         if on_text is not None and not isinstance(prompt, str):
             raise Error("generate: on_text is for one text")
         first = checks.whole("generate: seed", seed, 0, 2**64 - max(len(prompts), 1))
@@ -306,10 +310,8 @@ class Model(_core._Model):
         checks.whole("encode: batch_size", batch_size, 1, 2**31 - 1)
         if max_length is not None:
             checks.whole("encode: max_length", max_length, 1, 2**31 - 1)
-        if isinstance(texts, bytes) or not isinstance(texts, Iterable):
-            raise Error(f"encode: expected a str or several, got {type(texts).__name__}")
-        given = [texts] if isinstance(texts, str) else [checks.text(f"encode: text {i}", one) for i, one in enumerate(texts)]
-        recipe = recipe_of(self.path) if pooling is None else Recipe(checked_pooling("encode", pooling))
+        given = checks.texts("encode", "encode: text", texts)
+        recipe = self._recipe if pooling is None else Recipe(checked_pooling("encode", pooling))
         if normalize is not None:
             recipe = replace(recipe, normalize=bool(normalize))
         found = embeddings(self, given, recipe, max_length, batch_size)
