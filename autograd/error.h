@@ -15,7 +15,7 @@ struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Thrown when the system lacks the memory for a tensor.
+/// Thrown when the system has too little memory for a tensor.
 struct OutOfMemoryError : Error {
   using Error::Error;
 };

@@ -7,7 +7,7 @@ class Tensor;
 
 namespace heed::detail {
 
-/// Methods of PyTorch's tensors that Tensor lacks. They do not compile, and the compiler's message shows the line that says what to
+/// Methods of PyTorch's tensors that Tensor does not have. They do not compile, and the compiler's message shows the line that says what to
 /// write.
 struct MissingMethods {
   static constexpr struct GradientsAreValues {

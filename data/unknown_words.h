@@ -14,7 +14,7 @@ inline constexpr EnumName<Unknown> enum_names<Unknown>[] = {{Unknown::error, "er
 /// others become "<unk>", also in the training set, so that rare words train its embedding.
 void learn_unknown(Task& task, int min_count);
 
-/// Counts the words of a set that the vocabulary lacks.
+/// Counts the words of a set that the vocabulary does not have.
 struct UnknownShare {
   std::int64_t types = 0, unknown_types = 0;  ///< distinct words
   std::int64_t words = 0, unknown_words = 0;

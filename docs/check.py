@@ -86,7 +86,7 @@ def check_chinese(pages):
                 mistakes.append(f"{name}: expected the language zh-CN and its search field, got {page.language} and {page.names}")
             mistakes += [f"{name}: '{text}' is not in Chinese" for text in {*page.names} if not re.search("[\u4e00-\u9fff]", text)]
         elif re.match("docs/tutorial/(?!index)|learn/|docs/index$|docs/explanation/glossary", name) and path.with_name(path.stem + ".zh-CN.html") not in pages:
-            mistakes.append(f"{name}: lacks a page in Chinese")
+            mistakes.append(f"{name}: has no page in Chinese")
     return mistakes
 
 

@@ -66,7 +66,7 @@ def convert(path):
     if mistakes:
         sys.exit("convert.py: " + "\n  ".join([f"{len(mistakes)} of {len(lines)} sentences cannot be converted:", *mistakes[:20]]))
     if not lines:
-        sys.exit("convert.py: the input lacks sentences")
+        sys.exit("convert.py: the input has no sentences")
     sys.stdout.reconfigure(encoding="utf-8")
     print("\n".join(lines))
 

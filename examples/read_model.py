@@ -67,7 +67,7 @@ class Model:
         for name, value in needed.items():
             found = self.config
             for key in name.split("."):
-                found = found.get(key, value)  # older files lack newer fields
+                found = found.get(key, value)  # older files have no newer fields
             if found != value:
                 sys.exit(f"{path}: this script reads models whose {name} is {value!r}, got {found!r}")
 

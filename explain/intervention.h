@@ -16,7 +16,7 @@ struct Heads {
   int layer = 0, head = -1;
 };
 
-/// Throws `Error` that begins with `where` for a layer or head (from 0) that a model of `layers` layers with `heads` heads lacks.
+/// Throws `Error` that begins with `where` for a layer or head (from 0) that a model of `layers` layers with `heads` heads does not have.
 [[noreturn]] void no_such_head(const char* where, int layer, int head, int layers, int heads);
 
 /// The keys `to` that the query `from` sees. A text without such an edge has {-1, {}}, and is not changed.
@@ -102,7 +102,7 @@ Intervention cut(Heads heads, std::span<const Edge> edges);
 Intervention cut(Heads heads, const Edge& edge);  ///< of one edge for all texts
 
 /// Sets the weight of the edge to 0 after the softmax. The other keys keep their weights, so those of the query add up to less
-/// than 1, and the head's output lacks what these keys bring. Takes one edge per text, or one for all.
+/// than 1, and the head's output is without what these keys bring. Takes one edge per text, or one for all.
 Intervention zero_weight(Heads heads, std::span<const Edge> edges);
 Intervention zero_weight(Heads heads, const Edge& edge);  ///< of one edge for all texts
 
@@ -114,11 +114,11 @@ Intervention keep_only(Heads heads, const Edge& edge);  ///< of one edge for all
 Intervention in_text(int text, const Intervention& intervention);
 
 /// Makes interventions hold for all that this thread does with the model while the hook is open: loss(), generate(), a training step.
-/// Throws `Error` for a place that the model lacks.
+/// Throws `Error` for a place that the model does not have.
 [[nodiscard]] Hook intervene(const Model& model, const std::vector<Intervention>& interventions);
 
 /// Returns Model::logits() while the interventions hold. With `from`, begins with that layer, whose input they may change. Throws
-/// `Error` for a place that the model lacks or that lies before `from`.
+/// `Error` for a place that the model does not have or that lies before `from`.
 Tensor logits_under(const std::vector<Intervention>& interventions, const Model& model, const Batch& batch,
                     const std::optional<LayerInput>& from = {});
 /// Keeps every intermediate value, as trace() does, while the interventions hold.

@@ -84,7 +84,7 @@ inline constexpr EnumName<Place::What> enum_names<Place::What>[] = {{Place::What
 
 /// Returns the mean of the values at a place of one layer over texts and tokens, for ablate() and steer(): (n), or (heads, 1, n) for all
 /// heads. Padding is left out. For scores and weights, whose mean is over texts alone, all texts must be of one length: (T, T), or
-/// (heads, T, T). Without rounding errors of its own: sums are in float64. Throws `Error` for a place that the model lacks, for features,
+/// (heads, T, T). Without rounding errors of its own: sums are in float64. Throws `Error` for a place that the model does not have, for features,
 /// and without a token to average over.
 ///
 ///     const Tensor mean = mean_of(Place::mlp_output(2), model, batches);                                   // (d_model)

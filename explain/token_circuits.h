@@ -16,7 +16,7 @@ struct TokenCircuits {
   Tensor raises;
 };
 
-/// Computes both in the model's own type. Throws `Error` for a head or layer that the model lacks.
+/// Computes both in the model's own type. Throws `Error` for a head or layer that the model does not have.
 TokenCircuits token_circuits(const Model& model, const Ids& tokens, int layer, int head);
 
 }  // namespace heed

@@ -7,7 +7,7 @@
 
 namespace heed {
 
-// Throws Error when the model lacks the layer.
+// Throws Error when the model does not have the layer.
 static const TransformerBlock& block_of(const Transformer& transformer, int layer) {
   const std::size_t layers = transformer.blocks.size();
   if (static_cast<std::size_t>(layer) >= layers) fail("layer {} lies outside [0, {})", layer, layers);

@@ -22,7 +22,7 @@ class Xxh64 {
  private:
   std::uint64_t seed_, length_ = 0;
   std::array<std::uint64_t, 4> lanes_;
-  std::string rest_;  // fewer than 32 bytes, which the lanes lack
+  std::string rest_;  // fewer than 32 bytes, which the lanes have not read
 };
 
 /// Returns the hash of `bytes`.

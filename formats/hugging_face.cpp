@@ -172,7 +172,7 @@ bool has_tensor(const Family& family, const WeightFiles& files, const std::strin
 }
 
 // Returns whether the files are of a model with logits: the names of its tensors begin with that of the part below the logits, and
-// 'architectures' names no other head. Files of GPT-2 with logits lack the beginning.
+// 'architectures' names no other head. Names in files of GPT-2 with logits may be without the beginning.
 bool expects_logits(const Family& family, ConfigReader& json, const WeightFiles& files) {
   if (const Json* classes = json.find("architectures"); classes && classes->is_array() && !classes->empty()) {
     const auto has_logits = [](const Json& name) {

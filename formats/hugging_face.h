@@ -33,7 +33,7 @@ Model load_hugging_face(const std::filesystem::path& directory, const Loading& l
 /// configuration, except for the class of its head, and the type of its weights: what was not trained is bit-equal.
 /// Weights that were trained are float32. The head for candidates is written as candidates.pointer.weight, (out,
 /// in), which load_hugging_face() reads and `transformers` leaves out. heed's own models are written as GPT-2, LLaMA,
-/// Qwen3 (normalised heads) or BERT (masked text), without a tokenizer; biases that they lack are 0. Throws `Error` when the model has another shape.
+/// Qwen3 (normalised heads) or BERT (masked text), without a tokenizer; biases that they do not have are 0. Throws `Error` when the model has another shape.
 std::vector<std::string> export_hugging_face(const Model& model, const std::filesystem::path& directory);
 
 /// Adds the adapters (LoRA) of a directory that PEFT wrote, adapter_config.json and adapter_model.safetensors, to their base model,

@@ -26,11 +26,11 @@ StoredAs stored_type(const Json& config) {
   return type == "bfloat16" ? StoredAs::BF16 : type == "float16" ? StoredAs::F16 : StoredAs::as_it_is;
 }
 
-// Throws Error for a pretrained model that transformers lacks a class for: a decoder that was trained to see the tokens behind
+// Throws Error for a pretrained model that transformers has no class for: a decoder that was trained to see the tokens behind
 // each token, and OPT-350M without the layer before its logits.
 void check_class(const Model& model, const Family& family) {
   if (model.transformer().config.projected_tokens && !model.head().has_token_logits()) {
-    fail("export: OPTModel of transformers needs project_out, which a model without logits lacks");
+    fail("export: OPTModel of transformers needs project_out, which a model without logits does not have");
   }
   ConfigReader reader(parse_json(model.pretrained_config), "config.json");
   if (family.read(reader).transformer.causal == model.transformer().config.causal) return;

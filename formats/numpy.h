@@ -25,7 +25,7 @@ Ids parse_npy_ids(std::string_view bytes, const std::string& source);  ///< as r
 /// Returns the bytes of a .npy file. Throws Error as write_npy() does.
 std::string format_npy(const Tensor& x);
 /// Write a .npy file atomically, in C order: float32, float64 and float16 as they are, Ids as int32, Booleans as bool. Throw Error for a
-/// type that NumPy lacks: convert bfloat16 with x.to(DType::float32).
+/// type that NumPy does not have: convert bfloat16 with x.to(DType::float32).
 void write_npy(const std::filesystem::path& path, const Tensor& x);
 void write_npy(const std::filesystem::path& path, const Ids& x);       ///< int32
 void write_npy(const std::filesystem::path& path, const Booleans& x);  ///< bool

@@ -63,7 +63,7 @@ Description describe(const Model& model) {
 }
 
 std::vector<std::string> models_in(const std::filesystem::path& directory) {
-  // The config.json of a part, such as the pooling of sentence-transformers, lacks a family.
+  // The config.json of a part, such as the pooling of sentence-transformers, has no family.
   const auto names_a_family = [](const std::filesystem::path& config) {
     std::error_code unreadable;
     if (!std::filesystem::is_regular_file(config, unreadable)) return false;

@@ -15,11 +15,11 @@ constexpr const char *parameter_prefix = "parameter.", *optimizer_prefix = "opti
                      *average_prefix = "average.", *network_prefix = "network.", *random_prefix = "heed.random.",
                      *step_key = "heed.step";
 
-// Throws Error when tensors have a prefix although the program lacks the object whose state they are.
+// Throws Error when tensors have a prefix although the program does not have the object whose state they are.
 void check_absent(bool is_given, const NamedTensors& tensors, const char* prefix, const char* member,
                   const std::string& source) {
   if (is_given || with_prefix(tensors, prefix).empty()) return;
-  fail("{}: has the state of an object that TrainingState::{} lacks", source, member);
+  fail("{}: has the state of an object that TrainingState::{} does not have", source, member);
 }
 
 // Append and restore the parts that each network has.
@@ -68,21 +68,23 @@ std::int64_t TrainingState::load(const std::filesystem::path& path) const {
   for (const auto& [key, text] : content.metadata) {
     if (!key.starts_with(random_prefix)) continue;
     const std::string name = key.substr(std::string_view(random_prefix).size());
-    if (!randoms.contains(name)) fail("{}: has a generator '{}', which the program lacks", source, excerpt(name));
+    if (!randoms.contains(name))
+      fail("{}: has a generator '{}', which the program does not have", source, excerpt(name));
     restored.emplace(name, Random::restored(text));
   }
   for (const auto& [name, random] : randoms) {
-    if (!restored.contains(name)) fail("{}: lacks the generator '{}'", source, excerpt(name));
+    if (!restored.contains(name)) fail("{}: has no generator '{}'", source, excerpt(name));
   }
   check_absent(lbfgs != nullptr, content.tensors, lbfgs_prefix, "lbfgs", source);
   const NamedTensors of_networks = with_prefix(content.tensors, network_prefix);
   for (const auto& [key, value] : of_networks) {
     const std::string name = key.substr(0, key.find('.'));
-    if (!networks.contains(name)) fail("{}: has a network '{}', which the program lacks", source, excerpt(name));
+    if (!networks.contains(name))
+      fail("{}: has a network '{}', which the program does not have", source, excerpt(name));
   }
   for (const auto& [name, network] : networks) {
     const NamedTensors tensors = with_prefix(of_networks, name + ".");
-    if (tensors.empty()) fail("{}: lacks the network '{}'", source, excerpt(name));
+    if (tensors.empty()) fail("{}: has no network '{}'", source, excerpt(name));
     load_network(tensors, network, source);
   }
   if (lbfgs) lbfgs->load_state(with_prefix(content.tensors, lbfgs_prefix), source);

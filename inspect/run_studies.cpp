@@ -123,7 +123,7 @@ void keep_some(std::vector<TextPair>& pairs, int most, const Model& model) {
 CauseHistory cause_history(const fs::path& run, const StudyOptions& options) {
   std::vector<Example> held_out = read_held_out(run);
   if (std::ranges::none_of(held_out, [](const Example& e) { return e.antecedent >= 0; })) {
-    fail("{}: the held-out sentences lack antecedents, so no edge can be cut", run.string());
+    fail("{}: the held-out sentences have no antecedents, so no edge can be cut", run.string());
   }
   const std::vector<fs::path> files = models_of(run);
   const auto load = [&](std::size_t i) { return load_model(files[i], {.merged = true}); };

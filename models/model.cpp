@@ -163,7 +163,7 @@ Tensor Model::append(const Ids& tokens, Cache& cache, std::span<const int> paddi
 
 void check_has_head(const Model& model) {
   if (!model.head().exists()) {
-    fail("the model lacks a head: it shows states and attention, but gives no answers");
+    fail("the model has no head: it shows states and attention, but gives no answers");
   }
 }
 

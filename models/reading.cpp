@@ -20,7 +20,7 @@ bool reads_sentences(const Model& model) {
 }
 
 [[noreturn]] void fail_without_query(const Model& model) {
-  if (model.queries.empty()) fail("the model lacks query words; name the word to ask about with --query");
+  if (model.queries.empty()) fail("the model has no query words; name the word to ask about with --query");
   fail("the sentence contains none of the model's query words ({}); choose one with --query", listed(model.queries));
 }
 
@@ -87,7 +87,7 @@ static std::string mask_of(const Model& model) {
   if (!pretrained) return mask_token;
   if (!pretrained->special().mask) {
     fail(
-        "the model's tokenizer.json lacks a mask token, so the text has no token to predict; choose a word with "
+        "the model's tokenizer.json has no mask token, so the text has no token to predict; choose a word with "
         "--query");
   }
   return pretrained->token(*pretrained->special().mask);
@@ -183,7 +183,7 @@ static Example pretrained_question(const Model& model, std::string_view read, co
 void check_tokenizer(const Model& model) {
   if (model.pretrained_config.empty() || model.tokenizer.pretrained()) return;
   fail(
-      "the model lacks a tokenizer, so it cannot read text. In a directory, tokenizer.json is missing: "
+      "the model has no tokenizer, so it cannot read text. In a directory, tokenizer.json is missing: "
       "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) writes one. A GGUF file needs tokenizer.ggml.model");
 }
 

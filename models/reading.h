@@ -45,7 +45,7 @@ std::string answer_text(const Model& model, const Example& example, int index);
 /// Returns whether one of `tokens` contains `word` among other characters, in a script without spaces: "它" in "因为它太累了".
 bool is_run_together(const std::string& word, const std::vector<std::string>& tokens);
 
-/// Returns the last token of the last word that is `word`, or the last token of that name; -1 when the text lacks both.
+/// Returns the last token of the last word that is `word`, or the last token of that name; -1 when the text has neither.
 int last_token_of(const std::string& word, const PretrainedTokenizer& tokenizer, std::string_view text);
 
 /// Returns the index of each token's sentence, counted back from the last sentence.

@@ -216,7 +216,7 @@ class Scope {
   /// Returns a scope for layers with the names of this one and the parameters that were made in `other`.
   Scope sharing(const Scope& other) const;
 
-  /// Makes a parameter. Throws Error for a size that is not positive, for an existing name, and for one that given tensors lack.
+  /// Makes a parameter. Throws Error for a size that is not positive, for an existing name, and for one that given tensors do not have.
   /// A layer that computes adapted() gives its matrix an empty Adapter, which adapt() fills.
   Parameter parameter(const std::string& name, const Shape& shape, Init init,
                       std::shared_ptr<Adapter> adapter = nullptr) const;

@@ -57,7 +57,7 @@ struct RotaryConfig {
 std::vector<double> rotary_frequencies(int d, const RotaryConfig& config = {});
 
 /// Rotary position embedding (Su et al. 2021, arXiv:2104.09864): rotates pair i at position t by t frequencies[i], and
-/// multiplies it by `amplitude`. Features beyond the pairs stay as they are. It lacks parameters. Copies share one table of
+/// multiplies it by `amplitude`. Features beyond the pairs stay as they are. It has no parameters. Copies share one table of
 /// cosines and sines, which grows to the longest text so far; threads may use it at the same time.
 ///
 ///     const RotaryEmbedding rotary(1024, rotary_frequencies(64));

@@ -202,7 +202,7 @@ std::vector<std::int64_t> dumped_model_steps(const std::filesystem::path& run) {
 
 Dump last_dump(const std::filesystem::path& run) {
   const std::vector<std::int64_t> steps = dump_steps(run);
-  if (steps.empty()) fail("{}: lacks snapshots of attention", run.string());
+  if (steps.empty()) fail("{}: has no snapshots of attention", run.string());
   return read_dump(dump_path(run, steps.back()));
 }
 

@@ -43,7 +43,7 @@ std::filesystem::path dumped_model_path(const std::filesystem::path& run, std::i
 /// Returns the steps with a model in `run`, in order.
 std::vector<std::int64_t> dumped_model_steps(const std::filesystem::path& run);
 
-/// Reads the dump of the last step. Throws `Error` when `run` lacks dumps.
+/// Reads the dump of the last step. Throws `Error` when `run` has no dumps.
 Dump last_dump(const std::filesystem::path& run);
 
 /// Throws `Error` with the name `file` unless its dump matches the layers, heads and words of `model`.

@@ -53,7 +53,7 @@ class Log {
 
   /// Writes numbers by their names, such as "loss" or "accuracy/held_out". Several calls for one step share a line. Throws Error for
   /// a step below that of the call before, for a name without characters or with line breaks, for the name "step", and for a name
-  /// that was written for this step. JSON lacks infinity and NaN: metrics.jsonl has null there.
+  /// that was written for this step. JSON has neither infinity nor NaN: metrics.jsonl has null there.
   void write(std::int64_t step, const std::vector<std::pair<std::string, Scalar>>& values);
 
   /// Writes for each parameter the norm of its values and of its gradient, "norm/NAME" and "gradient/NAME", and "dead/NAME": the

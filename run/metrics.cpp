@@ -12,7 +12,7 @@ namespace {
 
 constexpr double no_number = Evaluation::unknown;
 
-// null stands for NaN, which JSON lacks, and for values that older files do not have.
+// null stands for NaN, which JSON does not have, and for values that older files do not have.
 double number(const Json& object, const char* key) {
   if (!object.contains(key) || object[key].is_null()) return no_number;
   if (!object[key].is_number()) fail("'{}': expected a number, got {}", key, object[key].type_name());

@@ -18,7 +18,7 @@ RunWriter::RunWriter(const std::filesystem::path& path, const Model& model, std:
   }
   for (const Example& example : held_out) {
     if (example.answer.empty() && example.candidates.empty()) {
-      fail("RunWriter: held-out example {} lacks its answer", &example - held_out.data());
+      fail("RunWriter: held-out example {} has no answer", &example - held_out.data());
     }
     right_answer(model_, example);
   }

@@ -35,7 +35,7 @@ check_page() {  # PAGE COUNT
   local page=docs/how-to/$1.md
   programs cpp "int main" "$(dirname "$0")/../$page" |
     awk -v place="$scratch/$1" '/^----$/ { ++n; next } { print > (place n + 1 ".cpp") }'
-  [ -f "$scratch/$1$2.cpp" ] || { echo "$page lacks a program"; failed=1; }
+  [ -f "$scratch/$1$2.cpp" ] || { echo "$page has no program"; failed=1; }
   for program in "$scratch/$1"*.cpp; do
     "$compiler" -std=c++20 -fsyntax-only "${include[@]}" "$program" || { echo "$page: a program does not compile"; failed=1; }
   done

@@ -48,7 +48,7 @@ class PretrainedTokenizer {
   const std::string& token(int id) const;
   std::optional<int> id(std::string_view token) const;  ///< the id of this name, if there is one
   int size() const;                                     ///< largest id, plus 1
-  /// Returns the same without the added tokens, which a model may lack embeddings for.
+  /// Returns the same without the added tokens, which a model may have no embeddings for.
   int size_without_added() const;
 
   /// Returns whether the file marks this token as special.

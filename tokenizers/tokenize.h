@@ -54,7 +54,7 @@ class Tokenizer {
   void each(std::string_view text, const std::function<void(std::string_view token)>& visit) const;
   std::vector<std::string> operator()(std::string_view text) const;  ///< all tokens
 
-  /// Returns the text of a token, or of several. The text of a name that a pretrained tokenizer lacks is "".
+  /// Returns the text of a token, or of several. The text of a name that a pretrained tokenizer does not have is "".
   std::string written(std::string_view token) const;
   std::string join(const std::vector<std::string>& tokens) const;  ///< the text of several tokens
 

@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// Returns the hint for token `i` of a text that `vocabulary` lacks: the most similar word, or the Unicode normal form in which the
+/// Returns the hint for token `i` of a text that `vocabulary` does not have: the most similar word, or the Unicode normal form in which the
 /// text would be known, such as a composed "é" for "e" with an accent. "" without one.
 std::string unknown_hint(const std::vector<std::string>& tokens, std::size_t i, const Vocabulary& vocabulary);
 

@@ -30,7 +30,7 @@ std::string stop_of(const Experiment& e, const RunDirectory& run, const Terminal
   const std::string file = best_model_path(run.path()).string();
   const std::int64_t step = load_model(file).step;
   const auto best = std::ranges::find(lines, step, &Metrics::step);
-  if (best == lines.end()) fail("{}: is the model of step {}, which metrics.jsonl lacks", file, step);
+  if (best == lines.end()) fail("{}: is the model of step {}, which metrics.jsonl does not have", file, step);
   return "\n" +
          paragraph(fmt::format(
                        "Ended at step {} of {}. The held-out loss was smallest at step {}, {:.4f}; {} has that model.",

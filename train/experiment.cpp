@@ -65,7 +65,7 @@ void check_length(const Task& task, const TransformerConfig& model, const Config
        config.from);
 }
 
-// Returns the last token of a word of the sentence; -1 when the sentence lacks the word.
+// Returns the last token of a word of the sentence; -1 when the sentence does not have the word.
 int token_of(const std::string& word, const Model& model, const std::string& text, const Example& example) {
   if (!model.tokenizer.pretrained()) return index_of(word, example.tokens);
   const std::string plain = example.candidates.empty() ? text : without_brackets(text).text;

@@ -37,7 +37,7 @@ TokenizedTask make_task(const Config& config);
 std::int64_t trained_numel(const Parameters& parameters);
 
 /// Makes the experiment. Throws Error for a task that cannot be made, a watched sentence with words that the task
-/// lacks, or a model.from that does not fit. Also throws Error, before it allocates the model, when training needs more
+/// does not have, or a model.from that does not fit. Also throws Error, before it allocates the model, when training needs more
 /// memory than the machine has.
 Experiment make_experiment(const Config& config, const ExperimentOptions& options = {});
 

@@ -125,7 +125,7 @@ std::vector<std::string> notes_on_unknown(const Experiment& e) {
   return lines;
 }
 
-// Returns lines about held-out words that training lacks, though the vocabulary has them, and about whole sentences
+// Returns lines about held-out words that training does not have, though the vocabulary has them, and about whole sentences
 // that it has.
 std::vector<std::string> notes_on_unseen(const Task& task) {
   std::vector<std::string> lines;
@@ -204,7 +204,7 @@ std::string opening(const Experiment& e, const std::filesystem::path& run, const
     lines.emplace_back(
         has_bfloat16_products()
             ? "The products of a step multiply numbers rounded to bfloat16."
-            : "The products of a step multiply numbers rounded to bfloat16. This processor lacks AMX (and "
+            : "The products of a step multiply numbers rounded to bfloat16. This processor has no AMX (and "
               "AMD's AVX512_BF16), so a step takes longer than in float32.");
   }
   if (e.begun_from && e.config.pretrained) {

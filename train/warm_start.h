@@ -13,13 +13,13 @@ struct WarmStart {
   std::filesystem::path file;  // of the other model
   std::int64_t step = 0;       // steps that the other model had taken
   int words_known = 0;         // words of the vocabulary that the other model has; the rest keep their random values
-  std::vector<std::string> new_parameters{};  // that a pretrained model lacks
+  std::vector<std::string> new_parameters{};  // that a pretrained model does not have
 };
 
 /// Initialises `model` with the weights of the model in `from`, a run directory or a model file. Both must have the
 /// same architecture. Rows of words are copied by word; rows of positions and sentence numbers are copied as far as
 /// both models have them. A language model may initialise a model that answers questions: each layer then starts with
-/// the same function, but of all tokens instead of the earlier ones, and the last layer lacks the residual unless
+/// the same function, but of all tokens instead of the earlier ones, and the last layer has no residual unless
 /// model.last_residual adds it. Throws Error that names every difference or missing part, and leaves `model` as it was.
 ///
 /// A `model` that continues a pretrained one (continued_config()) gets each parameter that both have. The head of its task

@@ -17,7 +17,7 @@ namespace {
 constexpr double unknown_score = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<std::vector<HeadScores>> scores_of(const Dump& dump) {
-  if (dump.sentences.empty()) fail("step {}: the snapshot lacks sentences", dump.step);
+  if (dump.sentences.empty()) fail("step {}: the snapshot has no sentences", dump.step);
   return head_scores(dump.sentences);
 }
 

@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// Returns the held-out sentences of a run; none when the run lacks them or the file is not of this format. Throws FileError
+/// Returns the held-out sentences of a run; none when the run has none or the file is not of this format. Throws FileError
 /// when the file exists but cannot be read.
 std::vector<Example> held_out_of(const std::filesystem::path& run);
 

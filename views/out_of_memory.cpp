@@ -18,7 +18,7 @@ struct OutOfMemory : std::bad_alloc {
 };
 
 // False while the initialisers of shared libraries run, before those of the program: nothing catches what they throw, and
-// the C++ library may lack the memory to throw at all.
+// the C++ library may have too little memory to throw at all.
 bool can_throw = false;
 __attribute__((constructor)) void note_that_libraries_are_loaded() { can_throw = true; }
 

@@ -142,7 +142,7 @@ struct OpenBlas {
       fail("{} needs OpenBLAS, which is not loaded: {}. On Debian: apt-get install libopenblas0-pthread", name, reason);
     }
     function = reinterpret_cast<Function>(dlsym(library, name));
-    if (!function) fail("OpenBLAS lacks the function {}: {}", name, dlerror());
+    if (!function) fail("OpenBLAS has no function {}: {}", name, dlerror());
   }
 };
 

@@ -13,7 +13,7 @@ namespace heed::cpu {
 // The blocks of a type. Types that are not in blocks have one number in each.
 struct BlockLayout {
   std::int64_t numbers, bytes;            // of a block
-  std::int64_t scale = -1, minimum = -1;  // where the float16 factors of the block begin; -1: it lacks this one
+  std::int64_t scale = -1, minimum = -1;  // where the float16 factors of the block begin; -1: it has none
 };
 constexpr BlockLayout block_layout(DType type) {
   constexpr BlockLayout layouts[] = {{1, 4},

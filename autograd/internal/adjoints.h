@@ -8,7 +8,7 @@
 // Operations that recorded backwards compute with: the adjoints of slices, views and selections.
 namespace heed::cpu {
 
-// Adds x to the elements first, first + step, ... of an axis of y, which is contiguous, and returns y. x may lack the axis. Many slices
+// Adds x to the elements first, first + step, ... of an axis of y, which is contiguous, and returns y. x may be without the axis. Many slices
 // of one tensor cost no more than the elements that they read.
 Tensor add_to_slice(Tensor y, const Tensor& x, int axis, std::int64_t first, std::int64_t step);
 
@@ -25,7 +25,7 @@ Tensor spread(const Tensor& x, const Tensor& total, const std::vector<std::int64
 // Adds values[:, i] to sum[:, indices[i]], in the order of i: the adjoint of index_select(). `sum` is contiguous.
 void add_selected(Tensor& sum, const Ids& indices, const Tensor& values, int axis);
 
-// Records y, which is known, as softmax(x) along an axis. x may lack its numbers.
+// Records y, which is known, as softmax(x) along an axis. x may be without numbers.
 Tensor known_softmax(const Tensor& x, const Tensor& y, int axis);
 
 }  // namespace heed::cpu

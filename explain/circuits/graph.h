@@ -59,7 +59,7 @@ class CircuitGraph {
   const std::vector<CircuitEdge>& edges() const { return edges_; }     ///< by input, and for each input by node
   /// Returns the number of nodes that add to the stream: all but the logits.
   int sources() const { return static_cast<int>(nodes_.size()) - 1; }
-  /// Returns the index of a node. Throws `Error` when the model lacks it.
+  /// Returns the index of a node. Throws `Error` when the model does not have it.
   int node(const CircuitNode& node) const;
   /// Returns the index of the edge from a node to an input of `kind`, of a layer and head. Throws `Error` when there is none.
   int edge(const CircuitNode& from, CircuitInput::Kind kind, int layer = -1, int head = -1) const;

@@ -82,7 +82,7 @@ CauseHistory cause_history(std::size_t count, const std::function<Model(std::siz
     e.counterpart = -1;  // counterparts are not used
     with_antecedent.push_back(std::move(e));
   }
-  if (with_antecedent.empty()) fail("the held-out sentences lack antecedents, so no edge can be cut");
+  if (with_antecedent.empty()) fail("the held-out sentences have no antecedents, so no edge can be cut");
   std::optional<Passes> passes;
   for (std::size_t i = 0; i < count; ++i) {
     const Model model = load(i);

@@ -70,7 +70,7 @@ Corpus corpus_of(const Model& model, std::string_view text, int context) {
   }
   if (model.head().fills_masks()) {
     const auto& pretrained = model.tokenizer.pretrained();
-    if (pretrained && !pretrained->special().mask) fail("the model's tokenizer.json lacks a mask token");
+    if (pretrained && !pretrained->special().mask) fail("the model's tokenizer.json has no mask token");
     corpus.mask = pretrained ? *pretrained->special().mask : model.vocabulary[mask_token];
     corpus.replacements = pretrained ? static_cast<std::int32_t>(pretrained->size()) : corpus.mask;
   }
@@ -149,7 +149,7 @@ TextEvaluation evaluate_text(const Model& model, std::string_view text, int cont
   check_tokenizer(model);
   if (!model.head().has_token_logits()) {
     fail("the model {}; only one that predicts tokens, such as GPT-2 or BERT, is evaluated on a text",
-         model.head().exists() ? "answers questions about sentences" : "lacks a head");
+         model.head().exists() ? "answers questions about sentences" : "has no head");
   }
   const NoRecording unrecorded;
   const Corpus corpus = corpus_of(model, text, context);

@@ -25,7 +25,7 @@ TokenizedTask candidates_task(const std::string& train, const std::string& test,
 std::vector<Example> cut_all(const std::vector<MarkedText>& texts, const Tokenizer& tokenizer);
 
 /// Gives each example without candidates its antecedent and distractor as candidates, in text order. Throws Error for an
-/// example that lacks one of them.
+/// example without one of them.
 void name_candidates(std::vector<Example>& examples);
 
 }  // namespace heed

@@ -59,7 +59,7 @@ const Architecture* architecture_named(std::string_view name) {
   return found == std::end(architectures) ? nullptr : found;
 }
 
-// Keys of llama.cpp for what other models have, with the value of a model that lacks it.
+// Keys of llama.cpp for what other models have, with the value of a model without them.
 constexpr const char* absent_when_0[] = {"attention.clamp_kqv",
                                          "attention.max_alibi_bias",
                                          "attention.scale",

@@ -22,7 +22,7 @@ struct GgufTensor {
 /// Returns the tensors of the model; those that hold tables of frequencies are part of config_of_gguf().
 std::vector<GgufTensor> tensors_of_gguf(const GgufFile& file, const Json& config);
 
-/// Returns the tokenizer of a file as a tokenizer.json; "" when the file lacks one. Throws `Error` for a kind
+/// Returns the tokenizer of a file as a tokenizer.json; "" when the file has none. Throws `Error` for a kind
 /// that heed does not know.
 std::string tokenizer_of_gguf(const GgufFile& file);
 

@@ -336,7 +336,7 @@ std::vector<std::string> export_adapter(const Model& model, const fs::path& dire
   std::int64_t in_model = 0;
   for (const auto& [name, value] : model.parameters) in_model += name.ends_with(".lora_A");
   if (adapters != in_model) {
-    fail("export: {} of {} adapters are of layers that the format of {} lacks", in_model - adapters, in_model,
+    fail("export: {} of {} adapters are of layers that the format of {} does not have", in_model - adapters, in_model,
          family.model_types[0]);
   }
   std::set<std::string> targets;

@@ -24,7 +24,7 @@ struct TensorName {
   std::string unless{};     // a tensor that counts in its place where a file has both
 };
 
-/// The tensors of a family. A name whose parameters the model lacks is not expected in a file. When several names lead to one
+/// The tensors of a family. A name whose parameters the model does not have is not expected in a file. When several names lead to one
 /// parameter, a file may hold any of them, or equal tensors under all.
 class TensorNames : public std::vector<TensorName> {
  public:

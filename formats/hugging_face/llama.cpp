@@ -64,7 +64,7 @@ PretrainedConfig read_llama(ConfigReader& json) {
   return config;
 }
 
-// Reads Arcee, a LLaMA whose MLP lacks a gate.
+// Reads Arcee, a LLaMA whose MLP has no gate.
 PretrainedConfig read_arcee(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json, {.epsilon = 1e-5});
   TransformerConfig& t = config.transformer;

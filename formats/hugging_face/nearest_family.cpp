@@ -206,7 +206,7 @@ Model with_parts_of_family(const Model& model) {
 
 Json own_config(const Model& model) {
   if (model.transformer().config.block.mlp.width == 0) {
-    fail("export: the model lacks an MLP (model.mlp: 0), which each family of transformers has");
+    fail("export: the model has no MLP (model.mlp: 0), which each family of transformers has");
   }
   const Nearest family = nearest_family(model);
   const TransformerConfig& t = model.transformer().config;

@@ -101,7 +101,7 @@ WeightFiles::WeightFiles(const fs::path& directory, bool mapped) : mapped_(mappe
     }
   }
   for (const auto& [name, file] : map) {
-    if (!seen.contains(name)) problems.push_back(fmt::format("{} lacks the tensor '{}'", file, excerpt(name)));
+    if (!seen.contains(name)) problems.push_back(fmt::format("{} has no tensor '{}'", file, excerpt(name)));
   }
   if (!problems.empty()) fail("{}: it does not describe its shards\n  {}", source, listed(problems, "\n  ", 10));
   unwrap();

@@ -107,14 +107,14 @@ std::uint64_t begin_of(const ZipArchive& zip, const ZipEntry& entry) {
   return entry.header + local_size + zip.number(entry.header + 26, 2) + zip.number(entry.header + 28, 2);
 }
 
-// Throws Error for files that the directory lacks: one at the beginning, or behind one of the directory's.
+// Throws Error for files that the directory does not have: one at the beginning, or behind one of the directory's.
 void check_complete(const ZipArchive& zip, const std::vector<ZipEntry>& entries) {
   constexpr std::uint64_t has_descriptor = 8;  // 12 to 24 bytes behind the file
   std::set<std::uint64_t> headers;
   for (const ZipEntry& entry : entries) headers.insert(entry.header);
   const auto check = [&](std::uint64_t at) {
     if (at + 4 > zip.bytes.size() || zip.number(at, 4) != local_mark || headers.contains(at)) return;
-    zip.refuse("it has a file at byte {} that its directory lacks", at);
+    zip.refuse("it has a file at byte {} that its directory does not have", at);
   };
   check(0);
   for (const ZipEntry& entry : entries) {

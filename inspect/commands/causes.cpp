@@ -71,7 +71,7 @@ std::string of_sentence(const Request& request) {
   const Model model = model_of(run, step_of(request), request.progress);
   if (!model.head().exists()) {
     fail(
-        "{0}: the model lacks a head and gives no answers, so causes cannot be measured. inspect heads {0} FILE counts "
+        "{0}: the model has no head and gives no answers, so causes cannot be measured. inspect heads {0} FILE counts "
         "where its heads point, and training with model.from: {0} teaches it to answer",
         run.string());
   }

@@ -39,7 +39,7 @@ const Command evaluate_command{
           if (request.has("context") && context < 1) misused("--context must be at least 1");
           const Model model = model_of(request.runs[0], step_of(request), request.progress);
           if (!model.head().exists()) {
-            fail("{}: the model lacks a head and predicts nothing, so there is nothing to evaluate",
+            fail("{}: the model has no head and predicts nothing, so there is nothing to evaluate",
                  request.runs[0].string());
           }
           const Autocast autocast(precision_of(request, model));

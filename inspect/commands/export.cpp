@@ -127,7 +127,7 @@ const Command export_command{
           const Dump named = dump;
           if (read.model) write_out(dump, read.model->tokenizer);
           if (request.has("words")) join_words(dump, named, read.model);
-          if (dump.sentences.empty()) fail("step {}: the snapshot lacks sentences", dump.step);
+          if (dump.sentences.empty()) fail("step {}: the snapshot has no sentences", dump.step);
           for (const Format& format : formats) {
             if (const auto file = request.given<std::string>(format.option)) {
               const std::string bytes = format.content(dump, request.view);

@@ -150,7 +150,7 @@ Model model_of(const fs::path& run, const std::optional<std::int64_t>& step, con
   Model model = load(model_path(run));
   if (!step || *step == model.step) return model;
   if (const std::vector<std::int64_t> kept = dumped_model_steps(run); !kept.empty()) {
-    fail("{}: lacks a model of step {}; it has models of steps {}, and of the last, {}", run.string(), *step,
+    fail("{}: has no model of step {}; it has models of steps {}, and of the last, {}", run.string(), *step,
          listed(kept), model.step);
   }
   fail(
@@ -161,7 +161,7 @@ Model model_of(const fs::path& run, const std::optional<std::int64_t>& step, con
 
 Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
   if (is_pretrained(run)) {
-    fail("{}: a pretrained model lacks watched sentences; read one with --sentence", run.string());
+    fail("{}: a pretrained model has no watched sentences; read one with --sentence", run.string());
   }
   if (fs::is_regular_file(run)) {
     const Dump dump = read_dump(run);
@@ -172,7 +172,7 @@ Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
   const std::vector<std::int64_t> steps = dump_steps(run);
   if (std::find(steps.begin(), steps.end(), *step) == steps.end()) {
     const std::string others = steps.empty() ? "it keeps none" : fmt::format("there are {}", listed(steps));
-    fail("{}: lacks a snapshot of step {}; {}", run.string(), *step, others);
+    fail("{}: has no snapshot of step {}; {}", run.string(), *step, others);
   }
   return read_dump(dump_path(run, *step));
 }
@@ -183,7 +183,7 @@ Precision precision_of(const Request& request, const Model& model) {
   if (!precision) misused("--precision must be one of {}, got '{}'", fmt::join(names_of<Precision>(), ", "), name);
   const auto is_read = [](const auto& parameter) { return is_in_blocks(parameter.second.dtype()); };
   if (*precision == Precision::int8 && std::ranges::none_of(model.parameters, is_read)) {
-    misused("--precision int8 is for the quantized weights of a GGUF file, which {} lacks; leave it out",
+    misused("--precision int8 is for the quantized weights of a GGUF file, which {} does not have; leave it out",
             request.runs[0].string());
   }
   return *precision;
@@ -228,7 +228,7 @@ Reading reading_of(const Request& request, Tokens tokens) {
     misused("--probe chooses a watched sentence and cannot be used with --sentence");
   const fs::path& run = request.runs[0];
   if (!request.has("sentence") && fs::is_directory(run) && dump_steps(run).empty() && !is_pretrained(run)) {
-    fail("{}: lacks snapshots of attention, so nothing was watched; read a text with --sentence", run.string());
+    fail("{}: has no snapshots of attention, so nothing was watched; read a text with --sentence", run.string());
   }
   if (!request.has("sentence")) return reading_of(run, step_of(request));
   Model model = model_of(run, step_of(request), request.progress);

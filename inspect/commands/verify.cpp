@@ -98,7 +98,7 @@ void check_model(const fs::path& file, const fs::path& checkpoint) {
        checkpoint.filename().string(), progress->step);
 }
 
-// Lists the files that every run has, and its dumps. A run written by RunWriter lacks the configuration and the checkpoint. The directory
+// Lists the files that every run has, and its dumps. A run written by RunWriter has neither configuration nor checkpoint. The directory
 // of a Log has numbers and files of the program's choice, such as that of a TrainingState.
 std::vector<RunFile> files_of(const fs::path& run) {
   const fs::path config = run / "config.yaml", checkpoint = run / "checkpoint.safetensors";

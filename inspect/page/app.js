@@ -1,5 +1,5 @@
 // State of the page. `sentence` is OWN for a sentence typed in the view "Try". `shown` maps the heads of the sentence view to
-// their colour numbers. `edges` are the numbers of the edges removed from the circuit. `chosen` is true if the user, not storyOf(), selected the head. `lost` lists what the URL names and the page lacks.
+// their colour numbers. `edges` are the numbers of the edges removed from the circuit. `chosen` is true if the user, not storyOf(), selected the head. `lost` lists what the URL names and the page does not have.
 const OWN = -1;
 const state = {
   run: 0, step: 0, sentence: 0, layer: 0, head: 0, token: 0, shown: new Map(), chosen: false,

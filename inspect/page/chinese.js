@@ -73,7 +73,7 @@ const chinese = {
 
   // Header and footer
   'your own: {}': '你的句子：{0}',
-  'This page lacks what its link names: {}': '这个网页里没有链接所指的内容：{0}',
+  'This page does not have what its link names: {}': '这个网页里没有链接所指的内容：{0}',
   'without {}': '去掉的 {0}',
   'view {}': '视图 {0}',
   'text “{}”: this page cannot read typed texts': '文本“{0}”：这个网页不能读入输入的文本',
@@ -185,7 +185,7 @@ const chinese = {
   'Put it back': '恢复它',
   'Remove it': '去掉它',
   'Which heads are induction heads?': '哪些头是归纳头？',
-  'This page cannot tell which heads are induction heads: it lacks their scores over repeated random tokens. The heads below have the largest scores in the watched sentences at step {}.': '本网页无法判断哪些头是归纳头：它没有各个头在重复的随机词元上的得分。下面是第 {0} 步时在所观察句子里得分最大的头。',
+  'This page cannot tell which heads are induction heads: it does not have their scores over repeated random tokens. The heads below have the largest scores in the watched sentences at step {}.': '本网页无法判断哪些头是归纳头：它没有各个头在重复的随机词元上的得分。下面是第 {0} 步时在所观察句子里得分最大的头。',
   'Induction heads at step {}: {}.': '第 {0} 步的归纳头：{1}。',
   'The sequences do not tell whether these are: {}.': '这些序列无法判定以下的头是否也是：{0}。',
   'No head is shown to be an induction head at step {}.': '第 {0} 步时，没有头可判定为归纳头。',

@@ -83,7 +83,7 @@ const programChinese = {
   'The circuit was not looked for: {}': '没有寻找回路：{0}',
   'circuit: expected at least {} different pairs, got {}; half of them choose the circuit, the others measure it': '至少需要 {0} 个不同的句对，这里只有 {1} 个；一半用来选出回路，另一半用来测量。',
 
-  // Rows that a run lacks
+  // Rows that a run does not have
   'No sentence has an antecedent: edges to it, to a distractor and to a cue word are left out.': '没有标出先行词的句子：略去到先行词、干扰项和线索词的边。',
   'No sentence has a distractor: edges to one are left out, and chance is unknown.': '没有标出干扰项的句子：略去到干扰项的边，随机水平未知。',
   'No sentence has a cue word beside its antecedent: edges to one are left out.': '没有另有线索词的句子：略去到线索词的边。',
@@ -93,7 +93,7 @@ const programChinese = {
   'inspect page --limit N and inspect causes measure the causes of a language model\'s predictions.': '要测量语言模型各个预测的原因，请用 inspect page --limit N 或 inspect causes。',
   'Causes were not looked for: {}': '没有寻找原因：{0}',
   '{}: is missing; train did not make this run, and RunWriter was given no held-out examples': '缺少 {0}：这次运行不是 train 生成的，RunWriter 也没有得到留出的例子。',
-  'The run directory lacks model.safetensors.': '运行目录里没有 model.safetensors。',
+  'The run directory has no model.safetensors.': '运行目录里没有 model.safetensors。',
   'This page shows one sentence. inspect causes --sentence measures what its answer depends on, and of a run what the answers to held-out sentences do.': '这个网页只有一个句子。inspect causes --sentence 测量它的答案取决于什么；对一次运行，则测量留出句子的答案取决于什么。',
   'The model takes {} MB in float16; a page holds models of up to {} MB. inspect serve answers for any model.': '模型以 float16 保存要 {0} MB；网页最多能放 {1} MB 的模型。inspect serve 能处理任何模型。',
   'The model has {}, which a page does not compute. inspect serve answers for any model.': '模型有 {0}，网页不能计算它。inspect serve 能处理任何模型。',

@@ -295,7 +295,7 @@ const chineseViews = {
   'The model was trained on questions about {} only; this text asks about its last token.': '模型只学过问 {0}；这段文本问的是最后一个词元。',
   'The model knows no word that questions ask about; this text asks about its last token.': '模型没有记录提问用的词；这段文本问的是最后一个词元。',
   'The text hides no token, so it asks about its last one. Write [MASK] or <mask> for a token to hide it.': '文本没有遮住词元，因此问的是最后一个词元。用 [MASK] 或 <mask> 代替一个词元即可遮住它。',
-  'The model’s tokenizer lacks a mask token, so the text has no token to predict.': '模型的分词器没有掩码词元，因此文本里没有要预测的词元。',
+  'The model’s tokenizer has no mask token, so the text has no token to predict.': '模型的分词器没有掩码词元，因此文本里没有要预测的词元。',
   '{} is not a candidate any more.': '{0} 不再是候选。',
   'Stop': '停止',
   'Continue the text': '续写',

@@ -65,7 +65,7 @@ const curvesPage = {
         select(t`Smoothing`, [t`none`, ...smoothings.slice(1).map(String)], smoothings.indexOf(this.smoothing), (i) => this.choose({smoothing: smoothings[i]})),
         ...(content.runs.length < 2 ? [] : content.runs.map((_, run) => button(visible(runName(run)), () => flip(run), {'aria-pressed': String(!this.hidden.has(run))}))));
     this.alert.hidden = this.lost.length === 0;
-    this.alert.textContent = t`This page lacks what its link names: ${this.lost.join('; ')}`;
+    this.alert.textContent = t`This page does not have what its link names: ${this.lost.join('; ')}`;
     const groups = curveGroups(this.only, this.hidden), room = roomFor(), across = Math.max(1, Math.floor((room + 28) / 408));
     const width = Math.floor((room - 28 * (across - 1)) / across);
     this.empty.hidden = groups.size > 0;

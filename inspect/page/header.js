@@ -15,7 +15,7 @@ function drawHeader(view) {
   header.sentence.hidden = header.signs.hidden = (view.ownsSentence ?? false) || isText;
   if (!header.sentence.hidden) drawSentenceLine(subject());
   header.lost.hidden = state.lost.length === 0;
-  header.lost.textContent = t`This page lacks what its link names: ${state.lost.join('; ')}`;
+  header.lost.textContent = t`This page does not have what its link names: ${state.lost.join('; ')}`;
   header.training.hidden = !view.followsTraining?.() || (state.sentence === OWN && !view.ownsSentence && !hasModels(state.run));
   if (!header.training.hidden) training.draw();
 }

@@ -4,7 +4,7 @@ class Reader {
     const shape = config.transformer, {block} = shape, {attention} = block;
     Object.assign(this, {config, shape, vocabulary, names: names ?? vocabulary, queries, mask, split, ofText: of_text, step});
     this.isNext = config.kind === 'language_model';
-    this.isMasked = config.kind === 'masked_language_model';  // hides tokens by `mask`; null: its tokenizer lacks one
+    this.isMasked = config.kind === 'masked_language_model';  // hides tokens by `mask`; null: its tokenizer has none
     this.hasNoHead = config.kind === 'bare_transformer';
     this.asksLast = this.isNext || this.hasNoHead;            // always about the last token
     this.behind = tokenizer?.behind.length ?? 0;              // tokens that its template adds behind a text
@@ -14,7 +14,7 @@ class Reader {
     this.unknown = unknown;  // the word for unknown words, or null
     try {
       this.pieces = tokenizer && pretrainedTokenizer(tokenizer, (token) => this.numbers.has(token));
-    } catch {  // the patterns of the file have constructs that this browser lacks
+    } catch {  // the patterns of the file have constructs that this browser does not have
       this.cannotCut = t`This browser cannot cut text as the model does; inspect serve can.`;
     }
     this.d = attention.d_model;
@@ -77,7 +77,7 @@ class Reader {
     const {shape: [k, m]} = this.tensors.get(`${name}.weight`), reader = this;
     return {get weight() { return reader.values(`${name}.weight`); }, bias: this.values(`${name}.bias`), k, m};
   }
-  // Returns null if the model lacks this norm.
+  // Returns null if the model does not have this norm.
   norm(name, {kind, epsilon, gain_offset}) {
     const gain = this.values(`${name}.gain`);
     if (!gain) return null;
@@ -118,7 +118,7 @@ class Reader {
       ...(isCut ? [t`The full stop at the end is left out: the model does not know it.`] : [])
     ];
     const problem = marked.problem ?? this.cannotCut ??
-        (!given && this.lacksMask(text) ? t`The model’s tokenizer lacks a mask token, so the text has no token to predict.` : null) ??
+        (!given && this.lacksMask(text) ? t`The model’s tokenizer has no mask token, so the text has no token to predict.` : null) ??
         this.problemOf(tokens, candidates, isReplaced ? [] : unknown, pieces ?? []);
     // For a candidate chooser, heed matches the query word case-insensitively.
     const same = (token) => this.choosing ? token.toLowerCase() : token, sought = this.asksLast ? [] : this.queries.map(same);

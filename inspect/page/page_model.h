@@ -18,7 +18,7 @@ std::string why_left_out(const Model& model);
 /// Returns whether a page holds the model's parameters in float16, because they are too many in float32.
 bool is_halved(const Model& model);
 
-/// Returns the parts of a tokenizer.json for inspect/page/tokenizer.js, without the vocabulary; null if that lacks one of them.
+/// Returns the parts of a tokenizer.json for inspect/page/tokenizer.js, without the vocabulary; null if one of them is missing.
 Json page_tokenizer(const PretrainedTokenizer& tokenizer);
 
 /// Returns whether inspect/page/tokenizer.js can cut a typed text into the model's tokens. It has the common parts of a

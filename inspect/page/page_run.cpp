@@ -115,7 +115,7 @@ void add_dumps(PageRun& result, const fs::path& run, const std::optional<Model>&
   const auto dump_at = [&](std::int64_t step) {
     return step == last.step ? last : page_dump(read_dump(dump_path(run, step)), model);
   };
-  if (last.sentences.empty()) fail("{}: lacks sentences", dump_path(run, steps.back()).string());
+  if (last.sentences.empty()) fail("{}: has no sentences", dump_path(run, steps.back()).string());
   const std::size_t size = std::max(size_of(packed(last)), size_of(packed(dump_at(steps[0]))));
   const std::vector<std::int64_t> kept = thinned(steps, std::max<std::size_t>(1, most / (size + 1)));
 
@@ -154,7 +154,7 @@ void add_model(PageRun& result, const fs::path& run, const std::optional<Model>&
   Json& description = result.description;
   description["model"] = nullptr;
   if (!saved) {
-    description["model_missing"] = description["causes_missing"] = "The run directory lacks model.safetensors.";
+    description["model_missing"] = description["causes_missing"] = "The run directory has no model.safetensors.";
     return;
   }
   const Model& model = *saved;

@@ -41,7 +41,7 @@ const sidesName = (both) => both.map(({run, sentence, step, head}) => {
   return [run + 1, sentence + 1, at, head ? shortName(key(head.layer, head.head)) : '.'].join('.');
 }).join();
 
-// Returns the sides of a link; null where the page lacks one.
+// Returns the sides of a link; null where the page has none.
 function sidesOfName(text) {
   const both = text.split(',').map((name) => {
     const [run, sentence, step, ...place] = name.split('.'), {sentences, steps, heads} = content.runs[run - 1] ?? {sentences: [], steps: [], heads: []};

@@ -143,7 +143,7 @@ function inductionArcs({tokens, token, attention}, isNamed) {
 function inductionVerdict() {
   const {repeated} = runNow(), {induction, others} = inductionHeads();
   if (!repeated) {
-    return t`This page cannot tell which heads are induction heads: it lacks their scores over repeated random tokens. The heads below have the largest scores in the watched sentences at step ${runNow().steps.at(-1).step}.`;
+    return t`This page cannot tell which heads are induction heads: it does not have their scores over repeated random tokens. The heads below have the largest scores in the watched sentences at step ${runNow().steps.at(-1).step}.`;
   }
   const found = [induction, ...others].filter(({isInduction}) => isInduction).map(({layer, head, score}) => `${headName(layer, head)} (${fixed(score, 2)})`);
   const doubtful = repeated.heads.filter((head) => head.is_undecided).map(({layer, head, induction: {low, high}}) => t`${headName(layer, head)} (${fixed(low, 2)} to ${fixed(high, 2)})`);

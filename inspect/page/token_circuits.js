@@ -97,7 +97,7 @@ const circuitTexts = {
         (state.layer + 1 === runNow().heads.length ? '' : t`This is not the last layer: only later layers can use it for the answer. `)
   },
 };
-// Says why a model lacks the OV circuit.
+// Says why a model has no OV circuit.
 const missing = t`No OV circuit: it needs answers that are words, with logits that are linear in the final state.`;
 const choosesCandidates = () => engineOf(state.run).hasCandidates;
 

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t listed_answers = 10, max_words = 64, max_pairs = 12;
 
 const Json& field(const Json& object, const char* name) {
-  if (!object.is_object() || !object.contains(name)) fail("the request lacks \"{}\"", name);
+  if (!object.is_object() || !object.contains(name)) fail("the request has no \"{}\"", name);
   return object[name];
 }
 
@@ -266,7 +266,7 @@ Json ServedModel::why(const Example& example, const Json& edge) const {
   const ScoreParts parts =
       score_parts(model_, example, layer, head, {.from = from, .to = to, .rather = rather, .in_float64 = false});
   Json json = score_parts_json(parts);
-  json.erase("tokens");  // may lack whole characters
+  json.erase("tokens");  // a token may be a part of a character
   json["answer"] = parts.answer.empty() ? "" : page_answer(model_, example, parts.answer);
   return json;
 }

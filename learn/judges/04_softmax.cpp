@@ -117,7 +117,7 @@ Step step_04(const SoftmaxSolution& yours) {
          backward,
          backward_of([](const Tensor& g, const Tensor& y) { return g * y * (1 - y); })},
         {"unweighted_sum",
-         {"The sum lacks the factor y_ik.", "求和时漏了因数 y_ik。"},
+         {"The sum is without the factor y_ik.", "求和时漏了因数 y_ik。"},
          "dx_ij = y_ij (dy_ij - sum over k of dy_ik [[y_ik]])",
          backward_of([](const Tensor& g, const Tensor& y) { return y * (g - sum(g, {1}, true)); })},
         {"factor_missing",

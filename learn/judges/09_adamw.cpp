@@ -78,10 +78,10 @@ Step step_09(const AdamWSolution& yours) {
                "没有偏差修正：m 和 v 从 0 开始，最初几步的大小不对。"},
               "m_hat = m [[/ (1 - beta1^t)]]        v_hat = v [[/ (1 - beta2^t)]]",
               {.m_uncorrected = true, .v_uncorrected = true}),
-        entry("v_uncorrected", {"v lacks its bias correction.", "v 没有做偏差修正。"}, "v_hat = v [[/ (1 - beta2^t)]]",
-              {.v_uncorrected = true}),
-        entry("m_uncorrected", {"m lacks its bias correction.", "m 没有做偏差修正。"}, "m_hat = m [[/ (1 - beta1^t)]]",
-              {.m_uncorrected = true}),
+        entry("v_uncorrected", {"v is without its bias correction.", "v 没有做偏差修正。"},
+              "v_hat = v [[/ (1 - beta2^t)]]", {.v_uncorrected = true}),
+        entry("m_uncorrected", {"m is without its bias correction.", "m 没有做偏差修正。"},
+              "m_hat = m [[/ (1 - beta1^t)]]", {.m_uncorrected = true}),
         entry("from_zero",
               {"The first step has t = 0: the correction divides by 0. Increase t before you use it.",
                "第一步用了 t = 0：偏差修正除以了 0。要先加 1 再用。"},
@@ -114,7 +114,7 @@ Step step_09(const AdamWSolution& yours) {
                            "the division by sqrt(v_hat) does not reach the decay.",
                            "衰减加进了梯度，那是 Adam 的做法。AdamW 直接让参数衰减，衰减不受除以 sqrt(v_hat) 的影响。"},
                           "p = p - [[lr weight_decay p]]", {.decay_in_gradient = true}));
-      all.push_back(entry("decay_without_lr", {"The decay lacks the factor lr.", "衰减漏乘了 lr。"},
+      all.push_back(entry("decay_without_lr", {"The decay is without the factor lr.", "衰减漏乘了 lr。"},
                           "p = p - [[lr]] weight_decay p", {.decay_without_lr = true}));
       all.push_back(entry("decay_missing", {"The weight decay is missing.", "缺了权重衰减。"},
                           "[[p = p - lr weight_decay p]]", {.decay_missing = true}));

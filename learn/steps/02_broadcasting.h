@@ -11,7 +11,7 @@
 
 namespace learn {
 
-/// Returns the shape that `a` and `b` broadcast to. Align both shapes at their last axes; an axis that one of them lacks counts as
+/// Returns the shape that `a` and `b` broadcast to. Align both shapes at their last axes; an axis that one of them does not have counts as
 /// size 1. Per axis:
 ///
 ///     the sizes are equal  -> this size

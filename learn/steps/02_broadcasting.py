@@ -12,7 +12,7 @@ import numpy as np
 def broadcast_shape(a, b):
     """Returns the shape, a list, that the shapes a and b broadcast to.
 
-    Align both shapes at their last axes; an axis that one of them lacks counts as size 1. Per axis:
+    Align both shapes at their last axes; an axis that one of them does not have counts as size 1. Per axis:
 
         the sizes are equal  -> this size
         one size is 1        -> the other size

@@ -87,7 +87,7 @@ nb::object array_of(const Ids& ids);
 nb::object array_of(const Booleans& booleans);
 /// Whether an array of NumPy is read or may be written, which counts as a write. `usual`: it may be written unless a Recording is open.
 enum class NumpyAccess { usual, read, write };
-/// Returns the numbers of `x` as an array of NumPy in the same memory; that of a recorded tensor is read-only. Types that NumPy lacks
+/// Returns the numbers of `x` as an array of NumPy in the same memory; that of a recorded tensor is read-only. Types that NumPy does not have
 /// are converted to float32.
 nb::object numpy_of(const Tensor& x, NumpyAccess access = NumpyAccess::usual);
 /// Returns a tensor of what NumPy takes for an array: a copy of the numbers, in `dtype` if it is given.
@@ -197,7 +197,7 @@ std::shared_ptr<T> kept(T value) {
           }};
 }
 
-/// Return getters of a parameter of a layer, and of one that a layer may lack.
+/// Return getters of a parameter of a layer, and of one that a layer may not have.
 template <class Layer, class Value>
 auto getter(Value Layer::*field) {
   return [field](const Layer& l) { return Tensor(l.*field); };

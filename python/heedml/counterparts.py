@@ -1,4 +1,4 @@
-"""Lists counterparts of names of PyTorch and NumPy that heedml lacks. Code comes first; "; " separates notes and other code from it.
+"""Lists counterparts of names of PyTorch and NumPy that heedml does not have. Code comes first; "; " separates notes and other code from it.
 
 In the code x, y, a and b are tensors, p, n, r, low, high and the like numbers, and logits, labels and random what their names say."""
 

@@ -46,7 +46,7 @@ def checked_pooling(where: str, name: object) -> str:
 def recipe_of(path: str | None) -> Recipe:
     """Returns the recipe in the files that sentence-transformers writes beside a model; without them the mean, of length 1.
 
-    Raises Error for files that lack a part or ask for what heed does not compute.
+    Raises Error for files that are without a part or ask for what heed does not compute.
     """
     place = "" if path is None else path if os.path.isdir(path) else os.path.dirname(path)
     if path is None or not os.path.exists(os.path.join(place, "modules.json")):

@@ -25,7 +25,7 @@ class Error(RuntimeError):
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """The system lacks the memory for a tensor."""
+    """The system has too little memory for a tensor."""
 
 
 class NotFinite(Error, ArithmeticError):

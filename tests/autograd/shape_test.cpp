@@ -83,7 +83,7 @@ TEST_CASE("A shape with more than 8 axes throws an Error") {
                    }}});
 }
 
-TEST_CASE("Reading or writing an axis that a shape lacks throws an Error") {
+TEST_CASE("Reading or writing an axis that a shape does not have throws an Error") {
   const Tensor x = ones({2, 3});
   Shape shape{2, 3};
   CHECK((x.size(-2) == 2 && x.size(1) == 3 && shape[-1] == 3));

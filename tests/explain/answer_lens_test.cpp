@@ -67,5 +67,5 @@ TEST_CASE("answer_lens after a layer is the head on the stream behind it") {
 TEST_CASE("answer_lens needs a head") {
   const Model model = small_model(bare_transformer(small_config()));
   CHECK(message([&] { answer_lens(model, question(model, tired, "it")); }) ==
-        "the model lacks a head: it shows states and attention, but gives no answers");
+        "the model has no head: it shows states and attention, but gives no answers");
 }

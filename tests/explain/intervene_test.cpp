@@ -118,7 +118,7 @@ TEST_CASE("Interventions hold for generation, losses and gradients while a hook 
   CHECK(largest(backward(model.loss(batch))[direction]) > 0);
 }
 
-TEST_CASE("A place that a model or a text lacks has one clear message") {
+TEST_CASE("A place that a model or a text does not have has one clear message") {
   const Model model = gpt();
   const Batch texts = texts_of(1);
   const auto told = [&](const Intervention& one) { return message([&] { logits_under({one}, model, texts); }); };

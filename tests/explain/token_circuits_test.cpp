@@ -46,7 +46,7 @@ TEST_CASE("The OV circuits of all heads sum to the logits of a model that reads 
   for (std::size_t i = 0; i < expected.size(); ++i) CHECK(values[i] == Approx(expected[i]).margin(1e-9));
 }
 
-TEST_CASE("token_circuits rejects a head that the model lacks") {
+TEST_CASE("token_circuits rejects a head that the model does not have") {
   const Model model = small_model();
   CHECK(message([&] { token_circuits(model, Ids({1}, {0}), 2, 0); }) ==
         "token_circuits: no layer 2 head 0 in a model of 2 layers with 2 heads (from 0)");

@@ -24,7 +24,7 @@ const fs::path gguf_golden = "tests/golden/gguf", gguf_sources = "tests/golden/h
 
 Tensor token_logits(const Model& model) { return model.logits({.tokens = Ids({1, 7}, {3, 1, 7, 7, 2, 9, 4})}); }
 
-// Returns a golden model without the windows that GGUF lacks.
+// Returns a golden model without the windows that GGUF does not have.
 Model golden_model(const std::string& name) {
   const Scratch scratch;
   fs::copy(gguf_sources / name, scratch / name);

@@ -157,7 +157,7 @@ TEST_CASE("read_npz rejects damaged archives and those that would fill the memor
     if (counted == 1) {
       std::string last = fewer;
       for (std::size_t i = 0; i < 4; ++i) last[end + 16 + i] = static_cast<char>(second >> (8 * i));
-      CHECK(said(last) == "x.npz: damaged ZIP archive: it has a file at byte 0 that its directory lacks");
+      CHECK(said(last) == "x.npz: damaged ZIP archive: it has a file at byte 0 that its directory does not have");
       fewer.erase(second, end - second);
       CHECK(said(fewer).starts_with("x.npz: damaged ZIP archive: it has a file at byte "));
     }

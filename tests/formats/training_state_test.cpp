@@ -56,12 +56,12 @@ TEST_CASE("TrainingState rejects a file with other parts than the program's") {
   const auto said = [&] { return message([&] { training.state.load(file); }, file.string()); };
   CHECK(said() == "no error");
   training.state.randoms = {{"dropout", &training.random}};
-  CHECK(said() == "FILE: has a generator 'data', which the program lacks");
+  CHECK(said() == "FILE: has a generator 'data', which the program does not have");
   training.state.randoms = {{"data", &training.random}, {"dropout", &training.random}};
-  CHECK(said() == "FILE: lacks the generator 'dropout'");
+  CHECK(said() == "FILE: has no generator 'dropout'");
   training.state.randoms.erase("dropout");
   training.state.average = nullptr;
-  CHECK(said() == "FILE: has the state of an object that TrainingState::average lacks");
+  CHECK(said() == "FILE: has the state of an object that TrainingState::average does not have");
   write_safetensors(file, {{{"x", ones({1})}}, {}});
   CHECK(said() == "FILE: was not written by TrainingState: the metadata entry 'heed.step' is missing");
 }
@@ -93,12 +93,12 @@ TEST_CASE("TrainingState holds further networks, each with its optimiser and ave
 
   const auto said = [&] { return message([&] { resumed.state.load(file); }, file.string()); };
   resumed.state.networks["judge"].average = nullptr;
-  CHECK(said() == "FILE: has the state of an object that TrainingState::average lacks");
+  CHECK(said() == "FILE: has the state of an object that TrainingState::average does not have");
   resumed.state.networks = {{"target", {.parameters = resumed.judge.parameters}}};
-  CHECK(said() == "FILE: has a network 'judge', which the program lacks");
+  CHECK(said() == "FILE: has a network 'judge', which the program does not have");
   stopped.state.networks.clear();
   stopped.state.save(file, 4);
-  CHECK(said() == "FILE: lacks the network 'target'");
+  CHECK(said() == "FILE: has no network 'target'");
   resumed.state.networks = {{"a.b", {.parameters = resumed.judge.parameters}}};
   CHECK(message([&] { resumed.state.save(file, 4); }) ==
         "TrainingState: expected a name without dots for a network, got 'a.b'");

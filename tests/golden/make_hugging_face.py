@@ -145,7 +145,7 @@ models = {
                    tf.ModernBertConfig(**modernbert, rope_parameters={"full_attention": rope(theta=2000.0),
                                                                       "sliding_attention": rope(theta=50.0)}),
                    torch.bfloat16),
-    # with the parts that the releases lack
+    # with the parts that the releases do not have
     "modernbert_biases": (tf.ModernBertForMaskedLM,
                           tf.ModernBertConfig(**modernbert, norm_bias=True, attention_bias=True, mlp_bias=True,
                                               classifier_bias=True, decoder_bias=False, tie_word_embeddings=False,

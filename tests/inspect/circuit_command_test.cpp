@@ -54,7 +54,7 @@ TEST_CASE("inspect circuit studies the pairs of a file, with the options that it
   CHECK(run.inspect({"circuit", "RUN", "RUN/pairs.jsonl"}).find("area under the curve (CPR)") != std::string::npos);
 }
 
-TEST_CASE("inspect circuit says what it lacks") {
+TEST_CASE("inspect circuit says what it does not have") {
   const InspectedRun run;
   write_pairs(run.path / "pairs.jsonl", 12);
   CHECK(run.is_usage_error(
@@ -124,8 +124,7 @@ TEST_CASE("inspect circuit studies pretrained models of every family") {
       CHECK(json["curve"].back()["faithfulness"]["mean"].get<double>() == Approx(1));
       ++studied;
     });
-    if (text != "no error")
-      CHECK(text == "the model lacks a head: it shows states and attention, but gives no answers");
+    if (text != "no error") CHECK(text == "the model has no head: it shows states and attention, but gives no answers");
   }
   CHECK(studied >= 20);
 }

@@ -61,7 +61,7 @@ TEST_CASE("inspect --step uses the model that was kept with that snapshot") {
   CHECK(run.inspect({"causes", "RUN", "--step", "0"}) == causes_view(causes(first, run.path), {}));
   CHECK(parse_json(run.inspect({"causes", "RUN", "--json", "--step", "0"}))["step"] == 0);
   CHECK(run.error({"weights", "RUN", "--step", "7"}) ==
-        "RUN: lacks a model of step 7; it has models of steps 0, and of the last, 400");
+        "RUN: has no model of step 7; it has models of steps 0, and of the last, 400");
   write_file(dumped_model_path(run.path, 0), "x");
   CHECK(run.error({"weights", "RUN", "--step", "0"}).starts_with("RUN/models/step-000000.safetensors: "));
 }
@@ -292,7 +292,7 @@ TEST_CASE("inspect names the missing run, snapshot, model or sentence") {
   CHECK(run.error({"RUN/nowhere"}) ==
         "RUN/nowhere: there is no such run or model; train --config FILE makes a run, and hf download OWNER/NAME "
         "--local-dir DIR fetches a model of Hugging Face");
-  CHECK(run.error({"RUN", "--step", "7"}) == "RUN: lacks a snapshot of step 7; there are 0, 400");
+  CHECK(run.error({"RUN", "--step", "7"}) == "RUN: has no snapshot of step 7; there are 0, 400");
   CHECK(run.error({"weights", "RUN/attention"}) ==
         "RUN/attention: is not a run or a model: expected the config.yaml of a run or the config.json of a model");
   CHECK(run.error({"weights", "RUN", "--step", "0"}) ==

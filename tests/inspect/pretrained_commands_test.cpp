@@ -55,7 +55,7 @@ TEST_CASE("inspect causes measures one sentence of a pretrained model, with or w
               shown({"causes", bare.path().string(), "--sentence", "w5 w17"});
             },
             bare.path().string()) ==
-        "FILE: the model lacks a head and gives no answers, so causes cannot be measured. inspect heads FILE FILE "
+        "FILE: the model has no head and gives no answers, so causes cannot be measured. inspect heads FILE FILE "
         "counts where its heads point, and training with model.from: FILE teaches it to answer");
 }
 

@@ -60,7 +60,7 @@ TEST_CASE("inspect shows a sentence in a pretrained model, and asks for one if i
   CHECK((sentence.at("predicted").is_null() && sentence.at("probability").is_null()));
   CHECK((sentence.at("layers").size() == 2 && sentence.at("layers")[0].size() == 4));
   CHECK(message([] { shown({pretrained("bert_bare")}); }) ==
-        "tests/golden/hugging_face/bert_bare: a pretrained model lacks watched sentences; read one with --sentence");
+        "tests/golden/hugging_face/bert_bare: a pretrained model has no watched sentences; read one with --sentence");
   CHECK(shown({model, "--sentence", "w5 w17 w3"}).find("a model without a head: it gives no answer") !=
         std::string::npos);
   CHECK(message([&] {
@@ -164,7 +164,7 @@ TEST_CASE("inspect refuses a directory without a model and names the models insi
   CHECK(refused() == told + "; inspect one of its models: FILE/model-Q4_0.gguf, FILE/models--org--name/snapshots/5f2c");
 }
 
-TEST_CASE("inspect shows the attention of a masked model whose tokenizer lacks a mask token") {
+TEST_CASE("inspect shows the attention of a masked model whose tokenizer has no mask token") {
   CopiedModel copy("bert");
   write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
   const std::string model = copy.path().string();
@@ -175,7 +175,7 @@ TEST_CASE("inspect shows the attention of a masked model whose tokenizer lacks a
   CHECK(message([&] {
           shown({model, "--sentence", "w5 <mask>"});
         }) ==
-        "the model's tokenizer.json lacks a mask token, so the text has no token to predict; choose a word with "
+        "the model's tokenizer.json has no mask token, so the text has no token to predict; choose a word with "
         "--query");
   CHECK(message([&] {
           shown({"generate", model, "--prompt", "w5"});
@@ -221,7 +221,7 @@ TEST_CASE("--precision int8 is for files with quantized weights") {
           shown({"generate", pretrained("llama"), "--prompt", "w1", "--precision", "int8"});
         })
             .starts_with("--precision int8 is for the quantized weights of a GGUF file, which "
-                         "tests/golden/hugging_face/llama lacks; leave it out (see "));
+                         "tests/golden/hugging_face/llama does not have; leave it out (see "));
   CHECK(message([] {
           shown({"verify", pretrained("llama"), "--precision", "float32"});
         }).starts_with("--precision needs --against"));
@@ -263,14 +263,14 @@ TEST_CASE("inspect export --hugging-face writes an equal model and replaces file
 }
 
 TEST_CASE("inspect generate refuses a model without a head") {
-  const std::string told = "the model lacks a head: it shows states and attention, but gives no answers";
+  const std::string told = "the model has no head: it shows states and attention, but gives no answers";
   const std::string model = pretrained("bert_bare");
   CHECK(message([&] { shown({"generate", model, "--prompt", "<5>"}); }) == told);
 }
 
 TEST_CASE("inspect refuses a text for a model without a tokenizer and names the missing file") {
   const std::string told =
-      "the model lacks a tokenizer, so it cannot read text. In a directory, tokenizer.json is missing: "
+      "the model has no tokenizer, so it cannot read text. In a directory, tokenizer.json is missing: "
       "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) writes one. A GGUF file needs tokenizer.ggml.model";
   CHECK(message([] { shown({"generate", pretrained("llama"), "--prompt", "the cat"}); }) == told);
   CHECK(message([] { shown({pretrained("llama"), "--sentence", "the cat"}); }) == told);

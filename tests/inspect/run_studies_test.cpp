@@ -98,7 +98,7 @@ TEST_CASE("causes names the file of a run that is missing, empty or from another
   write_file(held_out_path(run.path), "");
   CHECK(error() == "RUN/held_out.jsonl: no examples; expected one JSON object per line");
   write_jsonl(held_out_path(run.path), sentences());
-  CHECK(error() == "RUN: lacks snapshots of attention");
+  CHECK(error() == "RUN: has no snapshots of attention");
   write_dump(run.path, {400, {chinese_sentence()}});
   CHECK(error() ==
         "RUN/attention/step-000400.safetensors: comes from a model of 1 layer with 1 head, but the run's model has 2 "
@@ -159,7 +159,7 @@ TEST_CASE("cause_history gives at each step the results of causes() for the mode
             "measured; RunWriter keeps the others with {.keep_models = true}");
 }
 
-TEST_CASE("cause_history refuses a run whose held-out sentences lack antecedents") {
+TEST_CASE("cause_history refuses a run whose held-out sentences have no antecedents") {
   const Scratch run;
   Example e = some_held_out()[2];
   write_jsonl(held_out_path(run.path), {e});
@@ -167,7 +167,7 @@ TEST_CASE("cause_history refuses a run whose held-out sentences lack antecedents
   save_model(dumped_model_path(run.path, 400), small_model());
   CHECK(message([&] {
           cause_history(run.path);
-        }).ends_with(": the held-out sentences lack antecedents, so no edge can be cut"));
+        }).ends_with(": the held-out sentences have no antecedents, so no edge can be cut"));
 }
 
 TEST_CASE("match_heads matches swapped heads, and random matchings are less similar") {

@@ -65,7 +65,7 @@ TEST_CASE("inspect causes --tokens measures the minimal pairs of a run, and each
   CHECK(run.inspect(of_kind).find("kinds") == std::string::npos);
 }
 
-TEST_CASE("inspect causes --tokens leaves out kinds of few pairs, and says what a run lacks") {
+TEST_CASE("inspect causes --tokens leaves out kinds of few pairs, and says what a run does not have") {
   const InspectedRun run;
   write_held_out(run.path, joined(pairs_of_kind(9, 6), pairs_of_kind(10, 7)));
   const Json json = parse_json(run.inspect({"causes", "RUN", "--tokens", "--json"}));

@@ -65,7 +65,8 @@ TEST_CASE("The judge accepts each solution of the course", "[learn]") {
   }
 }
 
-TEST_CASE("The judge says what an untouched step lacks, where to write it, and which page explains it", "[learn]") {
+TEST_CASE("The judge says what an untouched step does not have, where to write it, and which page explains it",
+          "[learn]") {
   for (const Variant& variant : variants([](const Variant& v) { return v.name == "unwritten"; })) {
     for (const Language language : {Language::en, Language::zh}) {
       const Verdict& verdict = verdict_of(variant, language);

@@ -50,7 +50,7 @@ bool has_numpy() { return std::system("python3 -c 'import numpy' 2>/dev/null") =
 TEST_CASE("The judge accepts the solutions in Python, and names each wrong one and each function that is not written",
           "[learn]") {
   if (!has_numpy()) {
-    fmt::print("learn: python3 lacks NumPy, so no step in Python was judged (pip install numpy)\n");
+    fmt::print("learn: python3 has no NumPy, so no step in Python was judged (pip install numpy)\n");
     return;
   }
   int judged = 0;

@@ -153,7 +153,7 @@ void check_against_reference(const ShakenModel& made, const Batch& asked, double
   const Recording recording;
   const Tensor given = made.answers(asked).logits, expected = reference_logits(made.config, made.parameters, asked);
   CHECK(error(given, expected) <= allowed);
-  std::vector<double> factors;  // 0 for the candidates that a text lacks
+  std::vector<double> factors;  // 0 for the candidates that a text does not have
   for (const double logit : expected.to_vector()) factors.push_back(logit < -1e29 ? 0 : random.normal());
   const Tensor cotangent = tensor(given.shape(), factors, DType::float64);
   const Gradients g = backward(given, cotangent), h = backward(expected, cotangent);

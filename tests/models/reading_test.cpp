@@ -85,7 +85,7 @@ TEST_CASE("question() selects the last query word of a sentence, or the word tha
   Model without = small_model();
   without.queries = {};
   CHECK(message([&] { question(without, "The animal was tired"); }) ==
-        "the model lacks query words; name the word to ask about with --query");
+        "the model has no query words; name the word to ask about with --query");
   CHECK(message([&] { question(model, "The animal was tired", "animl"); }) ==
         "the sentence does not contain the token 'animl' (did you mean 'animal'?); its tokens: The animal was tired");
   CHECK(message([&] { question(model, "  "); }) == "the sentence is empty");

@@ -19,7 +19,8 @@ TEST_CASE("The URL captures the current view, and a link opens it") {
   chromium->open(page.file, 1280, false, "#view=nothing&sentence=99&step=7&layer=x&head=-1");
   CHECK(chromium->run("[state.tab, state.sentence, subject().step]") == Json({0, 0, 400}));
   const std::string lost = "header.lost.hidden ? '' : header.lost.textContent";
-  CHECK(chromium->text(lost) == "This page lacks what its link names: sentence 99; step 7; layer x; view nothing");
+  CHECK(chromium->text(lost) ==
+        "This page does not have what its link names: sentence 99; step 7; layer x; view nothing");
   show(*chromium, "All heads");
   chromium->settle();
   CHECK(chromium->text(lost) == "");
@@ -52,7 +53,7 @@ TEST_CASE("The URL contains a typed sentence, and a link opens it at the same wo
   CHECK(chromium->run("state.sentence") == 0);
   chromium->wait_for("!header.lost.hidden");
   CHECK(chromium->text("header.lost.textContent") ==
-        "This page lacks what its link names: text “xyzzy”: The model does not know “xyzzy”.");
+        "This page does not have what its link names: text “xyzzy”: The model does not know “xyzzy”.");
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 

@@ -200,7 +200,7 @@ TEST_CASE("The link captures the edges removed from the circuit") {
   CHECK(panel_text(*chromium).find("Press an edge or a head to remove it") != std::string::npos);
   chromium->open(place.file, 1280, false, "#view=circuit&edges=1,6,x");
   CHECK(chromium->run("[...state.edges]") == Json::array({0}));
-  CHECK(chromium->text("header.lost.textContent") == "This page lacks what its link names: edge 6; edge x");
+  CHECK(chromium->text("header.lost.textContent") == "This page does not have what its link names: edge 6; edge x");
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 

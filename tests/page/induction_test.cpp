@@ -114,7 +114,7 @@ TEST_CASE("A page without scores over repeated tokens says that it cannot tell w
   CHECK(chromium->run("runNow().repeated === undefined") == true);
   const std::string text = aside(*chromium);
   CHECK(has(text,
-            "This page cannot tell which heads are induction heads: it lacks their scores over repeated random "
+            "This page cannot tell which heads are induction heads: it does not have their scores over repeated random "
             "tokens. The heads below have the largest scores in the watched sentences at step 400."));
   CHECK(has(text, "layer 2 head 1: the largest mean weight behind the earlier copy, 0."));
   CHECK_FALSE(has(text, ": induction head"));

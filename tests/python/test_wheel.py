@@ -23,7 +23,7 @@ def test_a_processor_without_vector_instructions_takes_its_own_library(without, 
     if not any((place / "lib/glibc-hwcaps").exists() for place in (package, package.parents[1])):
         pytest.skip("compiled for one processor")
     if expected == "AVX2" and heedml.vector_instructions() == "basic":
-        pytest.skip("this processor lacks AVX2")
+        pytest.skip("this processor has no AVX2")
     done = subprocess.run([sys.executable, "-c", PRODUCT], capture_output=True, text=True, timeout=120,
                           env={**os.environ, "GLIBC_TUNABLES": f"glibc.cpu.hwcaps={without}"})
     assert done.returncode == 0 and done.stdout.strip() == expected, done.stdout + done.stderr

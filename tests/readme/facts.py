@@ -198,7 +198,7 @@ for path in sorted(p for folder in ("autograd", "nn") for p in (ROOT / folder).r
     names += re.findall(r"^ +static (?:std::atomic<.*>|std::vector<.*>|(?:std::)?\w+\*?) (\w+) *[;={]", text, re.M)
     for name in names:
         if not re.search(rf"\|[^|]*`{name}`[^|]*{path.name}", listed):
-            wrong("docs/explanation/architecture.md", f"its list of global variables lacks {name} of {path.relative_to(ROOT)}")
+            wrong("docs/explanation/architecture.md", f"its list of global variables is without {name} of {path.relative_to(ROOT)}")
 
 # The list of tasks; the operation that is shown; exit codes; how far two ways of computing attention are apart.
 tasks = re.search(r"task: [^(]*\(([^)]*)\)", re.sub(r"\n +# ", " ", output_of(BUILD / "train", "--help-config")))[1]

@@ -1,5 +1,5 @@
 """graph.py BUILD [--sizes]: compares the graph of components in docs/explanation/architecture.md with the includes of the
-sources, prints it with the number of includes for each edge, and fails for an edge that the document lacks, for a component that it
+sources, prints it with the number of includes for each edge, and fails for an edge that the document does not have, for a component that it
 has and no source uses, and for a cycle. --sizes prints the lines of each directory and what the files at the waist include."""
 
 import collections

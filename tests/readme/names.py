@@ -123,11 +123,11 @@ def check_translation(chinese):
     theirs = plain(read(english))
     for line, text in blocks(chinese, ""):
         if re.search(r"\d", text) and text.isascii() and text not in read(english):
-            wrong(f"{chinese}:{line}", f"an output that {english} lacks: {text}")
+            wrong(f"{chinese}:{line}", f"an output that {english} does not have: {text}")
     for line, text in paragraphs(chinese):
         for number in re.findall(r"(?<![\d.])(?:\d+\.\d+|\d{3,})(?![\d.]|\s*[亿万])", plain(text)):
             if not re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", theirs):
-                wrong(f"{chinese}:{line}", f"a figure that {english} lacks: {number}")
+                wrong(f"{chinese}:{line}", f"a figure that {english} does not have: {number}")
 
 
 for document in DOCUMENTS:
@@ -153,7 +153,7 @@ for english, chinese in sorted(glossaries[0] ^ glossaries[1]):
 table = "".join(re.findall(r"^\| .*\n", read("docs/tutorial/index.md"), re.M))
 for example in CONFIGURATIONS + sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "examples").glob("*.cpp")):
     if f"`{example}`" not in table:
-        wrong("docs/tutorial/index.md", f"its table lacks {example}")
+        wrong("docs/tutorial/index.md", f"its table is without {example}")
 listed = {"docs/index.md", "README.md", "README.zh-CN.md"}
 listed |= {page for page in DOCUMENTS if page.startswith("learn/") and ":glob:" in read("learn/README.md")}
 for page in [p for p in DOCUMENTS if p.endswith(("index.md", "index.zh-CN.md"))]:
@@ -176,6 +176,6 @@ for source in sorted(p for p in ALL if re.fullmatch(r"(run|train)/\w+\.cpp", p))
 packages = set(" ".join(re.findall(r"^(?:core|packages)=\(([^)]+)\)", read("setup.sh"), re.M)).split()) - {'"${core[@]}"'}
 for package in packages - {"g++", "cmake", "ninja-build", "pkg-config", "python3"}:
     if package.replace("openblas-dev", "openblas-pthread-dev") not in read("docs/how-to/packages.md"):
-        wrong("docs/how-to/packages.md", f"the sysroot lacks {package}")
+        wrong("docs/how-to/packages.md", f"the sysroot is without {package}")
 
 finish(f"{len(DOCUMENTS)} documents")

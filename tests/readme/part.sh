@@ -29,7 +29,7 @@ configure() {  # configure DIRECTORY [OPTION...]
 check() {  # check DIRECTORY MARCH: the options of heed's sources, and of mine.cpp
   grep '"command"' "$1/compile_commands.json" | grep -v mine.cpp > library
   grep '"command"' "$1/compile_commands.json" | grep mine.cpp > mine
-  grep -q -- -fno-math-errno library || fail "heed lacks its own options"
+  grep -q -- -fno-math-errno library || fail "heed is without its own options"
   [ "$(grep -oE -- '-march=[^ ]*' library | sort -u)" = "$2" ] || fail "expected heed compiled with '$2', got:" "$(head -1 library)"
   ! grep -qE -- '-Werror|-Wconversion' library || fail "heed's warnings are on:" "$(head -1 library)"
   ! grep -qE -- '-march|-fno-|-W|-O|-I *[^ ]*heed( |$)' mine || fail "heed's options reach mine.cpp:" "$(cat mine)"

@@ -83,7 +83,7 @@ TEST_CASE("dump_steps lists the dumps in order and nothing else") {
 
 TEST_CASE("last_dump returns the snapshot of the last step") {
   const ScratchDirectory scratch;
-  CHECK(message([&] { last_dump(scratch.path); }) == scratch.path.string() + ": lacks snapshots of attention");
+  CHECK(message([&] { last_dump(scratch.path); }) == scratch.path.string() + ": has no snapshots of attention");
   for (const int step : {100, 20}) write_dump(scratch.path, {step, {chinese_sentence()}});
   CHECK(last_dump(scratch.path).step == 100);
 }

@@ -76,7 +76,7 @@ TEST_CASE("RunWriter refuses examples that inspect could not read") {
   example.answer = "z";
   CHECK(refusal(own.watched, example).starts_with("unknown word 'z'"));
   example.answer.clear();
-  CHECK(refusal(own.watched, example) == "RunWriter: held-out example 0 lacks its answer");
+  CHECK(refusal(own.watched, example) == "RunWriter: held-out example 0 has no answer");
   example = own.watched;
   example.query = 5;
   CHECK(refusal(example, own.watched) == "expected a query from 0 to 4, got 5");

@@ -139,7 +139,7 @@ TEST_CASE("PretrainedTokenizer rejects templates with unknown tokens or without 
   CHECK(setting("/post_processor/special_tokens/<s>/ids/0", 9) == "post_processor: id 9 belongs to no token");
   CHECK(setting("/post_processor/special_tokens/<s>/ids/0", "x") ==
         "post_processor.special_tokens['<s>']: expected an id, got \"x\"");
-  CHECK(setting("/post_processor/single", nlohmann::json::array()) == "post_processor: 'single' lacks the sequence A");
+  CHECK(setting("/post_processor/single", nlohmann::json::array()) == "post_processor: 'single' has no sequence A");
   CHECK(setting("/post_processor/single/0", parsed(R"({"Sequence": {"id": "A"}})")) ==
         "post_processor.single[1]: expected one sequence, A; got a second one");
   CHECK(
@@ -284,10 +284,10 @@ TEST_CASE("Vocabularies with invalid scores or without a needed unknown token ar
   CHECK(saying(unigram(R"([["a", "x"]])", 0)) == "model: vocab[0]: expected a token and its score");
   CHECK(saying(unigram(R"([["a", -1]])", 5)) == "model: unk_id 5 is not below the number of tokens, 1");
   const PretrainedTokenizer without(unigram(R"([["a", -1]])", nullptr).dump());
-  CHECK(message([&] { without.encode("ab"); }) == "'b' is not in the vocabulary, which lacks an unknown token");
+  CHECK(message([&] { without.encode("ab"); }) == "'b' is not in the vocabulary, which has no unknown token");
   const PretrainedTokenizer whole(unigram(R"([["a", -1], ["ab", -9]])", nullptr).dump());
   CHECK(whole.encode("ab").at(0).id == 1);  // b occurs only within a token
-  CHECK(message([&] { whole.encode("abb"); }) == "'b' is not in the vocabulary, which lacks an unknown token");
+  CHECK(message([&] { whole.encode("abb"); }) == "'b' is not in the vocabulary, which has no unknown token");
   const PretrainedTokenizer twice(unigram(R"([["a", -1], ["b", -2], ["a", -3]])", nullptr).dump());
   CHECK(twice.encode("ab").at(0).id == 2);
   CHECK(twice.tokens() == std::vector<std::string>{"<unused 0>", "b", "a"});

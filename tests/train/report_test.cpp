@@ -67,7 +67,7 @@ TEST_CASE("opening names the questions of a user's sentences and the token that 
   CHECK(opening(small_experiment(), "runs/toy", {}).find("asked") == std::string::npos);
 }
 
-TEST_CASE("opening counts held-out words that training lacks and held-out sentences that it left out") {
+TEST_CASE("opening counts held-out words that training does not have and held-out sentences that it left out") {
   const Scratch scratch;
   const auto line = [](const char* animal) {
     return fmt::format(R"({{"tokens": ["The", "{}", "slept", "it", "was", "ill"], "query": 3, "antecedent": 1}})",

@@ -37,7 +37,7 @@ struct ResumeScratch : ProgramScratch {
     return files;
   }
 
-  // Removes what older checkpoints lack: the configuration and the digests of the data.
+  // Removes what older checkpoints do not have: the configuration and the digests of the data.
   void forget_origin() const {
     SafeTensors content = read_safetensors(*this / "r/checkpoint.safetensors");
     for (const char* name : {"heed.config", "heed.train", "heed.held_out"}) content.metadata.erase(name);

@@ -62,7 +62,7 @@ TEST_CASE("write_out replaces token names in a sentence and its answers with the
   CHECK(sentence.predicted == "the");
   CHECK(sentence.answer == "the");
 
-  sentence.predicted = "\u0120the";  // the answer is another token: it lacks the space, so the name stays
+  sentence.predicted = "\u0120the";  // the answer is another token: it has no space, so the name stays
   write_out(dump, golden_tokenizer("gpt2"));
   CHECK(sentence.predicted == "\u0120the");
 }

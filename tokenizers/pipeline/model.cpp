@@ -32,7 +32,7 @@ std::unique_ptr<TokenTable> tokens_in_order(const Part& part) {
   return tokens;
 }
 
-// Files before version 0.9 of the package lack the type.
+// Files before version 0.9 of the package have no type.
 std::string type_of(const Part& part) {
   if (const std::string type = part.type(); !type.empty()) return type;
   if (part.find("merges")) return "BPE";

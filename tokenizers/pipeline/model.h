@@ -19,7 +19,7 @@ struct PieceToken {
 class Model {
  public:
   virtual ~Model() = default;
-  /// Appends the tokens of a piece, which is not empty. Throws Error when a character lacks a token and the model an
+  /// Appends the tokens of a piece, which is not empty. Throws Error when a character has no token and the model an
   /// unknown token.
   virtual void encode(std::string_view piece, std::vector<PieceToken>& tokens) const = 0;
   /// Returns the id of the unknown token; -1 without one.

@@ -33,7 +33,7 @@ Template processing_of_template(const Part& part) {
       (has_text ? result.behind : result.before).push_back(id.get<std::int64_t>());
     }
   }
-  if (!has_text) part.wrong("'single' lacks the sequence A");
+  if (!has_text) part.wrong("'single' has no sequence A");
   return result;
 }
 

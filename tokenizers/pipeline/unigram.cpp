@@ -111,7 +111,7 @@ class Unigram : public Model {
       }
       if (has_single || !is_better(next, unknown_score_ + score_here)) return;
       if (unknown_ < 0)
-        fail("'{}' is not in the vocabulary, which lacks an unknown token", excerpt(piece.substr(begin, next - begin)));
+        fail("'{}' is not in the vocabulary, which has no unknown token", excerpt(piece.substr(begin, next - begin)));
       offer(next, unknown_score_ + score_here, unknown_);
     });
     return best;

@@ -164,7 +164,7 @@ class SettingsReader {
       wrong(key.place, fmt::format("unknown key '{}'{}{}", shown(key.text), in, suggestion(keys_, section, key.text)));
       return;
     }
-    // A missing value lacks a place in the document; its key's place is used.
+    // A missing value has no place in the document; its key's place is used.
     given_[name] = {value.kind == Yaml::nothing ? key.place : value.place, "", ""};
     if (value.kind == Yaml::scalar && assign(*found, value.text, value.quoted)) return;
     bad_.insert(name);
@@ -283,7 +283,7 @@ class SettingsReader {
     for (const char* field : {"text", "query", "antecedent"}) {
       const bool is_needed = !reads_text || field == std::string_view("text");
       if (is_needed && watched_places_[i].contains("") && !watched_places_[i].contains(field)) {
-        wrong(watched_places_[i].at(""), fmt::format("probe {} lacks its {}", i + 1, field));
+        wrong(watched_places_[i].at(""), fmt::format("probe {} has no {}", i + 1, field));
       }
     }
     if (is_of_texts_alone(config_.data.split) && !reads_text) return;  // already reported

@@ -97,7 +97,7 @@ std::vector<Key> keys(Config& c) {
        {"block_size", "seq_len", "context_length"}},
       {"data.vocabulary", Integer{&c.data.vocabulary, 300, 65536}, "number of subwords to learn", {"vocab_size"}},
       {"data.unknown", choice(&c.data.unknown),
-       "words that training lacks: an error, or one token for all of them (default for candidates)"},
+       "words that training does not have: an error, or one token for all of them (default for candidates)"},
       {"data.min_count", Integer{&c.data.min_count, 1, many},
        "words seen fewer times are unknown (default for candidates: 2)"},
       {"data.sentences", Integer{&c.data.sentences, 1, many}, "training sentences, for tasks that generate them"},

@@ -29,7 +29,7 @@ std::vector<std::pair<std::string, std::string>> contradictions(
 void use_tokenizer(Config& config, Model model);
 
 /// Returns the model with which a run of this configuration continues a pretrained one. What the task needs and the pretrained
-/// model lacks is part of it, such as W_C for candidates. Throws Error for a task that the pretrained model cannot learn.
+/// model does not have is part of it, such as W_C for candidates. Throws Error for a task that the pretrained model cannot learn.
 ModelConfig continued_config(const Config& config);
 
 }  // namespace heed

@@ -155,9 +155,7 @@ TEST_CASE("is_blas_layout accepts dense, non-overlapping rows or columns") {
 
 TEST_CASE("blas_function finds functions of OpenBLAS and LAPACK by name") {
   CHECK(heed::cpu::blas_function("dgesvd_") != nullptr);
-  CHECK(heed::message([] {
-          heed::cpu::blas_function("dnosuch_");
-        }).starts_with("OpenBLAS lacks the function dnosuch_: "));
+  CHECK(heed::message([] { heed::cpu::blas_function("dnosuch_"); }).starts_with("OpenBLAS has no function dnosuch_: "));
 }
 
 TEMPLATE_TEST_CASE("gemm is exact for few columns, for an empty sum and for large matrices", "", float, double) {

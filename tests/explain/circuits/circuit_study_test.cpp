@@ -182,7 +182,7 @@ TEST_CASE("Groups: many are observations, few choose circuits of their own") {
   CHECK(study.own_groups == std::vector<std::string>{"0", "1"});
   CHECK(study.edges[0].of_groups == 2);
 
-  // An edge that one of two groups lacks does not survive.
+  // An edge that one of two groups does not have does not survive.
   CircuitTask task = simulated.task();
   const int edge = study.edges[0].edge;
   for (std::int64_t i = 0; i < 40; ++i) {

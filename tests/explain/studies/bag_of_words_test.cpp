@@ -33,7 +33,7 @@ TEST_CASE("BagOfWords accepts varying numbers of candidates, and an empty list o
     training.push_back(three);
   }
   const BagOfWords bag(training, bagged_words());
-  // "tiny" predicts the third candidate, which the last example lacks.
+  // "tiny" predicts the third candidate, which the last example does not have.
   CHECK(bag.answers({training[0], training[1], bagged("tiny", 0)}, bagged_words())[1] == 2);
   CHECK(bag.answers({training[0], training[1], bagged("tiny", 0)}, bagged_words())[2] < 2);
   CHECK(bag.answers({training[0]}, bagged_words()) == std::vector<int>{0});

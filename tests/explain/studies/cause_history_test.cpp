@@ -22,5 +22,5 @@ TEST_CASE("cause_history gives the results of causes() for each model, and repor
   CHECK(message([&] {
           cause_history(
               1, [](std::size_t) { return small_model(); }, bare);
-        }) == "the held-out sentences lack antecedents, so no edge can be cut");
+        }) == "the held-out sentences have no antecedents, so no edge can be cut");
 }

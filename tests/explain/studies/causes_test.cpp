@@ -61,7 +61,7 @@ TEST_CASE("causes has a row for each intervention, with the accuracy before it")
   CHECK(row->weight == Approx(weight));
 }
 
-TEST_CASE("causes leaves out studies that need annotations which the sentences lack, and says so") {
+TEST_CASE("causes leaves out studies that need annotations which the sentences do not have, and says so") {
   const Model model = small_model();
   std::vector<Example> bare = sentences();
   for (Example& e : bare) e.antecedent = e.distractor = e.counterpart = -1, e.cue = "";

@@ -57,7 +57,8 @@ TEST_CASE("restored patches activations of the clean text into the corrupted one
   CHECK(found.tables[3].cells[0][1].restored.share == Approx(gained / lost).margin(1e-4));
 }
 
-TEST_CASE("With one layer, the attention and MLP outputs at the last token restore what the residual stream lacks") {
+TEST_CASE(
+    "With one layer, the attention and MLP outputs at the last token restore what the residual stream does not have") {
   const Model model = letters(1);
   const std::vector<TextPair> pairs{pair_of(model, "abcd", "aecd"), pair_of(model, "abfh", "agfh")};
   const Restored found = restored(model, pairs);

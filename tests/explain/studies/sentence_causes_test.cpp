@@ -107,7 +107,7 @@ TEST_CASE("sentence_causes rejects a model without a head and counterparts that 
   text.tokens = {"<5>", "<17>", "<3>", "<42>"};
   text.query = 1;
   CHECK(message([&] { sentence_causes(bare, text); }) ==
-        "the model lacks a head: it shows states and attention, but gives no answers");
+        "the model has no head: it shows states and attention, but gives no answers");
   CHECK(message([&] {
           sentence_causes(model, text, text);
         }).starts_with("the pair: expected a text with another answer, but the most probable answer to both is '<"));

@@ -96,12 +96,12 @@ TEST_CASE("The export of OPT without a head has the tensor names of OPTModel") {
   }
 }
 
-TEST_CASE("The export rejects OPT-350M without logits, which lacks a layer of OPTModel") {
+TEST_CASE("The export rejects OPT-350M without logits, which is without a layer of OPTModel") {
   CopiedModel copy("opt_projected");
   copy.tensors([](NamedTensors& tensors) { tensors.emplace_back("score.weight", zeros({2, 20})); });
   const Scratch scratch;
   CHECK(message([&] { export_hugging_face(load_model(copy.path()), scratch / "exported"); }) ==
-        "export: OPTModel of transformers needs project_out, which a model without logits lacks");
+        "export: OPTModel of transformers needs project_out, which a model without logits does not have");
   CHECK_FALSE(std::filesystem::exists(scratch / "exported"));
 }
 
@@ -287,8 +287,7 @@ TEST_CASE("heed exports masked models as BERT, sliding windows as Mistral, norma
   CHECK(exported(sliding) == "MistralForCausalLM");
   ModelConfig no_mlp = small_llama();
   no_mlp.transformer.block.mlp = {};
-  CHECK(export_refused(no_mlp) ==
-        "export: the model lacks an MLP (model.mlp: 0), which each family of transformers has");
+  CHECK(export_refused(no_mlp) == "export: the model has no MLP (model.mlp: 0), which each family of transformers has");
   sliding.transformer.full_attention_every = 2;
   CHECK(export_refused(sliding) ==
         "export: the model differs from Mistral, the nearest family: transformer/full_attention_layers/0: 1 (there "
@@ -310,7 +309,7 @@ TEST_CASE("heed exports masked models as BERT, sliding windows as Mistral, norma
       "(there \"gelu\")");
 }
 
-TEST_CASE("The export rejects a model that transformers lacks, and names the differences") {
+TEST_CASE("The export rejects a model that transformers does not have, and names the differences") {
   CHECK(export_refused(answerer_of(small_config())) ==
         "export: transformers has no class for this model; of heed's own models it has classes for language models and "
         "masked language models");
@@ -389,7 +388,7 @@ TEST_CASE("The exported config.json names the class of transformers with the exp
   CHECK(class_of("text_of_gpt2") == "GPT2LMHeadModel");
   CopiedModel classifier("gemma3");
   classifier.config([](Json& json) { json["architectures"] = {"Gemma3ForSequenceClassification"}; });
-  classifier.config([](Json& json) { json["tie_word_embeddings"] = false; });  // so that it lacks logits
+  classifier.config([](Json& json) { json["tie_word_embeddings"] = false; });  // so that it has no logits
   const Scratch scratch;
   export_hugging_face(load_model(classifier.path()), scratch.path);
   CHECK(parse_json(read_file(scratch / "config.json")).at("architectures")[0] == "Gemma3TextModel");

@@ -315,7 +315,7 @@ TEST_CASE("A pointer of Git LFS in place of a file is named as one") {
   CHECK(message([&] { load_model(copy.path() / "model.gguf"); }).ends_with("/model.gguf" + said));
 }
 
-TEST_CASE("Added tokens may lack embeddings, other tokens may not") {
+TEST_CASE("Added tokens may have no embeddings, other tokens may not") {
   CopiedModel copy("bert");
   Json tokenizer = parse_json(tokenizer_json(true));
   Json added = tokenizer["added_tokens"][0];
@@ -354,7 +354,7 @@ TEST_CASE("An index that names files elsewhere, or does not describe its shards,
   CopiedModel copy("olmo2");
   const std::string shard = "model-00002-of-00003.safetensors";
   copy.tensors([](NamedTensors& tensors) { tensors.erase(tensors.begin()); }, shard);
-  CHECK(copy.refused().find(shard + " lacks the tensor 'model.layers.") != std::string::npos);
+  CHECK(copy.refused().find(shard + " has no tensor 'model.layers.") != std::string::npos);
   CopiedModel twice("olmo2");
   twice.tensors([](NamedTensors& tensors) { tensors.emplace_back("lm_head.weight", zeros({61, 24})); }, shard);
   CHECK(twice.refused().find("tensor 'lm_head.weight' is in two shards") != std::string::npos);

@@ -163,7 +163,7 @@ TEST_CASE("A tied head stored in the file must equal the embeddings") {
         "config.json to use both");
 }
 
-TEST_CASE("A decoder whose file lacks untied logits is refused by their name, unless its class lacks them") {
+TEST_CASE("A decoder whose file has no untied logits is refused by their name, unless its class has none") {
   for (const auto& entry : std::filesystem::directory_iterator(golden_models)) {
     const std::string name = entry.path().filename().string();
     CAPTURE(name);
@@ -331,7 +331,7 @@ TEST_CASE("A model without a head shows its attention, and a question for its an
   CHECK((seen.layers.size() == 2 && seen.layers[0].shape() == Shape{4, 4, 4}));
   CHECK((seen.predicted.empty() && seen.probability == 0));
   CHECK(sum(seen.layers[1]).item() == Approx(16));
-  const std::string told = "the model lacks a head: it shows states and attention, but gives no answers";
+  const std::string told = "the model has no head: it shows states and attention, but gives no answers";
   CHECK(message([&] { attribute(model, example); }) == told);
   CHECK(message([&] { model.logits(batch_of(model, example)); }) == told);
   CHECK(message([&] { right_answer(model, example); }) == told);

@@ -155,7 +155,7 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
   CHECK(all.at("causes_missing").get<std::string>().starts_with("Causes were not looked for: "));
 
   std::filesystem::remove(model_path(run.run));
-  CHECK(run.description().at("model_missing") == "The run directory lacks model.safetensors.");
+  CHECK(run.description().at("model_missing") == "The run directory has no model.safetensors.");
 
   // Parameters that exceed 2 MiB in float32 are held in float16, up to 2 MiB.
   const auto page_of = [&](int words) {
@@ -222,7 +222,7 @@ TEST_CASE("A page holds the models that were kept at its steps, up to a size lim
     model.step = step;
     save_model(dumped_model_path(run.run, step), model);
   }
-  std::filesystem::remove(dump_path(run.run, 200));  // the page then lacks this step
+  std::filesystem::remove(dump_path(run.run, 200));  // the page then does not have this step
   const auto steps_of = [](const PageRun& page) {
     std::string steps;
     for (std::size_t i = 0; i < page.models.size(); ++i) {
@@ -280,7 +280,7 @@ TEST_CASE("page_run refuses damaged metrics, snapshots that differ, and single f
   write_dump(run.run, {200, {chinese_sentence()}});
   CHECK(run.error() == "RUN: the snapshots of steps 200 and 400 differ in their sentences, layers or heads");
   std::filesystem::remove_all(run.run / "attention");
-  CHECK(run.error() == "RUN: lacks snapshots of attention");
+  CHECK(run.error() == "RUN: has no snapshots of attention");
   CHECK(message([&] {
           page_run(model_path(run.run));
         }).ends_with(": is a single file; inspect page needs the run directory"));

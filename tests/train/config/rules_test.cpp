@@ -179,7 +179,7 @@ TEST_CASE("The query and the antecedent of a probe must each occur once in its t
         "f:3:12: query of probe 1: 'cat' must be one token of the text, found 2 times\n"
         "f:4:17: antecedent of probe 1: 'car' must be one token of the text, found none (did you mean 'cat'?)\n"
         "f:5:39: antecedent of probe 2 must differ from its query\n"
-        "f:6:5: probe 3 lacks its query\n"
+        "f:6:5: probe 3 has no query\n"
         "f:6:17: unknown key 'qury' in probe 3 (did you mean 'query'?)\n"
         "f:6:38: antecedent of probe 3 must be one line of text, got the text \"\"\n"
         "f:7:5: probe 4 must be a mapping of text, query and antecedent, got 'a b'\n"
