@@ -1,5 +1,4 @@
-#include "autograd/cpu/bfloat16_gemm.h"
-#include "autograd/cpu/int8_product.h"
+#include "autograd/cpu/units.h"
 
 #include <heed/autograd/autocast.h>
 

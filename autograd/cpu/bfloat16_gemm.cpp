@@ -298,11 +298,7 @@ bool on_unit(BFloat16Unit unit, std::int64_t m, std::int64_t n, std::int64_t k, 
   return true;
 }
 
-constexpr bool has_kernel = true;
-
 #else
-
-constexpr bool has_kernel = false;
 
 template <class S>
 bool on_unit(BFloat16Unit, std::int64_t, std::int64_t, std::int64_t, const Matrix<float>&, const Matrix<S>&, float,
@@ -313,16 +309,6 @@ bool on_unit(BFloat16Unit, std::int64_t, std::int64_t, std::int64_t, const Matri
 #endif
 
 }  // namespace
-
-BFloat16Unit bfloat16_unit() {
-  if (!has_kernel || !has_unit(Unit::avx512_bf16)) return BFloat16Unit::none;
-  if (has_unit(Unit::amx_bf16)) return BFloat16Unit::tiles;
-#if defined(__x86_64__)
-  static const bool is_amd = (__builtin_cpu_init(), __builtin_cpu_is("amd"));
-  if (is_amd) return BFloat16Unit::vectors;
-#endif
-  return BFloat16Unit::none;
-}
 
 bool uses_bfloat16_unit(std::int64_t m, std::int64_t n, std::int64_t k) {
   return is_large(m, n, k) && bfloat16_unit() != BFloat16Unit::none;

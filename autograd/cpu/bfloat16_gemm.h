@@ -1,5 +1,6 @@
 #pragma once
 #include "autograd/cpu/blas.h"
+#include "autograd/cpu/units.h"
 #include "autograd/cpu/widen.h"
 #include "autograd/half.h"
 
@@ -9,20 +10,12 @@
 
 namespace heed::cpu {
 
-// The instructions with which bfloat16_gemm() multiplies: none of its own, AVX512_BF16, or AMX. With none it rounds both operands and
-// calls gemm(), which takes longer than gemm() alone.
-enum class BFloat16Unit : std::uint8_t { none, vectors, tiles };
-
-// Returns the fastest here. AVX512_BF16 is for AMD's processors, where products take 0.5 to 0.7 of the time of float32 (Zen 4). Intel's
-// begin one of these instructions in two cycles, where they begin two of float32, so that products take 1.7 times as long (a Xeon).
-BFloat16Unit bfloat16_unit();
-
 // Returns whether bfloat16_gemm() multiplies matrices of these sizes with a unit. It then uses several threads.
 bool uses_bfloat16_unit(std::int64_t m, std::int64_t n, std::int64_t k);
 
 // Computes C = alpha A B + beta C as gemm() does, after rounding the numbers of A and B to bfloat16, to the nearest and ties to
 // even. The products are exact and added up in float. S is float or BFloat16. beta is 0 or 1, and alpha is 1 unless beta is 0. The
-// processor must have `unit`.
+// processor must have `unit`; with none, it rounds both operands and calls gemm(), which takes longer than gemm() alone.
 template <class S>
 void bfloat16_gemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const Matrix<float>& A,
                    const Matrix<S>& B, float beta, float* C, std::int64_t ldc, BFloat16Unit unit = bfloat16_unit());

@@ -1,17 +1,12 @@
 #pragma once
+#include "autograd/cpu/matrix.h"
+
 #include <cstdint>
 
 namespace heed::cpu {
 
 // Returns a function of OpenBLAS (BLAS or LAPACK) by its symbol name: "dgesvd_". Throws Error when it is missing.
 void* blas_function(const char* name);
-
-// A matrix: element (i, j) is at data[i * row_stride + j * column_stride].
-template <class T>
-struct Matrix {
-  const T* data;
-  std::int64_t row_stride, column_stride;
-};
 
 // Returns whether BLAS accepts a (rows x columns) matrix with these strides without a copy, plain or transposed. Throws
 // Error, prefixed by `operation`, when it is too large for BLAS's indices.

@@ -1,5 +1,5 @@
 #pragma once
-#include "autograd/cpu/blas.h"
+#include "autograd/cpu/matrix.h"
 
 #include <cstdint>
 

@@ -1,5 +1,4 @@
 #pragma once
-#include "autograd/cpu/blas.h"
 #include "autograd/half.h"
 
 #include <heed/autograd/tensor.h>
@@ -43,12 +42,6 @@ struct Blocks {
 
   Blocks operator+(std::int64_t numbers) const { return {type, bytes, number + numbers}; }
   Blocks& operator+=(std::int64_t numbers) { return *this = *this + numbers; }
-};
-
-template <>
-struct Matrix<Blocks> {
-  Blocks data;
-  std::int64_t row_stride, column_stride;
 };
 
 // Returns the first number of a tensor.

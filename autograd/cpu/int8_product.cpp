@@ -262,8 +262,6 @@ struct Workspace {
 
 }  // namespace
 
-bool has_int8_unit() { return has_unit(Unit::avx512_vnni) || has_unit(Unit::avx2); }
-
 bool is_int8_product(std::int64_t k, std::int64_t n, const Matrix<Blocks>& W) {
   const std::int64_t numbers = block_layout(W.data.type).numbers;
   return n >= columns_at_a_time && k > 0 && W.row_stride == 1 && k % numbers == 0 && W.column_stride % numbers == 0 &&

@@ -1,15 +1,10 @@
 #pragma once
-#include "autograd/cpu/blas.h"
-#include "autograd/cpu/blocks.h"
+#include "autograd/cpu/widen.h"
 
 #include <cstdint>
 
 // Products with weights in blocks of few bits that are not widened: sums of products of 8-bit integers. Internal.
 namespace heed::cpu {
-
-// Returns whether int8_product() runs on instructions for 8-bit integers here (AVX512_VNNI or AVX2). Elsewhere it gives the same bits,
-// and takes longer than a product with widened weights.
-bool has_int8_unit();
 
 // Returns whether int8_product() reads W (k x n): there are at least 16 columns, each of whole blocks.
 bool is_int8_product(std::int64_t k, std::int64_t n, const Matrix<Blocks>& W);

@@ -75,6 +75,19 @@ bool has_unit(Unit unit) {
   return (units & ~hidden.load(std::memory_order_relaxed) & bit(unit)) != 0;
 }
 
+BFloat16Unit bfloat16_unit() {
+#if defined(__AVX512BW__) && defined(__AVX512DQ__) && \
+    defined(__AVX512VL__)  // the kernels are compiled at this level alone
+  if (!has_unit(Unit::avx512_bf16)) return BFloat16Unit::none;
+  if (has_unit(Unit::amx_bf16)) return BFloat16Unit::tiles;
+  static const bool is_amd = (__builtin_cpu_init(), __builtin_cpu_is("amd"));
+  if (is_amd) return BFloat16Unit::vectors;
+#endif
+  return BFloat16Unit::none;
+}
+
+bool has_int8_unit() { return has_unit(Unit::avx512_vnni) || has_unit(Unit::avx2); }
+
 WithoutUnits::WithoutUnits(std::initializer_list<Unit> units) : before_(hidden) {
   for (const Unit unit : units) hidden |= bit(unit);
 }

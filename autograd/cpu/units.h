@@ -13,6 +13,17 @@ enum class Unit : std::uint8_t { avx2, avx512_vnni, avx512_bf16, amx_bf16 };
 // as missing: "amx_bf16,avx512_bf16". The first call throws Error when it names an unknown one.
 bool has_unit(Unit unit);
 
+// The instructions with which bfloat16_gemm() multiplies: none of its own, AVX512_BF16, or AMX.
+enum class BFloat16Unit : std::uint8_t { none, vectors, tiles };
+
+// Returns the fastest here. AVX512_BF16 is for AMD's processors, where products take 0.5 to 0.7 of the time of float32 (Zen 4). Intel's
+// begin one of these instructions in two cycles, where they begin two of float32, so that products take 1.7 times as long (a Xeon).
+BFloat16Unit bfloat16_unit();
+
+// Returns whether int8_product() runs on instructions for 8-bit integers here (AVX512_VNNI or AVX2). Elsewhere it gives the same bits,
+// and takes longer than a product with widened weights.
+bool has_int8_unit();
+
 // Lets units count as missing while one exists, so that tests run the other kernels.
 class WithoutUnits {
  public:

@@ -1,6 +1,7 @@
 #pragma once
 #include "autograd/cpu/blocks.h"
 #include "autograd/cpu/lanes.h"
+#include "autograd/cpu/matrix.h"
 #include "autograd/half.h"
 
 #include <algorithm>
@@ -14,6 +15,12 @@
 
 // Reads numbers that may be stored in 16 bits or in blocks. Internal.
 namespace heed::cpu {
+
+template <>
+struct Matrix<Blocks> {
+  Blocks data;
+  std::int64_t row_stride, column_stride;
+};
 
 // Returns the vector of the numbers from from[0] on.
 template <class Vector, class S>
