@@ -169,6 +169,15 @@ std::string over_pairs_table(const CircuitExample& example, const Terminal& term
   return text;
 }
 
+// Returns the edges that survive, although no circuit is reported.
+std::string survivors_text(const CircuitStudy& study) {
+  std::vector<std::string> names;
+  for (const CircuitStudy::Edge& edge : study.edges) {
+    if (std::ranges::count(study.survivors, edge.edge) > 0) names.push_back(edge.name);
+  }
+  return names.empty() ? "." : fmt::format(": {}.", listed(names, ", ", 8));
+}
+
 // Returns in how many of the held-out pairs the right answer is the more probable one.
 long pairs_of(const CircuitStudy& study, const Interval& right) { return std::lround(right.share * study.held_out); }
 
@@ -209,9 +218,18 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
           pairs_of(study, study.surviving.right), study.held_out, share_text(study.surviving.right));
       break;
     case no_behaviour:
-      line(
-          "There is no circuit to report: the clean texts are not shown to favour the right answers more than the "
-          "corrupted ones.");
+      if (!(study.behaviour.low > 0)) {
+        line(
+            "There is no circuit to report: the clean texts are not shown to favour the right answers more than the "
+            "corrupted ones.");
+      } else if (!(study.clean.low > 0)) {
+        line("There is no circuit to report: the clean texts are not shown to favour the right answers, {}.",
+             figure_text(study.clean));
+      } else {
+        line(
+            "There is no circuit to report: the corrupted texts are not shown to take away more than half of what "
+            "favours the right answers.");
+      }
       break;
     case null_as_good:
       line(
@@ -225,8 +243,8 @@ std::vector<std::string> circuit_verdict(const CircuitStudy& study) {
       if (study.surviving.edges == 0) {
         line(
             "There is no circuit to report: {} of {} edges of the circuit that was chosen survive, and no path of "
-            "these leads to the answer.",
-            study.surviving.joined, study.circuit.edges);
+            "these leads to the answer{}",
+            study.surviving.joined, study.circuit.edges, survivors_text(study));
       } else {
         line(
             "There is no circuit to report: {} of {} edges of the circuit that was chosen survive, and keep {} of the "

@@ -51,8 +51,8 @@ std::string matched_circuits_view(const MatchedCircuits& matched, int found, con
   std::string text =
       "\n" +
       paragraph(fmt::format("Edges between heads that do the same, named by the heads of {}, the run most like the "
-                            "others. Matched heads are {:.2f} alike, by chance {:.2f} (p {:.4f}).",
-                            matched.reference, matched.similarity, matched.random, matched.p),
+                            "others. Matched heads are {:.2f} alike, by chance {:.2f}.",
+                            matched.reference, matched.similarity, matched.random),
                 view.terminal);
   text += "\n" + fit_width("edge", 42) + "survives in circuit by chance   effect\n";
   for (const MatchedCircuits::Row& row : matched.rows) {
@@ -78,7 +78,6 @@ Json matched_circuits_json(const MatchedCircuits& matched) {
   return {{"reference", matched.reference},
           {"similarity", matched.similarity},
           {"random", matched.random},
-          {"p", matched.p},
           {"rows", std::move(rows)}};
 }
 

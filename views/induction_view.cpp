@@ -100,9 +100,8 @@ std::vector<HeadIndex> by_induction(const RepeatedScores& scores, const View& vi
   return heads;
 }
 
-}  // namespace
-
-std::string repeated_verdict(const RepeatedScores& scores, const View& view) {
+// Returns which heads are induction heads, with the rule.
+std::string heads_verdict(const RepeatedScores& scores, const View& view) {
   std::vector<std::string> found, undecided;
   for (const HeadIndex at : by_induction(scores, view)) {
     const Interval& score = head_at(scores, at).induction;
@@ -114,9 +113,9 @@ std::string repeated_verdict(const RepeatedScores& scores, const View& view) {
   }
   const auto rule = [&](const char* place) {
     return fmt::format(
-        "over {} sequences of {} different random tokens, each read twice, the mean weight from a token of the second "
-        "copy to the one behind its first copy has an interval {} {:.2f} (95 % for all heads together)",
-        scores.sequences, scores.length, place, RepeatedScores::least);
+        "over {} sequences of {} to {} different random tokens, each read twice, the mean weight from a token of the "
+        "second copy to the one behind its first copy has an interval {} {:.2f} (95 % for all heads together)",
+        scores.sequences, scores.min_length, scores.max_length, place, RepeatedScores::least);
   };
   const std::string doubt =
       undecided.empty() ? "" : fmt::format("Cannot tell of {}, whose interval contains", listed(undecided, ", ", 8));
@@ -124,9 +123,20 @@ std::string repeated_verdict(const RepeatedScores& scores, const View& view) {
     return fmt::format("Induction heads: {}: {}.{}", listed(found, ", ", 8), rule("above"),
                        doubt.empty() ? "" : fmt::format(" {} {:.2f}.", doubt, RepeatedScores::least));
   }
-  if (doubt.empty()) return fmt::format("No head is an induction head: for each, {}.", rule("below"));
+  if (doubt.empty()) return fmt::format("No head alone is an induction head: for each, {}.", rule("below"));
   return fmt::format("{} {:.2f}. No head is shown to be an induction head: for none, {}.", doubt, RepeatedScores::least,
                      rule("above"));
+}
+
+}  // namespace
+
+std::string repeated_verdict(const RepeatedScores& scores, const View& view) {
+  const std::string predicted =
+      std::isnan(scores.right.share)
+          ? ""
+          : fmt::format(" The model predicts {:.1f} % ({:.1f} to {:.1f}) of the tokens of the second copies right.",
+                        100 * scores.right.share, 100 * scores.right.low, 100 * scores.right.high);
+  return heads_verdict(scores, view) + predicted;
 }
 
 std::string repeated_view(const RepeatedScores& scores, const View& view) {
@@ -167,10 +177,8 @@ Json repeated_json(const RepeatedScores& scores, const View& view) {
                      {"is_induction", scores.is_induction(at.layer, at.head)},
                      {"is_undecided", scores.is_undecided(at.layer, at.head)}});
   }
-  return {{"sequences", scores.sequences},
-          {"length", scores.length},
-          {"least", RepeatedScores::least},
-          {"heads", std::move(heads)}};
+  return {{"sequences", scores.sequences},        {"min_length", scores.min_length}, {"max_length", scores.max_length},
+          {"right", interval_json(scores.right)}, {"least", RepeatedScores::least},  {"heads", std::move(heads)}};
 }
 
 std::string induction_view(const std::vector<Dump>& dumps, const std::vector<Metrics>& metrics, const View& view) {

@@ -160,7 +160,7 @@ std::string runs_table(const MatchedHeads& matched, const Terminal& terminal) {
 
 std::string roles_table(const MatchedHeads& matched, const Terminal& terminal) {
   std::string text = "head   layer" + column(terminal, 80, "   antecedent     cue word") +
-                     column(terminal, 60, "      ablated") + "    alike  random       p\n";
+                     column(terminal, 60, "      ablated") + "    alike  random\n";
   std::vector<const MatchedHeads::Role*> rows;
   for (const MatchedHeads::Role& role : matched.roles) rows.push_back(&role);
   const auto effect_of = [](const MatchedHeads::Role* role) {
@@ -185,7 +185,7 @@ std::string roles_table(const MatchedHeads& matched, const Terminal& terminal) {
                    fmt::format("  {:>11}  {:>11}", figures(&MatchedHeads::Member::antecedent),
                                figures(&MatchedHeads::Member::cue))) +
             column(terminal, 60, fmt::format("  {:>11}", figures(&MatchedHeads::Member::effect))) +
-            fmt::format("  {:>7.2f}  {:>6.2f}  {:>6.4f}\n", role->similarity, role->random, role->p);
+            fmt::format("  {:>7.2f}  {:>6.2f}\n", role->similarity, role->random);
   }
   return text;
 }
@@ -217,22 +217,23 @@ std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
   if (!verdict.empty()) {
     text += "\nWhich head points?\n";
     for (const std::string& line : verdict) text += paragraph(line);
-    text +=
-        "\n" + runs_table(matched, view.terminal) + "\n" +
-        legend({{"right", fmt::format("accuracy over the {} of {} sentences whose antecedent is known",
-                                      matched.with_antecedent, matched.sentences)},
-                {"head", "the one with the largest mean weight from the query to the antecedent"},
-                {"without it", "accuracy after that edge is cut in that head"},
-                {"in layer", "accuracy after it is cut in every head of its layer"},
-                {"flipped", fmt::format("share of {} answers that become the counterpart's when that head is patched "
-                                        "from the minimal pair",
-                                        matched.with_counterpart)},
-                {"±", "half of a 95 % interval; both ends alone stand where it lies to one side"}},
-               view.terminal);
+    text += "\n" + runs_table(matched, view.terminal) + "\n" +
+            legend({{"right", fmt::format("accuracy over the {} of {} sentences whose antecedent is known",
+                                          matched.with_antecedent, matched.sentences)},
+                    {"head", "the one with the largest mean weight from the query to the antecedent"},
+                    {"without it", "accuracy after that edge is cut in that head"},
+                    {"in layer", "accuracy after it is cut in every head of its layer"},
+                    {"flipped", fmt::format("share of {} answers that change to the counterpart's when that head is "
+                                            "patched from the minimal pair",
+                                            matched.with_counterpart)},
+                    {"±", "half of a 95 % interval; both ends alone stand where it lies to one side"}},
+                   view.terminal);
   }
   text += "\nWhich heads do the same?\n" +
-          paragraph(fmt::format("All heads together: {:.2f} alike, {:.2f} at random, p {:.4f}.", matched.similarity,
-                                matched.random, matched.p)) +
+          paragraph(
+              fmt::format("All heads together: {:.2f} alike, {:.2f} at random. Untrained heads, too, are somewhat more "
+                          "alike when they are matched than at random: no test says that heads do the same.",
+                          matched.similarity, matched.random)) +
           "\n" + roles_table(matched, view.terminal) + "\n" +
           paragraph(fmt::format(
               "Each head of {}, the run most like the others, with the head of each run that is assigned to "
@@ -244,8 +245,7 @@ std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
                   {"cue word", "the query's weight on the cue word"},
                   {"ablated", "by how much the answer's probability falls when the head is zero-ablated"},
                   {"alike", "likeness of the matched heads; 1 is the same"},
-                  {"random", "the same for random matchings"},
-                  {"p", fmt::format("share of {} random matchings that are as alike", random_matchings)}},
+                  {"random", "the same for random matchings"}},
                  view.terminal);
   return text;
 }
@@ -286,7 +286,7 @@ Json matched_heads_json(const MatchedHeads& matched) {
                          {"decider", number_or_null(one.cue)},
                          {"effect", one.effect}});
     }
-    found.push_back({{"members", members}, {"similarity", role.similarity}, {"random", role.random}, {"p", role.p}});
+    found.push_back({{"members", members}, {"similarity", role.similarity}, {"random", role.random}});
   }
   return {{"source", matched.source.empty() ? Json() : Json(matched.source)},
           {"sentences", matched.sentences},
@@ -297,8 +297,7 @@ Json matched_heads_json(const MatchedHeads& matched) {
           {"reference", matched.reference},
           {"roles", found},
           {"similarity", matched.similarity},
-          {"random", matched.random},
-          {"p", matched.p}};
+          {"random", matched.random}};
 }
 
 }  // namespace heed

@@ -241,6 +241,9 @@ class Study {
     result_.clean = mean_interval(clean_, held_out_groups_);
     result_.corrupted = mean_interval(corrupted_, held_out_groups_);
     result_.behaviour = mean_interval(lost_, held_out_groups_);
+    std::vector<double> half = lost_;
+    for (std::size_t i = 0; i < half.size(); ++i) half[i] -= clean_[i] / 2;
+    result_.half = mean_interval(half, held_out_groups_);
     result_.right_in_clean = share_above_0(clean_, held_out_groups_);
     result_.right_in_corrupted = share_above_0(corrupted_, held_out_groups_);
     add_figures(result_.circuit, measured[0]);
@@ -317,7 +320,7 @@ class Study {
 
   CircuitStudy::Verdict verdict() const {
     using enum CircuitStudy::Verdict;
-    if (!(result_.behaviour.low > 0)) return no_behaviour;
+    if (!(result_.behaviour.low > 0 && result_.clean.low > 0 && result_.half.low > 0)) return no_behaviour;
     if (!surpasses(result_.null_tasks)) return null_as_good;
     if (!surpasses(result_.random)) return random_as_good;
     return circuit;

@@ -53,8 +53,10 @@ struct CircuitTask {
 struct CircuitStudy {
   /// Whether there is a circuit to report.
   enum class Verdict {
-    circuit,         ///< yes
-    no_behaviour,    ///< the measure of the clean texts is not shown to be above that of the corrupted ones
+    circuit,  ///< yes
+    /// The clean texts are not shown to favour the right answers (their measure is above 0), or the corrupted texts not to take away more
+    /// than half of that.
+    no_behaviour,
     null_as_good,    ///< the circuit is not shown to recover more than circuits of tasks without an answer
     random_as_good,  ///< the circuit is not shown to recover more than random circuits of its size
     unstable         ///< the same of the edges that survive, or these are not shown to recover anything
@@ -72,8 +74,9 @@ struct CircuitStudy {
   int all_edges = 0, all_nodes = 0;  ///< of the graph
   Interval clean{}, corrupted{};     ///< mean measure of the held-out pairs
   Interval behaviour{};              ///< mean of clean minus corrupted
-  Interval right_in_clean{};         ///< share of the held-out pairs whose right answer is the more probable one
-  Interval right_in_corrupted{};     ///< the same, with no edge kept
+  Interval half{};            ///< mean of half of clean minus corrupted: above 0 where more than half of clean is lost
+  Interval right_in_clean{};  ///< share of the held-out pairs whose right answer is the more probable one
+  Interval right_in_corrupted{};  ///< the same, with no edge kept
 
   /// A circuit of the curve.
   struct Point {

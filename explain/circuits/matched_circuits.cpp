@@ -28,10 +28,8 @@ class Matching {
   }
 
   MatchedCircuits run() {
-    MatchedCircuits result{.reference = compared_.models[heads_.reference].name,
-                           .similarity = heads_.similarity,
-                           .random = heads_.random,
-                           .p = heads_.p};
+    MatchedCircuits result{
+        .reference = compared_.models[heads_.reference].name, .similarity = heads_.similarity, .random = heads_.random};
     for (std::size_t model = 0; model < compared_.models.size(); ++model) add(model);
     for (auto& [name, row] : rows_) {
       row.effect /= row.circuits;

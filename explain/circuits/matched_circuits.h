@@ -14,8 +14,8 @@ namespace heed {
 ///     const MatchedCircuits matched = matched_circuits(seeds, match_heads(runs));
 ///     for (const auto& row : matched.rows) fmt::print("{} in {}, by chance {:.1f}\n", row.name, row.circuits, row.by_chance);
 struct MatchedCircuits {
-  std::string reference{};                   ///< the run whose heads name the edges
-  double similarity = 0, random = 0, p = 0;  ///< as in MatchedHeads, over all heads
+  std::string reference{};            ///< the run whose heads name the edges
+  double similarity = 0, random = 0;  ///< as in MatchedHeads, over all heads
   /// Edges between heads that do the same.
   struct Row : ComparedCircuits::Row {
     /// Expected number of circuits with this edge if the heads of each layer were matched at random. NaN: a head of the edge

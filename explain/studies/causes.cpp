@@ -190,7 +190,7 @@ class Study {
     row.groups.push_back(held_out_.group(i));
     if (std::isnan(chance_of({&sentences_[i], 1}))) row.chance = no_figure;
     if (sentences_[i].counterpart < 0) return;
-    row.flipped.push_back(after[i].word == held_out_.right(i ^ 1));
+    row.flipped.push_back(held_out_.flips(i, before_.answers()[i], after[i]));
     row.flipped_groups.push_back(row.groups.back());
   }
 

@@ -48,7 +48,7 @@ struct Cause {
   std::vector<Loss> losses{};  ///< the values of this mean; empty for `rest`
   Verdict verdict{};           ///< the share of the advantage over chance that is lost
   double p = 1;                ///< probability of as large a difference between before and after if there is none
-  Interval flipped{};  ///< patches: flip rate, the share of answers that become the counterpart's; NaN otherwise
+  Interval flipped{};  ///< patches: flip rate, the share of answers that change to the counterpart's; NaN otherwise
   Interval unmoved{};  ///< `rest`: share of sentences whose answer changes with none of the cuts; NaN otherwise
 };
 

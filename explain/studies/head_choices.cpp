@@ -32,6 +32,12 @@ bool points_at_meant(const Example& e, const Measure& measure) {
   return largest - e.candidates.begin() == e.chosen;
 }
 
+Span meant_candidate(const Example& e) { return e.candidates[static_cast<std::size_t>(e.chosen)]; }
+
+std::vector<std::string> words_of(const Example& e, Span span) {
+  return {e.tokens.begin() + span.begin, e.tokens.begin() + span.end};
+}
+
 // Returns whether two sentences are equal up to the last of the pronoun and the candidates.
 bool is_equal_where_compared(const Example& one, const Example& other) {
   if (one.query != other.query || one.candidates != other.candidates) return false;
@@ -70,7 +76,7 @@ HeadChoices::Answers answers_of(const Model& model, const std::vector<Example>& 
                                 const HeadChoices::Head& head) {
   const HeldOut held_out(model, examples, examples.size());
   const InterventionOf without = cut_in_each({head.layer, head.head}, [&](const Example& e) {
-    const Span meant = e.candidates[static_cast<std::size_t>(e.chosen)];
+    const Span meant = meant_candidate(e);
     return head.direction == directions[0] ? Edge{e.query, meant} : Edge{meant.end - 1, {e.query, e.query + 1}};
   });
   const auto share_right = [&](const std::vector<HeldOut::Answer>& answers) {
@@ -133,10 +139,16 @@ HeadChoices head_choices(const Model& model, std::vector<Example> examples, cons
   result.best = result.heads[best];
   result.chosen_on = share_of(among(right[best], first), among(groups, first));
   result.best.right = share_of(among(right[best], second), among(groups, second));
-  std::vector<bool> nearest, first_in_text;
+  std::map<std::vector<std::string>, int> times_meant;
+  for (const std::size_t i : first) ++times_meant[words_of(examples[i], meant_candidate(examples[i]))];
+  std::vector<bool> nearest, first_in_text, most_frequent;
   for (const Example& e : examples) {
     nearest.push_back(points_at_meant(e, [&](Span span) { return -distance_to_query(e, span); }));
     first_in_text.push_back(points_at_meant(e, [](Span span) { return -span.begin; }));
+    most_frequent.push_back(points_at_meant(e, [&](Span span) {
+      const auto found = times_meant.find(words_of(e, span));
+      return found == times_meant.end() ? 0 : found->second;
+    }));
   }
   result.nearest = share_of(nearest, groups);
   result.first = share_of(first_in_text, groups);
@@ -145,6 +157,8 @@ HeadChoices head_choices(const Model& model, std::vector<Example> examples, cons
   };
   result.over_nearest = over(nearest);
   result.over_first = over(first_in_text);
+  result.most_frequent = share_of(among(most_frequent, second), among(groups, second));
+  result.over_most_frequent = over(most_frequent);
   if (model.head().exists() && !model.head().has_token_logits())
     result.answers = answers_of(model, examples, result.best);
   return result;

@@ -36,17 +36,20 @@ struct HeadChoices {
   std::vector<Head> heads{};    ///< by layer, head and direction, over all sentences
   double mean = 0;              ///< mean over `heads`: the expected share of a head drawn at random
   Interval nearest{}, first{};  ///< the candidate next to the pronoun; the first in the text
-  double coin = 0;              ///< chance level: a random candidate
+  Interval
+      most_frequent{};  ///< the candidate whose words are most often the meant ones in the half that chooses `best`; of the others
+  double coin = 0;  ///< chance level: a random candidate
   /// The head with the largest share in one half of the sentences, `chosen_on`, and its share in the other half,
   /// `right`. Only `right` measures the head: the largest of many shares is too large by chance. Pairs stay together.
   Head best{};
   Interval chosen_on{};
-  /// How much larger that share of `best` is than those of the candidates `nearest` and `first`, on the same sentences.
-  Interval over_nearest{}, over_first{};
+  /// How much larger that share of `best` is than those of these candidates, on the same sentences.
+  Interval over_nearest{}, over_first{}, over_most_frequent{};
 
-  /// Returns whether `best` is shown to be better than a random candidate, the nearest and the first.
+  /// Returns whether `best` is shown to be better than a random candidate, the nearest, the first and the most frequent.
   bool beats_baselines() const {
-    return best.right.is_above(coin) && over_nearest.is_above(0) && over_first.is_above(0);
+    return best.right.is_above(coin) && over_nearest.is_above(0) && over_first.is_above(0) &&
+           over_most_frequent.is_above(0);
   }
 
   /// The share of right answers by the model, and without one edge of head `best` in each sentence: from the pronoun to the

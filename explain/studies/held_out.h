@@ -62,6 +62,10 @@ class HeldOut {
   /// Returns the number of heads per layer.
   int heads() const { return model_.heads(); }
   int right(std::size_t sentence) const { return right_[sentence]; }  ///< the word that is the answer
+  /// Returns whether an answer to a sentence of a pair becomes that of the counterpart: it was another one before.
+  bool flips(std::size_t sentence, const Answer& before, const Answer& after) const {
+    return after.word == right_[sentence ^ 1] && before.word != after.word;
+  }
 
  private:
   // Returns the logits of one batch, whose first sentence is `first`; computes `from` that layer on, where it is given.

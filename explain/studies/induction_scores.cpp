@@ -1,4 +1,5 @@
-#include <heed/autograd/random.h>
+#include <heed/autograd/ops.h>
+#include <heed/autograd/record.h>
 #include <heed/data/corpus.h>
 #include <heed/explain/studies/induction_scores.h>
 #include <heed/explain/trace.h>
@@ -63,7 +64,7 @@ std::vector<std::vector<HeadScores>> head_scores(const std::vector<SentenceAtten
 namespace {
 
 constexpr int repeated_sequences = 50;
-constexpr std::int64_t longest_sequence = 25, shortest_sequence = 4;
+constexpr std::int64_t longest_sequence = 25, shortest_sequence = 5;
 
 // Returns the ids of the tokens of texts: those that are no marks.
 std::vector<std::int32_t> ordinary_tokens(const Model& model) {
@@ -102,18 +103,22 @@ class ReadTwice {
          shortest_sequence, std::ssize(tokens_), room_);
   }
 
-  std::int64_t length() const { return length_; }
-  std::int64_t second() const { return std::ssize(before_) + length_; }  // where the second copy begins
+  std::int64_t max_length() const { return length_; }
+  // With copies of 2 tokens the one behind the first copy would be the token before.
+  std::int64_t min_length() const { return std::max<std::int64_t>(3, length_ / 2); }
+  // Returns the length of a copy, so that no distance between the copies is more frequent than the others.
+  std::int64_t length_of(int number) const { return length_ - number % (length_ - min_length() + 1); }
+  std::int64_t second(std::int64_t n) const { return std::ssize(before_) + n; }  // where the second copy begins
 
-  Batch draw(Random random) {
-    for (std::int64_t i = 0; i < length_; ++i) {  // begins a shuffle
+  Batch draw(std::int64_t n, Random random) {
+    for (std::int64_t i = 0; i < n; ++i) {  // begins a shuffle
       const std::int64_t other = i + random.below(std::ssize(tokens_) - i);
       std::swap(tokens_[static_cast<std::size_t>(i)], tokens_[static_cast<std::size_t>(other)]);
     }
     std::vector<std::int32_t> read = before_;
-    for (int copy = 0; copy < 2; ++copy) read.insert(read.end(), tokens_.begin(), tokens_.begin() + length_);
+    for (int copy = 0; copy < 2; ++copy) read.insert(read.end(), tokens_.begin(), tokens_.begin() + n);
     read.insert(read.end(), behind_.begin(), behind_.end());
-    const auto T = static_cast<std::int32_t>(std::ssize(read)), first = static_cast<std::int32_t>(second());
+    const auto T = static_cast<std::int32_t>(std::ssize(read)), first = static_cast<std::int32_t>(second(n));
     Batch asked{.tokens = Ids({1, T}, std::move(read)), .lengths = {T}, .query = Ids({1}, {T - 1})};
     if (model_.head().chooses_candidates()) asked.candidates = Ids({1, 1, 2}, {first, first + 1});
     return asked;
@@ -124,6 +129,15 @@ class ReadTwice {
   std::vector<std::int32_t> tokens_, before_, behind_;
   std::int64_t room_ = 0, length_ = 0;
 };
+
+// Returns the share of the tokens of the second copy, from its second on, that the model predicts.
+double share_predicted(const Model& model, const Ids& tokens, std::int64_t second, std::int64_t n) {
+  const NoRecording unrecorded;
+  const Ids predicted = argmax(model.logits({.tokens = tokens}), 2);
+  double right = 0;
+  for (std::int64_t t = second; t + 1 < second + n; ++t) right += predicted.at({0, t}) == tokens.at({0, t + 1});
+  return right / static_cast<double>(n - 1);
+}
 
 }  // namespace
 
@@ -145,15 +159,18 @@ bool reads_repeats(const Model& model) { return ReadTwice(model).is_possible(); 
 RepeatedScores repeated_scores(const Model& model, std::uint64_t seed, const OnProgress& progress) {
   ReadTwice sequences(model);
   sequences.check();
-  const std::int64_t n = sequences.length(), first = sequences.second();
   const auto layers = static_cast<std::size_t>(model.layers()), heads = static_cast<std::size_t>(model.heads());
   const int count = model.layers() * model.heads();
   std::vector<std::vector<double>> previous(layers * heads), induction(layers * heads);  // per head, by sequence
+  std::vector<double> right;
   Passes passes("induction", repeated_sequences, progress);
   for (int number = 0; number < repeated_sequences; ++number) {
     passes.next();
-    const Trace seen =
-        trace(model, sequences.draw(Random(seed).stream("induction").stream(static_cast<std::uint64_t>(number))));
+    const std::int64_t n = sequences.length_of(number), first = sequences.second(n);
+    const Batch sequence =
+        sequences.draw(n, Random(seed).stream("induction").stream(static_cast<std::uint64_t>(number)));
+    const Trace seen = trace(model, sequence);
+    if (model.head().generates()) right.push_back(share_predicted(model, sequence.tokens, first, n));
     for (std::size_t i = 0; i < layers * heads; ++i) {
       const Tensor& weights = seen.layers[i / heads].weights;  // (1, heads, T, T)
       const auto head = static_cast<std::int64_t>(i % heads);
@@ -166,7 +183,10 @@ RepeatedScores repeated_scores(const Model& model, std::uint64_t seed, const OnP
       induction[i].push_back(to_follower);
     }
   }
-  RepeatedScores result{.sequences = repeated_sequences, .length = static_cast<int>(n)};
+  RepeatedScores result{.sequences = repeated_sequences,
+                        .min_length = static_cast<int>(sequences.min_length()),
+                        .max_length = static_cast<int>(sequences.max_length())};
+  if (!right.empty()) result.right = induction_interval(right, 1);
   result.heads.resize(layers);
   for (std::size_t i = 0; i < layers * heads; ++i) {
     result.heads[i / heads].push_back(

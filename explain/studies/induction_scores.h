@@ -3,6 +3,7 @@
 #include <heed/explain/sentence_attention.h>
 #include <heed/explain/studies/interval.h>
 
+#include <cmath>
 #include <vector>
 
 namespace heed {
@@ -23,7 +24,8 @@ std::vector<std::vector<HeadScores>> head_scores(const std::vector<SentenceAtten
 int repeated_tokens(const std::vector<SentenceAttention>& sentences);
 
 /// The same scores where only induction explains them: in random sequences of different tokens that a model reads twice in a
-/// row, over the tokens of the second copy. Neither meaning nor the distance of neighbours leads to the token behind the copy.
+/// row, over the tokens of the second copy. Neither meaning nor a fixed distance leads to the token behind the copy, since the copies of
+/// different sequences have different lengths.
 ///
 ///     const RepeatedScores found = repeated_scores(model);
 ///     if (found.is_induction(1, 0)) fmt::print("layer 2 head 1: {:.2f}\n", found.heads[1][0].induction.share);
@@ -34,7 +36,11 @@ struct RepeatedScores {
     Interval previous_token{};  ///< to the token before
     Interval induction{};       ///< to the token behind the earlier copy
   };
-  int sequences = 0, length = 0;           ///< `length` different tokens each, read twice
+  int sequences = 0;
+  int min_length = 0, max_length = 0;  ///< different tokens of a sequence, each length equally often
+  /// Share of the tokens of the second copies, but their first, that a model predicts right; NaN for one that does not predict the next
+  /// token.
+  Interval right{std::nan(""), std::nan(""), std::nan("")};
   std::vector<std::vector<Head>> heads{};  ///< [layer][head]
 
   /// Least induction score of an induction head.
@@ -48,11 +54,11 @@ struct RepeatedScores {
 /// Returns the mean of the scores of one of `heads` heads, in [0, 1] and one per sequence, and its interval.
 Interval induction_interval(const std::vector<double>& scores, int heads);
 
-/// Returns whether a model knows 4 tokens and reads them twice, as repeated_scores() needs.
+/// Returns whether a model knows 5 tokens and reads them twice, as repeated_scores() needs.
 bool reads_repeats(const Model& model);
 
-/// Measures a model on 50 sequences from `seed`, of as many different tokens as it reads twice, at most 25. Throws Error for a
-/// model that reads fewer than 4 tokens twice, or knows fewer.
+/// Measures a model on 50 sequences from `seed`, of as many different tokens as it reads twice, at most 25, down to half of that. Throws Error for a
+/// model that reads fewer than 5 tokens twice, or knows fewer.
 RepeatedScores repeated_scores(const Model& model, std::uint64_t seed = 1, const OnProgress& progress = {});
 
 }  // namespace heed

@@ -1,4 +1,3 @@
-#include <heed/autograd/random.h>
 #include <heed/data/overlap.h>
 #include <heed/explain/studies/assignment.h>
 #include <heed/explain/studies/baseline.h>
@@ -69,12 +68,13 @@ Right right_of(const HeldOut& held_out, const std::vector<HeldOut::Answer>& answ
   return right;
 }
 
-Interval flip_rate(const HeldOut& held_out, const std::vector<HeldOut::Answer>& patched) {
+Interval flip_rate(const HeldOut& held_out, const std::vector<HeldOut::Answer>& before,
+                   const std::vector<HeldOut::Answer>& patched) {
   std::vector<double> flipped;
   std::vector<int> groups;
   for (std::size_t i = 0; i < patched.size(); ++i) {
     if (held_out.sentences()[i].counterpart < 0) continue;
-    flipped.push_back(patched[i].word == held_out.right(i ^ 1));
+    flipped.push_back(held_out.flips(i, before[i], patched[i]));
     groups.push_back(held_out.group(i));
   }
   return interval_of(flipped, groups, share_scale);
@@ -94,7 +94,7 @@ MatchedHeads::Pointing pointing_of(const HeldOut& held_out, const HeadTrace& tra
   const Heads alone{trace.layer, trace.head};
   cut_in(alone, result.without, result.lost);
   cut_in({trace.layer, -1}, result.without_in_layer, result.lost_in_layer);
-  result.flipped = flip_rate(held_out, held_out.answers(patch_from_counterparts(alone)));
+  result.flipped = flip_rate(held_out, before, held_out.answers(patch_from_counterparts(alone)));
   result.carried = carried_by(result.lost, result.lost_in_layer);
   return result;
 }
@@ -188,37 +188,16 @@ MatchedHeads::Member member_of(const HeadTrace& trace, const std::vector<Example
           .effect = mean_effect(trace)};
 }
 
-// Adds the similarity of random matchings, to compare with the matching that was found.
-void add_null(MatchedHeads& matched, const std::vector<Table>& tables) {
-  const std::size_t count = matched.roles.size();
-  const auto others = static_cast<double>(tables.size());
-  std::vector<int> order(count);
-  std::vector<double> sums(count), as_similar(count), means(count);
-  double all_as_similar = 0, all_mean = 0;
-  Random random = Random(1).stream("random matchings");
-  for (int n = 0; n < random_matchings; ++n) {
-    std::ranges::fill(sums, 0.0);
+// Adds the mean similarity of random matchings: that of a head with all heads of another run.
+void add_random(MatchedHeads& matched, const std::vector<Table>& tables) {
+  for (std::size_t role = 0; role < matched.roles.size(); ++role) {
     for (const Table& table : tables) {
-      std::iota(order.begin(), order.end(), 0);
-      random.shuffle(order);
-      for (std::size_t role = 0; role < count; ++role) sums[role] += table[role][static_cast<std::size_t>(order[role])];
+      const std::vector<double>& row = table[role];
+      matched.roles[role].random +=
+          std::accumulate(row.begin(), row.end(), 0.0) / static_cast<double>(row.size() * tables.size());
     }
-    double all = 0;
-    for (std::size_t role = 0; role < count; ++role) {
-      const double mean = sums[role] / others;
-      means[role] += mean / random_matchings;
-      as_similar[role] += mean >= matched.roles[role].similarity - 1e-12;
-      all += mean / static_cast<double>(count);
-    }
-    all_mean += all / random_matchings;
-    all_as_similar += all >= matched.similarity - 1e-12;
+    matched.random += matched.roles[role].random / static_cast<double>(matched.roles.size());
   }
-  for (std::size_t role = 0; role < count; ++role) {
-    matched.roles[role].random = means[role];
-    matched.roles[role].p = (1 + as_similar[role]) / (random_matchings + 1);
-  }
-  matched.random = all_mean;
-  matched.p = (1 + all_as_similar) / (random_matchings + 1);
 }
 
 void match(MatchedHeads& matched, const std::vector<RunTraces>& all, const std::vector<Example>& sentences) {
@@ -241,7 +220,7 @@ void match(MatchedHeads& matched, const std::vector<RunTraces>& all, const std::
   for (const MatchedHeads::Role& role : matched.roles) {
     matched.similarity += role.similarity / static_cast<double>(matched.roles.size());
   }
-  add_null(matched, tables);
+  add_random(matched, tables);
 }
 
 // Returns how many of `sentences` a run held out. Compares their content, since their numbers differ between runs.

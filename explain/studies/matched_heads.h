@@ -18,7 +18,8 @@ struct SeedRun {
   std::vector<Example> held_out;
 };
 
-/// Heads with the same function in models of several seeds, and random matchings to compare with.
+/// Heads with the same function in models of several seeds, and random matchings to compare with. No test says whether heads do the same:
+/// untrained heads, too, are more alike when they are matched than at random, on sentences that did not match them.
 ///
 ///     const MatchedHeads matched = match_heads({{"seed 1", [] { return load_model("1.safetensors"); }, held_out},
 ///                                               {"seed 2", [] { return load_model("2.safetensors"); }, held_out}});
@@ -70,13 +71,11 @@ struct MatchedHeads {
   struct Role {
     std::vector<Member> members;  ///< one per run; the reference's own has similarity 1
     double similarity = 0;        ///< mean over the other runs
-    double random = 0, p = 0;     ///< of random matchings: their mean, and the share that is as similar
+    double random = 0;            ///< mean of random matchings
   };
-  std::vector<Role> roles;                   ///< in the order of the reference's heads
-  double similarity = 0, random = 0, p = 0;  ///< over all roles
+  std::vector<Role> roles;            ///< in the order of the reference's heads
+  double similarity = 0, random = 0;  ///< means over all roles
 };
-
-constexpr int random_matchings = 9999;
 
 /// Least number of sentences held out by all runs that are used alone.
 constexpr std::size_t min_common = 100;

@@ -212,7 +212,8 @@ class RestoredStudy {
     if (gained.empty()) return {.restored = {NAN, NAN, NAN}};
     constexpr double error = 0.05;
     const Interval together = ratio_interval(gained, lost, groups, error / cells);
-    return {ratio_interval(gained, lost, groups, error), together.low > 0 || together.high < 0};
+    const bool has_behaviour = result_.behaviour.low > 0;
+    return {ratio_interval(gained, lost, groups, error), has_behaviour && (together.low > 0 || together.high < 0)};
   }
 
   const Model& model_;

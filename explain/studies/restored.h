@@ -27,8 +27,9 @@ struct Restored {
   /// One activation, over all pairs that have it.
   struct Cell {
     Interval restored{};  ///< with its 95 % interval
-    bool is_shown =
-        false;  ///< whether restored differs from 0 by the interval of 95 % for all cells of the table together
+    /// Whether restored differs from 0 by the interval of 95 % for all cells of the table together; false where `behaviour` is not
+    /// shown to be above 0.
+    bool is_shown = false;
   };
   /// The cells of one kind: [row][layer]. Rows are tokens or heads.
   struct Table {

@@ -53,6 +53,7 @@ std::string heads_view(const HeadChoices& found, const std::string& set, const V
   row("a head drawn at random", found.mean);
   row("the candidate nearest to the pronoun", found.nearest);
   row("the first candidate", found.first);
+  row("the most frequent answer, on the other half", found.most_frequent);
   row("a coin", found.coin);
   std::vector<HeadChoices::Head> heads = found.heads;
   std::ranges::stable_sort(heads, std::greater<>(), [](const HeadChoices::Head& h) { return h.right.share; });
@@ -95,9 +96,11 @@ Json heads_json(const HeadChoices& found, const std::string& set) {
             {"chosen_on", interval_json(found.chosen_on)},
             {"over_nearest", interval_json(found.over_nearest)},
             {"over_first", interval_json(found.over_first)},
+            {"over_most_frequent", interval_json(found.over_most_frequent)},
             {"mean", found.mean},
             {"nearest", interval_json(found.nearest)},
             {"first", interval_json(found.first)},
+            {"most_frequent", interval_json(found.most_frequent)},
             {"coin", found.coin},
             {"heads", Json::array()}};
   if (found.answers) {

@@ -149,8 +149,9 @@ function inductionVerdict() {
   const doubtful = repeated.heads.filter((head) => head.is_undecided).map(({layer, head, induction: {low, high}}) => t`${headName(layer, head)} (${fixed(low, 2)} to ${fixed(high, 2)})`);
   return paragraphOf([
     found.length > 0 ? t`Induction heads at step ${repeated.step}: ${listed(found)}.` : t`No head is shown to be an induction head at step ${repeated.step}.`,
-    t`Rule: over ${repeated.sequences} sequences of ${repeated.length} different random tokens, each read twice, the mean weight from a token of the second copy to the one behind its first copy has an interval above ${fixed(repeated.least, 2)} (95 % for all heads together).`,
+    t`Rule: over ${repeated.sequences} sequences of ${repeated.min_length} to ${repeated.max_length} different random tokens, each read twice, the mean weight from a token of the second copy to the one behind its first copy has an interval above ${fixed(repeated.least, 2)} (95 % for all heads together).`,
     ...(doubtful.length > 0 ? [t`The sequences do not tell whether these are: ${listed(doubtful.slice(0, 4))}.`] : []),
+    ...(Number.isFinite(repeated.right.share) ? [t`The model predicts ${percent(repeated.right.share)} of the tokens of the second copies right.`] : []),
     t`The means below come from these sequences.`
   ]);
 }

@@ -186,7 +186,6 @@ TEST_CASE("match_heads matches swapped heads, and random matchings are less simi
   REQUIRE(found.roles.size() == 4);
   CHECK(found.similarity == Approx(1).margin(1e-5));
   CHECK(found.random < 0.99);
-  CHECK(found.p < 0.001);
   for (std::size_t role = 0; role < 4; ++role) {
     const int layer = static_cast<int>(role) / 2, head = static_cast<int>(role) % 2;
     for (std::size_t i = 0; i < 5; ++i) {
@@ -196,7 +195,6 @@ TEST_CASE("match_heads matches swapped heads, and random matchings are less simi
       CHECK(member.similarity == Approx(1).margin(1e-5));
     }
     CHECK(found.roles[role].random < found.roles[role].similarity);
-    CHECK(found.roles[role].p < 0.05);
   }
   const Json json = matched_heads_json(found);
   CHECK(json["roles"][1]["members"][1]["head"] == 0);

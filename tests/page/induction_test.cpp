@@ -25,6 +25,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 // Returns the rule of inspect induction, as the terminal states it of induction heads.
 std::string rule_of(RepeatedScores scores) {
   scores.heads = {{{.previous_token = {}, .induction = {1, 1, 1}}}};
+  scores.right.share = std::nan("");
   const std::string verdict = repeated_verdict(scores, View{});
   return verdict.substr(verdict.find("over "));
 }
@@ -72,7 +73,7 @@ TEST_CASE(
 TEST_CASE("The page names each induction head of the rule, and claims nothing about one without the other") {
   Browser* chromium = browser();
   if (!chromium) return;
-  InductionByHand made(8);  // reads 4 tokens twice
+  InductionByHand made(10);  // reads 5 tokens twice
   made.add_second_head();
   made.model.step = 400;
   const Page page(made.model, {copying({"a", "b", "c", "d", "a"})});
@@ -87,7 +88,8 @@ TEST_CASE("The page names each induction head of the rule, and claims nothing ab
   };
   CHECK(has(before, "Induction heads at step 400: "));
   CHECK((has(before, named(0)) && has(before, named(1))));
-  CHECK(has(before, "Rule: " + rule_of(scores) + " The means below come from these sequences."));
+  CHECK(has(before, "Rule: " + rule_of(scores) + " The model predicts "));
+  CHECK(has(before, " of the tokens of the second copies right. The means below come from these sequences."));
   CHECK((has(before, "layer 2 head 1: induction head, ") && has(before, "layer 2 head 2: induction head, ")));
   CHECK(has(before, "layer 1 head 1: the largest mean weight on the token before, "));
   CHECK(has(before, "The answer is b, with probability "));

@@ -112,6 +112,9 @@ TEST_CASE("circuit_view says why the edges that survive are no circuit") {
   study.surviving.faithfulness.low = -0.1;
   CHECK(verdict().ends_with("30.0 % (-10.0 to 50.0) of the difference. That is not shown to be more than nothing."));
   study.surviving.edges = 0;
+  study.survivors = {study.edges[0].edge};
+  CHECK(verdict().ends_with("and no path of these leads to the answer: " + study.edges[0].name + "."));
+  study.survivors.clear();
   CHECK(verdict().ends_with(
       "3 of 7 edges of the circuit that was chosen survive, and no path of these leads to the answer."));
   for (CircuitStudy::Edge& edge : study.edges) edge.survives = false;
@@ -165,7 +168,7 @@ TEST_CASE("compared_circuits_view counts kinds of edges, whichever their heads")
 }
 
 TEST_CASE("matched_circuits_view lists edges in k of n within 80 columns, matched_circuits_json all figures") {
-  MatchedCircuits matched{.reference = "seed-2", .similarity = 0.72, .random = 0.56, .p = 0.0001};
+  MatchedCircuits matched{.reference = "seed-2", .similarity = 0.72, .random = 0.56};
   for (const double by_chance : {7.0, std::nan("")}) {
     MatchedCircuits::Row row;
     row.name = "layer 12 head 12 -> layer 12 head 12 value";

@@ -134,6 +134,28 @@ TEST_CASE("The edges that survive are not chosen by the pairs that measure them"
   CHECK(surviving.share() <= 0.97);
 }
 
+TEST_CASE("Texts that do not favour the right answer, or corrupted texts that hardly disfavour it, have no circuit") {
+  SimulatedTask simulated;
+  simulated.draw(1, 60);
+  const auto verdict_with = [&](double shift) {
+    CircuitTask task = simulated.task();
+    for (double& value : task.clean) value += shift;
+    for (double& value : task.corrupted) value += shift;
+    const auto measure = task.measure;
+    task.measure = [=](const std::vector<std::vector<bool>>& circuits, std::span<const std::size_t> pairs) {
+      auto all = measure(circuits, pairs);
+      for (std::vector<double>& values : all) {
+        for (double& value : values) value += shift;
+      }
+      return all;
+    };
+    return circuit_study(task).verdict;
+  };
+  CHECK(verdict_with(0) == CircuitStudy::Verdict::circuit);         // about 5 in clean texts, -2 in corrupted ones
+  CHECK(verdict_with(-10) == CircuitStudy::Verdict::no_behaviour);  // -5 and -12
+  CHECK(verdict_with(20) == CircuitStudy::Verdict::no_behaviour);   // 25 and 18
+}
+
 TEST_CASE("A null task is refused in at least 95 of 100 simulated data sets, a true one in at most 10") {
   SimulatedTask simulated;
   int refused = 0, found = 0;

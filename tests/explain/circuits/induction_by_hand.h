@@ -2,6 +2,7 @@
 #include <heed/autograd/ops.h>
 #include <heed/explain/pairs.h>
 
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace heed {
 // and predicts it. The other heads have small random weights.
 class InductionByHand {
  public:
-  static constexpr int words = 8;
+  static constexpr int words = 10;
 
   // Reads up to `positions` tokens, at most `words`.
   explicit InductionByHand(int positions = 6) {
@@ -44,6 +45,13 @@ class InductionByHand {
     set(second + "W_O.weight", 0, prediction, words, 4);
   }
 
+  // Makes head 1 of layer 1 attend to the position `distance` before, in place of the one before.
+  void look_back(int distance, int positions) {
+    const int position = words;
+    set("encoder.0.attention.W_Q.weight", position + 1, 0, positions - 1, -8);
+    set("encoder.0.attention.W_Q.weight", position + distance, 0, positions - distance, 8);
+  }
+
   // Copies what head 1 of layer 2 does to its head 2, at half the strength.
   void add_second_head() {
     for (const char* name : {"W_Q", "W_K", "W_V"}) {
@@ -62,7 +70,8 @@ class InductionByHand {
     std::vector<TextPair> result;
     Random random(9);
     while (result.size() < count) {
-      std::vector<int> order{0, 1, 2, 3, 4, 5, 6, 7};
+      std::vector<int> order(words);
+      std::iota(order.begin(), order.end(), 0);
       random.shuffle(order);
       const auto example = [&](std::vector<int> places) {
         Example made;

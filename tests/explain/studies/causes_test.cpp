@@ -61,6 +61,17 @@ TEST_CASE("causes has a row for each intervention, with the accuracy before it")
   CHECK(row->weight == Approx(weight));
 }
 
+TEST_CASE("An answer flips if it becomes the counterpart's, and was another one before") {
+  const Model model = small_model();
+  const HeldOut held_out(model, sentences(), any_number);
+  REQUIRE(held_out.sentences()[0].counterpart == 1);
+  const HeldOut::Answer own{0.5, held_out.right(0)}, counterpart{0.5, held_out.right(1)};
+  CHECK(held_out.flips(0, own, counterpart));
+  CHECK(held_out.flips(1, counterpart, own));
+  CHECK_FALSE(held_out.flips(0, counterpart, counterpart));  // the answer does not change
+  CHECK_FALSE(held_out.flips(0, counterpart, own));
+}
+
 TEST_CASE("causes leaves out studies that need annotations which the sentences do not have, and says so") {
   const Model model = small_model();
   std::vector<Example> bare = sentences();

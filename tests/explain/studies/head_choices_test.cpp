@@ -87,6 +87,19 @@ TEST_CASE("head_choices selects the best head on one half and measures it on the
   for (const HeadChoices::Head& head : found.heads) CHECK(share(head, true) <= found.chosen_on.share);
 }
 
+TEST_CASE("head_choices compares with the candidate that is most often meant in the other half") {
+  Asked asked;
+  for (Example& e : asked.examples) {  // "a" is a candidate of each sentence, and meant
+    std::swap(e.tokens[3], *std::ranges::find(e.tokens, "a"));
+    choose(e, 1);
+    e.counterpart = -1;
+  }
+  const HeadChoices found = head_choices(asked.model, asked.examples);
+  CHECK(found.most_frequent.share == 1);
+  CHECK(found.over_most_frequent.share == Approx(found.best.right.share - 1));
+  CHECK_FALSE(found.beats_baselines());
+}
+
 TEST_CASE("head_choices gives the accuracy after the best head's edge is cut") {
   int changed = 0;  // answers, over all seeds
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {

@@ -1,4 +1,5 @@
 #include "tests/catch.h"
+#include "tests/explain/circuits/induction_by_hand.h"
 #include "tests/inspect/sample.h"
 #include "tests/message.h"
 
@@ -44,7 +45,7 @@ TEST_CASE("repeated_scores measures tokens of a second copy of random sequences,
                                     ModelConfig(chooser_of(small_config()))}) {
     const Model model = small_model(config);
     const RepeatedScores found = repeated_scores(model);
-    CHECK((found.sequences == 50 && found.length == 6));  // 12 positions
+    CHECK((found.sequences == 50 && found.min_length == 3 && found.max_length == 6));  // 12 positions
     REQUIRE((found.heads.size() == 2 && found.heads[1].size() == 2));
     for (const auto& layer : found.heads) {
       for (const RepeatedScores::Head& head : layer) {
@@ -53,14 +54,27 @@ TEST_CASE("repeated_scores measures tokens of a second copy of random sequences,
       }
     }
     CHECK_FALSE(found.is_induction(0, 0));  // it is not trained
+    CHECK(std::isnan(found.right.share) != model.head().generates());
     CHECK(repeated_scores(model).heads[1][1].induction.share == found.heads[1][1].induction.share);
     CHECK(repeated_scores(model, 2).heads[1][1].induction.share != found.heads[1][1].induction.share);
   }
   TransformerConfig shortest = small_config();
-  shortest.max_length = 7;
+  shortest.max_length = 9;
   const Model model = small_model(decoder_of(shortest));
   CHECK(message([&] { repeated_scores(model); }) ==
-        "induction needs a model that reads 4 different tokens twice; this one knows 14 and reads 7 at once");
+        "induction needs a model that reads 5 different tokens twice; this one knows 14 and reads 9 at once");
+}
+
+TEST_CASE("repeated_scores finds an induction head, and none that attends at a fixed distance") {
+  const InductionByHand made(10);
+  const RepeatedScores found = repeated_scores(made.model);
+  CHECK(found.is_induction(1, 0));
+  CHECK(found.right.low > 0.5);
+  InductionByHand fixed(10);
+  fixed.look_back(4, 10);  // behind the earlier copy in sequences of 5 tokens
+  const RepeatedScores other = repeated_scores(fixed.model);
+  CHECK(other.heads[0][0].induction.share < RepeatedScores::least);  // there in one of three lengths
+  CHECK_FALSE(other.is_induction(0, 0));
 }
 
 TEST_CASE("An induction head is one whose interval lies above the least score") {

@@ -6,7 +6,9 @@
 #include <heed/explain/intervention.h>
 #include <heed/models/reading.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 using namespace heed;
 
@@ -88,6 +90,31 @@ TEST_CASE("restored counts a role among the pairs that have it") {
                                     pair_of(model, "abfg", "abfh")};  // only the answering token of the last differs
   const Restored found = restored(model, pairs);
   CHECK(found.tables[0].cells[1][0].restored.share == Approx(1).margin(1e-5));
+}
+
+TEST_CASE("restored shows no cell where the clean texts are not shown to favour the right answers more") {
+  const Model model = letters();
+  std::vector<TextPair> pairs, exchanged;
+  for (const char first : std::string("acdfgh")) {
+    for (const char third : std::string("acdfgh")) {
+      const std::string clean{first, 'b', third, 'd'}, corrupted{first, 'e', third, 'd'};
+      pairs.push_back(pair_of(model, clean, corrupted));
+      exchanged.push_back(pair_of(model, corrupted, clean));
+    }
+  }
+  Restored with = restored(model, pairs), without = restored(model, exchanged);
+  if (with.behaviour.share < 0) std::swap(with, without);
+  REQUIRE((with.behaviour.low > 0 && without.behaviour.high < 0));
+  const auto shown = [](const Restored& found) {
+    int count = 0;
+    for (const Restored::Table& table : found.tables) {
+      for (const auto& row : table.cells)
+        count += static_cast<int>(std::ranges::count_if(row, &Restored::Cell::is_shown));
+    }
+    return count;
+  };
+  CHECK(shown(with) > 0);
+  CHECK(shown(without) == 0);
 }
 
 TEST_CASE("restored_view prints cells that are shown, and no table without a behaviour") {
