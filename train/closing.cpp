@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <sstream>
 
 namespace heed {
@@ -140,6 +141,21 @@ std::string report_of(const Experiment& e, const RunDirectory& run, const Termin
          paragraph("The loss contains no attention weight.", terminal);
 }
 
+// Returns how often a model would be right that always gave the most frequent answer; "" where that is less than half.
+std::string most_frequent_answer(const Experiment& e, const Terminal& terminal) {
+  if (e.config.answer != Answer::word) return "";  // report_of() has baselines
+  std::map<std::string, int> times;
+  for (const Example& one : e.task.train) ++times[one.answer];
+  const auto most = std::ranges::max_element(times, {}, [](const auto& answer) { return answer.second; });
+  const std::int64_t right =
+      most == times.end() ? 0 : std::ranges::count(e.task.held_out, most->first, &Example::answer);
+  if (2 * right < std::ssize(e.task.held_out)) return "";
+  return paragraph(
+      fmt::format("  \"{}\", the most frequent answer in training, is right for {} of them.", excerpt(most->first),
+                  percent(static_cast<double>(right) / static_cast<double>(std::ssize(e.task.held_out)))),
+      terminal, 2);
+}
+
 // Returns a command that the reader may type, not wrapped, so that it can be copied.
 std::string command_line(const char* what, const std::string& arguments) {
   return fmt::format("{}: {} {}\n", what, command_of("inspect"), arguments);
@@ -185,6 +201,7 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
                      : table.row(fmt::format("both right, of {}", plural(pairs, "minimal pair")),
                                  [](const Evaluation& v) { return percent(v.counterpart_accuracy); })) +
          table.row("weight on the antecedent, best head", [](const Evaluation& v) { return best_head_text(v); }) +
+         most_frequent_answer(e, terminal) +
          (has_relations(e.task.held_out)
               ? "\n" + relations_table(evaluate_relations(e.model, e.task.held_out), terminal)
               : "") +

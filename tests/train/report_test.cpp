@@ -114,6 +114,13 @@ TEST_CASE("closing fits 80 columns, separates two columns of figures, and needs 
   CHECK(text.substr(row, 81).find(" head ") != std::string::npos);
   CHECK(text.find(" 0.", row + 45) < row + 81);  // a space before the second figure
 
+  CHECK(text.find("the most frequent answer") == std::string::npos);
+  for (std::vector<Example>* set : {&e.task.train, &e.task.held_out}) {
+    for (std::size_t i = 0; i < set->size(); ++i) (*set)[i].answer = i % 4 ? "no" : "yes";
+  }
+  CHECK(closing(e, run, {}).find("\n  \"no\", the most frequent answer in training, is right for 75.0 % of them.\n") !=
+        std::string::npos);
+
   std::filesystem::remove(dump_path(run.path(), 0));
   CHECK(closing(e, run, {}).find("(untrained: ") == std::string::npos);
 }
