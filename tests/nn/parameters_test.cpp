@@ -152,6 +152,17 @@ TEST_CASE("Parameters::load refuses the parameters themselves, and takes copies 
   CHECK(fmt::format("{}", a) == "[1. 1.]");
 }
 
+TEST_CASE("Parameters::load swaps and shifts values that are other parameters") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  for (int i = 0; i < 3; ++i) scope.parameter(std::string(1, "abc"[i]), {2}, Init::constant(i));
+  const auto values = [&] { return fmt::format("{} {} {}", parameters["a"], parameters["b"], parameters["c"]); };
+  parameters.load({{"a", parameters["b"]}, {"b", parameters["a"]}, {"c", parameters["c"]}}, "swapped");
+  CHECK(values() == "[1. 1.] [0. 0.] [2. 2.]");
+  parameters.load({{"a", parameters["b"]}, {"b", parameters["c"]}, {"c", parameters["a"]}}, "shifted");
+  CHECK(values() == "[0. 0.] [2. 2.] [1. 1.]");
+}
+
 TEST_CASE("A layer can be created with Values::none, without memory for its values") {
   Parameters shapes, drawn;
   const std::int64_t before = memory_use().bytes_in_use;

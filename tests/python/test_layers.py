@@ -154,6 +154,14 @@ def test_assign_writes_new_values():
         heedml.assign(layer.weight, [1.0])
 
 
+def test_parameters_load_swaps_values_that_are_other_parameters():
+    scope = heedml.Scope(seed=1)
+    one, other = heedml.Linear(scope / "a", 2, 2), heedml.Linear(scope / "b", 2, 2)
+    p, a, b = scope.parameters, one.weight.numpy().copy(), other.weight.numpy().copy()
+    p.load(dict(p.items()) | {"a.weight": p["b.weight"], "b.weight": p["a.weight"]})
+    assert (one.weight == b).all() and (other.weight == a).all()
+
+
 def test_a_part_of_the_parameters_is_loaded_with_the_others():
     parameters = heedml.Scope(seed=1).parameters
     heedml.Linear(heedml.Scope(parameters) / "fc", 2, 2)
