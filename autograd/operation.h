@@ -230,6 +230,8 @@ class Recorder {
                                           const std::vector<Tensor>& inputs, const Tensor& dy);
   /// Returns whether an operation on `x` would be recorded now.
   static bool follows(const Tensor& x);
+  /// Returns whether a Recording that is open on another thread recorded `x`.
+  static bool is_of_other_thread(const Tensor& x);
   /// Returns whether `input` gets no gradient. An operation then need not save the tensors that only this gradient reads.
   static bool is_constant(const Tensor& input);
   /// Returns what the open recording saved for each use of `operation`: "input 0", "its output" or "other".

@@ -23,6 +23,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
+#include <set>
 #include <utility>
 
 namespace heed {
@@ -32,6 +34,16 @@ constinit thread_local tape::Thread tape::thread;
 namespace {
 
 using tape::SavedTensor, tape::Tape, tape::takes_gradient, tape::thread;
+
+// The numbers of the recordings that are open on any thread.
+struct OpenRecordings {
+  std::mutex mutex;
+  std::set<std::uint64_t> ids;
+};
+OpenRecordings& open_recordings() {
+  static auto* const all = new OpenRecordings;  // threads may end after the statics
+  return *all;
+}
 
 double bytes_of(const Tensor& x) { return x.defined() ? static_cast<double>(x.bytes()) : 0; }
 
@@ -90,6 +102,10 @@ Recording::Recording() {
   }
   own_ = new Tape;
   own_->id = ++count;
+  {
+    const std::lock_guard lock(open_recordings().mutex);
+    open_recordings().ids.insert(own_->id);
+  }
   own_->outer = std::exchange(thread.tape, own_);
   thread.paused = false;
 }
@@ -100,6 +116,10 @@ Recording::~Recording() {
   if (!*at) return;                               // another thread's, which still uses it
   if (at == &thread.tape) thread.paused = own_->outer != nullptr;
   *at = own_->outer;
+  {
+    const std::lock_guard lock(open_recordings().mutex);
+    open_recordings().ids.erase(own_->id);
+  }
   delete own_;
 }
 
@@ -120,6 +140,17 @@ void Recorder::note(const Operation& operation, std::span<const Tensor* const> i
 }
 
 bool Recorder::is_constant(const Tensor& input) { return input.tape_node().recording == 0 && !takes_gradient(input); }
+
+bool Recorder::is_of_other_thread(const Tensor& x) {
+  const std::uint64_t id = x.tape_node().recording;
+  if (id == 0) return false;
+  for (const Tape* tape = thread.tape; tape; tape = tape->outer) {
+    if (tape->id == id) return false;
+  }
+  OpenRecordings& all = open_recordings();
+  const std::lock_guard lock(all.mutex);
+  return all.ids.contains(id);
+}
 
 bool Recorder::follows(const Tensor& x) {
   return thread.tape && !thread.paused &&

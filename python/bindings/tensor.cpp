@@ -80,9 +80,9 @@ std::string shown(const Tensor& x) {
   return fmt::format("heedml.Tensor({}, shape={}{})", indented, x.shape(), name);
 }
 
-// Throws for a tensor that the open Recording follows, which would lose what is said.
+// Throws for a tensor that an open Recording, of any thread, follows: it would lose what is said.
 const Tensor& constant(const char* where, const Tensor& x, const char* loses, const char* remedy) {
-  if (!Recorder::follows(x)) return x;
+  if (!Recorder::follows(x) && !Recorder::is_of_other_thread(x)) return x;
   fail("{}: a Recording follows this tensor, and {}; write {}", where, loses, remedy);
 }
 const Tensor& array_constant(const char* where, const Tensor& x) {

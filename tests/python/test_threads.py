@@ -5,6 +5,7 @@ import sys
 import threading
 
 import heedml
+import numpy
 import pytest
 
 AT_THE_END = """
@@ -55,6 +56,33 @@ def test_a_second_thread_cannot_update_the_same_parameters():
     may_end.set()
     other.join()
     adam.step(gradients)
+
+
+def test_functions_of_numpy_lose_no_gradient_on_another_thread():
+    w, seen = heedml.variable([1.0, 2.0]), []
+
+    def use(y):
+        for f in (numpy.exp, numpy.sum, numpy.asarray, lambda y: y.numpy(), lambda y: numpy.exp(y.detach())):
+            try:
+                seen.append(f(y).sum())
+            except heedml.Error as error:
+                seen.append(str(error))
+
+    def on_a_thread(y):
+        seen.clear()
+        other = threading.Thread(target=use, args=(y,))
+        other.start()
+        other.join()
+        return seen
+
+    with heedml.Recording():
+        y = w * 2
+        of_other = list(on_a_thread(y))
+        seen.clear()
+        use(y)
+        assert of_other == seen and "numpy.exp: a Recording follows" in seen[0] and "would lose its gradient" in seen[3]
+        assert all(isinstance(each, str) for each in seen[:4]) and seen[4] > 0
+    assert not any(isinstance(each, str) for each in on_a_thread(y))
 
 
 def test_threads_that_share_gradients_get_errors_or_results():
