@@ -30,11 +30,8 @@ std::int64_t group_size(const Tensor& Q, const Tensor& K) {
 // Refuses three axes for weights (B, heads, T_q, T_k): the first may be meant as the texts or as the heads.
 void check_axes(const char* operation, const Shape& mask, const Shape& weights) {
   if (mask.rank() != 3 || weights.rank() != 4 || mask[0] == 1) return;
-  fail(
-      "{}: a mask of shape {} may be one per text or one per head of the weights {}. Give it the shape {} for one per "
-      "text, or {} for one per head",
-      operation, to_string(mask), to_string(weights), to_string(Shape{mask[0], 1, mask[1], mask[2]}),
-      to_string(Shape{1, mask[0], mask[1], mask[2]}));
+  fail("{}: a mask of shape {} may be one per text or one per head of the weights {}. Give it {}", operation,
+       to_string(mask), to_string(weights), detail::four_axes(mask));
 }
 
 // Removes the axis of heads for weights without one: (B, 1, 1, T_k) of Mask::padding() serves weights (B, T_q, T_k).

@@ -24,6 +24,12 @@ Mask Mask::padding(std::span<const int> lengths, int T) {
   return Mask(Booleans(shape, std::move(visible)));
 }
 
+std::string detail::four_axes(const Shape& three) {
+  return fmt::format("the shape {} for one per text, or {} for one per head",
+                     to_string(Shape{three[0], 1, three[1], three[2]}),
+                     to_string(Shape{1, three[0], three[1], three[2]}));
+}
+
 Mask Mask::operator&(const Mask& other) const {
   Mask both = *this;
   if (has_band() && other.has_band() && band_.align != other.band_.align) {
@@ -38,11 +44,8 @@ Mask Mask::operator&(const Mask& other) const {
     const int fewer = std::min(visible_.rank(), other.visible_.rank());
     if (fewer == 3 && visible_.rank() != other.visible_.rank()) {
       const Shape& three = (visible_.rank() == 3 ? visible_ : other.visible_).shape();
-      fail(
-          "mask: cannot combine masks of shapes {} and {}. Give the one of three axes the shape {} for one per text, "
-          "or {} for one per head",
-          to_string(visible_.shape()), to_string(other.visible_.shape()),
-          to_string(Shape{three[0], 1, three[1], three[2]}), to_string(Shape{1, three[0], three[1], three[2]}));
+      fail("mask: cannot combine masks of shapes {} and {}. Give the one of three axes {}", to_string(visible_.shape()),
+           to_string(other.visible_.shape()), detail::four_axes(three));
     }
     broadcast_shapes("mask", visible_.shape(), other.visible_.shape());
     both.visible_ = visible_ & other.visible_;
@@ -52,6 +55,14 @@ Mask Mask::operator&(const Mask& other) const {
 
 Booleans Mask::hidden(std::int64_t T_q, std::int64_t T_k) const {
   checked_numel("Mask::hidden", {T_q, T_k});
+  const Shape& own = visible_.shape();
+  const auto fits = [&](int axis, std::int64_t size) {
+    return own.rank() < axis || own[-axis] == 1 || own[-axis] == size;
+  };
+  if (has_visible_ && !(fits(1, T_k) && fits(2, T_q))) {
+    fail("Mask::hidden: a mask of shape {} does not fit scores of shape {}", to_string(own),
+         to_string(Shape{T_q, T_k}));
+  }
   Booleans shown = has_visible_ ? visible_ : Booleans({}, {1});
   if (has_band()) {
     std::vector<std::uint8_t> inside = cpu::new_values<std::uint8_t>("Mask::hidden", {T_q, T_k});
@@ -59,7 +70,6 @@ Booleans Mask::hidden(std::int64_t T_q, std::int64_t T_k) const {
       const std::int64_t begin = band_.begin(i, T_q, T_k), end = band_.end(i, T_q, T_k);
       if (begin < end) std::fill(inside.begin() + i * T_k + begin, inside.begin() + i * T_k + end, std::uint8_t{1});
     }
-    broadcast_shapes("Mask::hidden", shown.shape(), {T_q, T_k});
     shown = shown & Booleans({T_q, T_k}, std::move(inside));
   }
   return !shown;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <span>
+#include <string>
 
 namespace heed {
 
@@ -65,7 +66,8 @@ class Mask {
     return mask;
   }
 
-  /// Returns the hidden keys of T_q queries among T_k keys as one array that broadcasts to (B, heads, T_q, T_k).
+  /// Returns the hidden keys of T_q queries among T_k keys as one array that broadcasts to (B, heads, T_q, T_k). Throws Error for
+  /// booleans of other numbers of queries or keys.
   Booleans hidden(std::int64_t T_q, std::int64_t T_k) const;
 
   /// Return the parts of the mask.
@@ -81,5 +83,10 @@ class Mask {
   bool has_visible_ = false;
   Band band_;
 };
+
+namespace detail {
+/// Says, for messages, which shapes a mask of three axes may have: "the shape (2, 1, 3, 3) for one per text, or ...".
+std::string four_axes(const Shape& three);
+}  // namespace detail
 
 }  // namespace heed

@@ -39,7 +39,15 @@ TEST_CASE("Masks hide later keys and padding, and & hides every key that either 
 }
 
 TEST_CASE("Wrong use of a mask throws an Error that states what was expected") {
-  check_messages({{"Mask::padding: length 4 of sequence 1 lies outside [0, 3]", [] {
+  check_messages({{"Mask::padding: length 4 of sequence 1 lies outside [0, 3]",
+                   [] {
                      Mask::padding(std::vector{1, 4}, 3);
+                   }},
+                  {"Mask::hidden: a mask of shape (3, 3) does not fit scores of shape (1, 3)",
+                   [] {
+                     Mask(Booleans({3, 3}, std::vector<std::uint8_t>(9, 1))).hidden(1, 3);
+                   }},
+                  {"Mask::hidden: a mask of shape (2, 1, 1, 4) does not fit scores of shape (5, 1)", [] {
+                     (Mask::padding(std::vector{2, 3}, 4) & Mask::causal()).hidden(5, 1);
                    }}});
 }

@@ -24,6 +24,21 @@ def test_a_mask_is_per_text_or_per_head_and_never_guessed():
         heedml.Mask(visible) & heedml.Mask.padding([3, 1], 3)
 
 
+def test_hidden_refuses_other_sizes_than_the_mask_has():
+    visible = heedml.Mask(numpy.ones((3, 3), bool))
+    assert not visible.hidden(3, 3).any() and heedml.Mask.padding([2], 3).hidden(5, 3).shape == (1, 1, 1, 3)
+    for mask, T_q, T_k in ((visible, 1, 3), (visible, 3, 4), (visible & heedml.Mask.causal(), 1, 3), (heedml.Mask.padding([2], 3), 3, 1)):
+        with pytest.raises(heedml.Error, match=rf"Mask.hidden: a mask of shape \(.*3\) does not fit scores of shape \({T_q}, {T_k}\)"):
+            mask.hidden(T_q, T_k)
+
+
+def test_masks_combine_with_masks_alone():
+    mask, visible = heedml.Mask.causal(), numpy.ones((3, 3), bool)
+    for combine in (lambda: mask & visible, lambda: visible & mask, lambda: mask & [True]):
+        with pytest.raises(heedml.Error, match=r"^Mask: & combines two masks; write mask & heedml.Mask\(visible\)"):
+            combine()
+
+
 def test_attention_without_heads_takes_a_mask_of_padding():
     x, mask = heedml.tensor(numpy.random.default_rng(2).normal(size=(2, 3, 4))), heedml.Mask.padding([3, 1], 3)
     result = heedml.attention(x, x, x, mask, weights=True)
