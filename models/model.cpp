@@ -150,15 +150,10 @@ std::int64_t Model::predictions(const Batch& batch) const {
 
 Tensor Model::append(const Ids& tokens, Cache& cache, std::span<const int> padding) const {
   if (!head().generates()) fail("Model::append: a {} does not predict the next token", name_of(config().head));
-  const std::int64_t read = length(cache);
+  const CacheGuard guard(cache);
   const Tensor states = transformer().append(tokens, cache, padding);
   const std::int64_t B = states.size(0), T = states.size(1), d = states.size(2);
-  try {
-    return head().token_logits(reshape(slice(states, 1, T - 1, T), {B, d}));
-  } catch (...) {
-    truncate(cache, read);
-    throw;
-  }
+  return head().token_logits(reshape(slice(states, 1, T - 1, T), {B, d}));
 }
 
 void check_has_head(const Model& model) {

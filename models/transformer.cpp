@@ -265,7 +265,7 @@ Tensor Transformer::append(const Ids& tokens, Cache& cache, std::span<const int>
   if (read + T > config.max_length) {
     fail("Transformer::append: expected at most max_length {} tokens, got {} after {}", config.max_length, T, read);
   }
-  if (!cache.empty() && cache.size() != blocks.size()) {
+  if (read > 0 && cache.size() != blocks.size()) {
     fail("Transformer::append: expected a cache of {} layers, got one of {}", blocks.size(), cache.size());
   }
   if (!padding.empty() && std::ssize(padding) != tokens.shape()[0]) {
@@ -278,13 +278,9 @@ Tensor Transformer::append(const Ids& tokens, Cache& cache, std::span<const int>
   Tensor x = embed({.tokens = tokens}, read, padding);
   const Mask mask = mask_behind(padding, read + T);
   cache.resize(blocks.size());
-  try {
-    for (std::size_t layer = 0; layer < blocks.size(); ++layer) x = blocks[layer].append(x, cache[layer], mask);
-    return normalised(x);
-  } catch (...) {  // a hook can throw, and memory can run out
-    truncate(cache, read);
-    throw;
-  }
+  const CacheGuard guard(cache);  // a hook can throw, and memory can run out
+  for (std::size_t layer = 0; layer < blocks.size(); ++layer) x = blocks[layer].append(x, cache[layer], mask);
+  return normalised(x);
 }
 
 }  // namespace heed

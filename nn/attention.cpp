@@ -132,6 +132,7 @@ AttentionResult MultiHeadAttention::operator()(const Tensor& queries, const Tens
 
 Tensor MultiHeadAttention::append(const Tensor& x, KeyValueCache& cache, const Mask& mask) const {
   const LayerScope scope(name);
+  cache.take_layer(W_K.weight);
   const std::int64_t first = cache.length();
   const auto [K, V] = cache.append(keys_of(x, first), values_of(x));
   return attended(queries_of(x, first), K, V, mask, {}).output;

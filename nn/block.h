@@ -102,17 +102,4 @@ struct TransformerBlock {
   Tensor after_attention(const Tensor& x, const Tensor& attended, const Dropout& drop) const;
 };
 
-/// Keys and values of the tokens so far, one cache per layer.
-using Cache = std::vector<KeyValueCache>;
-/// Returns the number of tokens in a cache; 0 for a new one.
-inline std::int64_t length(const Cache& cache) { return cache.empty() ? 0 : cache[0].length(); }
-/// Removes the tokens behind the first `length` from each layer. Throws Error when it is negative.
-inline void truncate(Cache& cache, std::int64_t length) {
-  for (KeyValueCache& layer : cache) layer.truncate(length);
-}
-/// Keeps these texts of the batch, in this order, in each layer. Throws Error for one that is not there.
-inline void select(Cache& cache, const Ids& texts) {
-  for (KeyValueCache& layer : cache) layer.select(texts);
-}
-
 }  // namespace heed

@@ -14,6 +14,10 @@ void check_follows(const Tensor& held, const Tensor& x) {
        to_string(x.shape()), to_string(held.dtype()), held.size(0), held.size(1), held.size(3));
 }
 
+void check_length(std::int64_t length) {
+  if (length < 0) fail("KeyValueCache::truncate: expected a length of at least 0, got {}", length);
+}
+
 // Writes `x`, the tokens from `length` on along `axis`, into `buffer`, which grows if necessary.
 Tensor appended(Tensor& buffer, const Tensor& x, int axis, std::int64_t length) {
   const std::int64_t T = x.size(axis), end = length + T;
@@ -42,13 +46,29 @@ Tensor appended(Tensor& buffer, const Tensor& x, int axis, std::int64_t length) 
 
 }  // namespace
 
-KeyValueCache::KeyValueCache(const KeyValueCache& other) : length_(other.length_) {
+KeyValueCache::KeyValueCache(const KeyValueCache& other) : length_(other.length_), layer_(other.layer_) {
   if (other.K_.defined()) K_ = other.K_.clone(), V_ = other.V_.clone();
 }
 
 void KeyValueCache::truncate(std::int64_t length) {
-  if (length < 0) fail("KeyValueCache::truncate: expected a length of at least 0, got {}", length);
+  check_length(length);
   length_ = std::min(length_, length);
+  if (length_ == 0) *this = {};
+}
+
+void KeyValueCache::take_layer(const Tensor& weight) {
+  const std::int64_t layer = weight.tape_node().node;
+  if (layer_ != 0 && layer_ != layer) {
+    fail(
+        "KeyValueCache: it holds keys and values of another layer or model; give each its own, or truncate(0) this "
+        "one");
+  }
+  layer_ = layer;
+}
+
+void truncate(Cache& cache, std::int64_t length) {
+  check_length(length);
+  for (KeyValueCache& layer : cache) layer.truncate(length);
 }
 
 void KeyValueCache::select(const Ids& texts) {
@@ -59,7 +79,12 @@ void KeyValueCache::select(const Ids& texts) {
 std::pair<Tensor, Tensor> KeyValueCache::append(const Tensor& K, const Tensor& V) {
   for (const Tensor* x : {&K, &V}) {
     if (x->rank() != 4) fail("KeyValueCache: expected (B, kv_heads, T, d), got {}", to_string(x->shape()));
-    if (x->tape_node().recording != 0) fail("KeyValueCache: keys and values must not be recorded; open a NoRecording");
+    if (x->tape_node().recording != 0) {
+      fail(
+          "KeyValueCache: it holds constants, and these keys and values are recorded; append within a NoRecording, or "
+          "pass whole "
+          "texts without a cache");
+    }
   }
   if (K_.defined()) check_follows(transpose(K_), K), check_follows(V_, V);
   std::pair<Tensor, Tensor> all{transpose(appended(K_, transpose(K), 3, length_)), appended(V_, V, 2, length_)};

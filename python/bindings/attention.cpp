@@ -11,7 +11,7 @@ namespace {
 // Appends x to the tokens of a cache that is of this layer alone.
 template <class Layer>
 Tensor appended(const Layer& layer, const Tensor& x, HeldCache& cache) {
-  if (cache.layers.size() > 1) {
+  if (cache.layers.size() > 1 && length(cache.layers) > 0) {
     fail("append: this KeyValueCache is of a model with {} layers; give each layer its own", cache.layers.size());
   }
   return cache.append([&](Cache& layers) {
@@ -33,10 +33,11 @@ void bind_cache(nb::module_& m) {
           "truncate",
           [](HeldCache& cache, std::int64_t length) {
             cache.check_unused();
-            KeyValueCache().truncate(length);  // throws for one below 0
             truncate(cache.layers, length);
           },
-          "length"_a, "Removes the tokens behind the first `length`.")
+          "length"_a,
+          "Removes the tokens behind the first `length`. truncate(0) makes the cache fit any model and number of "
+          "texts.")
       .def(
           "select",
           [](HeldCache& cache, const IntegerArray& texts) {
@@ -53,6 +54,12 @@ void bind_cache(nb::module_& m) {
       });
 }
 
+using MaskOperand = Later<"Mask", 2>;
+const Mask& mask_of(const MaskOperand& given) {
+  if (nb::isinstance<Mask>(given.given)) return *nb::inst_ptr<Mask>(given.given);
+  fail("Mask: & combines two masks; write mask & heedml.Mask(visible) for booleans");
+}
+
 std::string heads_text(const AttentionConfig& config) {
   return fmt::format("d_model={}, heads={}", config.d_model, config.heads);
 }
@@ -61,8 +68,9 @@ std::string heads_text(const AttentionConfig& config) {
 
 void bind_attention(nb::module_& m) {
   bind_cache(m);
-  nb::class_<Mask>(m, "Mask")
-      .def(nb::init<>())
+  nb::class_<Mask> mask(m, "Mask");
+  mask.attr("__array_ufunc__") = nb::none();  // so that array & mask asks the mask
+  mask.def(nb::init<>())
       .def(
           "__init__", [](Mask* self, const BooleanArray& visible) { new (self) Mask(booleans_of("Mask", visible)); },
           "visible"_a, "Takes booleans that broadcast to (B, heads, T_q, T_k).")
@@ -79,7 +87,8 @@ void bind_attention(nb::module_& m) {
             return Mask::padding(std::span<const int>(ids.begin(), ids.end()), T);
           },
           "lengths"_a, "T"_a, "Returns a mask in which key j of text b is visible when j < lengths[b].")
-      .def("__and__", &Mask::operator&, nb::is_operator())
+      .def("__and__", [](const Mask& a, const MaskOperand& b) { return a & mask_of(b); })
+      .def("__rand__", [](const Mask& a, const MaskOperand& b) { return mask_of(b) & a; })
       .def(
           "hidden",
           [](const Mask& mask, std::int64_t T_q, std::int64_t T_k) {

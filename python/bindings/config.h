@@ -121,20 +121,14 @@ struct HeldCache {
   template <class F>
   Tensor append(F f) {
     check_unused();
-    const std::int64_t before = length(layers);
+    struct Used {
+      bool& flag;
+      ~Used() { flag = false; }
+    } used{is_in_use};
     is_in_use = true;
-    try {
-      Tensor y = [&] {
-        const nb::gil_scoped_release release;
-        return f(layers);
-      }();
-      is_in_use = false;
-      return y;
-    } catch (...) {
-      is_in_use = false;
-      truncate(layers, before);
-      throw;
-    }
+    const CacheGuard guard(layers);
+    const nb::gil_scoped_release release;
+    return f(layers);
   }
   void check_unused() const {
     if (is_in_use) fail("KeyValueCache: another call appends to it now; give each thread its own");

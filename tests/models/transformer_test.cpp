@@ -197,6 +197,7 @@ TEST_CASE("A Transformer rejects impossible configurations and texts") {
   CHECK(message([&] { causal.append(Ids({1}, {1}), cache); }) ==
         "causal: Transformer::append: expected tokens (B, T), got (1)");
   cache.resize(static_cast<std::size_t>(config.layers) + 1);
+  for (KeyValueCache& layer : cache) layer.append(zeros({1, 1, 1, 2}), zeros({1, 1, 1, 2}));
   CHECK(message([&] {
           causal.append(Ids({1, 1}, {1}), cache);
         }) == fmt::format("causal: Transformer::append: expected a cache of {} layers, got one of {}", config.layers,

@@ -53,19 +53,44 @@ TEST_CASE("Two continuations of a copied cache do not disturb each other") {
 }
 
 TEST_CASE("KeyValueCache::append throws for wrong shapes and for recorded tensors") {
-  check_messages({{"KeyValueCache: float32 (2, 1, 1, 3) does not follow what is held, float32 (2, 1, T, 2)",
-                   [] {
-                     KeyValueCache cache;
-                     cache.append(zeros({2, 1, 1, 2}), zeros({2, 1, 1, 2}));
-                     cache.append(zeros({2, 1, 1, 3}), zeros({2, 1, 1, 3}));
-                   }},
-                  {"KeyValueCache: expected (B, kv_heads, T, d), got (2, 1, 1)",
-                   [] {
-                     KeyValueCache().append(zeros({2, 1, 1}), zeros({2, 1, 1}));
-                   }},
-                  {"KeyValueCache: keys and values must not be recorded; open a NoRecording", [] {
-                     const Recording recording;
-                     const Tensor K = variable(zeros({1, 1, 1, 2})) * 2;
-                     KeyValueCache().append(K, K);
-                   }}});
+  check_messages(
+      {{"KeyValueCache: float32 (2, 1, 1, 3) does not follow what is held, float32 (2, 1, T, 2)",
+        [] {
+          KeyValueCache cache;
+          cache.append(zeros({2, 1, 1, 2}), zeros({2, 1, 1, 2}));
+          cache.append(zeros({2, 1, 1, 3}), zeros({2, 1, 1, 3}));
+        }},
+       {"KeyValueCache: expected (B, kv_heads, T, d), got (2, 1, 1)",
+        [] {
+          KeyValueCache().append(zeros({2, 1, 1}), zeros({2, 1, 1}));
+        }},
+       {"KeyValueCache: it holds constants, and these keys and values are recorded; append within a NoRecording, or "
+        "pass whole texts without a cache",
+        [] {
+          const Recording recording;
+          const Tensor K = variable(zeros({1, 1, 1, 2})) * 2;
+          KeyValueCache().append(K, K);
+        }}});
+}
+
+TEST_CASE("A cache serves the layer that filled it, and any other when it is empty") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  const MultiHeadAttention one(scope / "one", {.d_model = 4}), other(scope / "other", {.d_model = 4});
+  KeyValueCache cache;
+  const Tensor y = one.append(ones({1, 2, 4}), cache);
+  KeyValueCache copy = cache;
+  const MultiHeadAttention same = one;  // shares the weights
+  CHECK(same_bits(one.append(ones({1, 1, 4}), cache), same.append(ones({1, 1, 4}), copy)));
+  CHECK(message([&] {
+          other.append(ones({1, 1, 4}), copy);
+        }) ==
+        "other: KeyValueCache: it holds keys and values of another layer or model; give each its own, or truncate(0) "
+        "this one");
+  CHECK(copy.length() == 3);
+  copy.truncate(0);
+  CHECK(same_bits(one.append(ones({1, 2, 4}), copy), y));
+  copy.truncate(0);
+  other.append(ones({3, 2, 4}), copy);
+  CHECK(copy.length() == 2);
 }

@@ -36,6 +36,28 @@ def test_a_cache_gives_the_outputs_of_whole_texts():
     assert (cache.length, other.length, repr(other)) == (3, 1, "heedml.KeyValueCache(1 token)")
 
 
+def test_a_cache_is_of_the_model_that_filled_it_until_it_is_empty():
+    one, other = (heedml.Model(heedml.language_model(heedml.gpt2(2, 2, 8, max_length=8)), 10, seed=seed) for seed in (1, 2))
+    cache = heedml.KeyValueCache()
+    first = one.append([[1, 2]], cache).numpy()
+    with pytest.raises(heedml.Error, match=r"it holds keys and values of another layer or model; give each its own, or truncate\(0\)"):
+        other.append([[3]], cache)
+    assert cache.length == 2 and (one.append([[3]], copy.copy(cache)).numpy() == one.append([[3]], cache).numpy()).all()
+    cache.truncate(0)
+    other.append([[1], [2], [3]], cache)
+    cache.truncate(0)
+    layer = block(heedml.Scope(seed=1))
+    layer.append(heedml.zeros((2, 1, 8)), cache)
+    cache.truncate(0)
+    assert (one.append([[1, 2]], cache).numpy() == first).all()
+    with heedml.Recording():
+        with pytest.raises(heedml.Error, match="these keys and values are recorded; append within a NoRecording, or pass whole texts"):
+            one.append([[3]], cache)
+        with heedml.NoRecording():
+            one.append([[3]], cache)
+    assert cache.length == 3
+
+
 def test_a_cache_is_as_before_when_an_append_fails():
     layer, cache = block(heedml.Scope(seed=1)), heedml.KeyValueCache()
     model = heedml.Model(heedml.language_model(heedml.gpt2(2, 2, 8, max_length=8)), 10)
