@@ -173,9 +173,13 @@ static const Operation dropout_operation(
       };
       return std::vector<GradientSample>{{"(3, 4) half", {{{3, 4}}}, drop(0.5)}, {"(0)", {{{0}}}, drop(0.1)}};
     });
+void detail::check_dropout(double p) {
+  if (!(p >= 0 && p < 1)) fail("dropout: p must lie in [0, 1), got {}", p);
+}
+
 Tensor dropout(const Tensor& x, double p, Random& random) {
   check_defined("dropout", {&x});
-  if (!(p >= 0 && p < 1)) fail("dropout: p must lie in [0, 1), got {}", p);
+  detail::check_dropout(p);
   const Random stream = random.stream(std::uint64_t{random.bits()});
   const Tensor dense = contiguous(x.detach());
   Tensor y(x.shape(), x.dtype()), k(x.shape(), x.dtype());

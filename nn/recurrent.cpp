@@ -122,10 +122,16 @@ Tensor run(const auto& cell, const Tensor& x, std::vector<Tensor>& state, const 
   return stack(outputs, 1);
 }
 
+std::vector<Tensor> detached(const std::vector<Tensor>& state) {
+  std::vector<Tensor> result;
+  for (const Tensor& x : state) result.push_back(x.detach());
+  return result;
+}
+
 // Runs all layers: each(cell, x, within) returns the outputs of a cell over x, whose steps are along the axis `time`.
 Tensor run_layers(std::size_t cells, bool bidirectional, int time, Tensor x, const std::vector<Booleans>& within,
                   const Dropout& drop, auto&& each) {
-  if (!(drop.p >= 0 && drop.p < 1)) fail("dropout: p must lie in [0, 1), got {}", drop.p);
+  detail::check_dropout(drop.p);
   const std::vector<Booleans> reversed(within.rbegin(), within.rend());
   for (std::size_t i = 0; i < cells; i += bidirectional ? 2 : 1) {
     if (i > 0 && drop.p != 0)  // the same elements for each `time`
@@ -142,7 +148,7 @@ typename Layer::Result read_steps(const char* what, const Layer& layer, const Te
                                   const std::vector<Tensor>& initial, const Lengths& lengths, const Dropout& drop) {
   const auto& cells = layer.cells;
   check_input(what, x, cells[0].input.weight.size(0));
-  std::vector<Tensor> last;
+  typename Layer::State last;
   const auto each = [&](std::size_t i, const Tensor& inputs, const std::vector<Booleans>& within) {
     std::vector<Tensor> state{first_state(what, initial, cells.size(), i, x, cells[i].hidden.weight.size(0))};
     const Tensor outputs = run(cells[i], inputs, state, within);
@@ -166,6 +172,8 @@ LSTMCell::State LSTMCell::operator()(const Tensor& x, const State& state) const 
   return {next[0], next[1]};
 }
 
+LSTMCell::State LSTMCell::State::detach() const { return {h.defined() ? h.detach() : h, c.defined() ? c.detach() : c}; }
+
 GRUCell::GRUCell(Scope scope, int in, int width)
     : input(scope / "input", in, 3 * width, options(width, true)),
       hidden(scope / "hidden", width, 3 * width, options(width, true)) {}
@@ -175,12 +183,7 @@ Tensor GRUCell::operator()(const Tensor& x, const Tensor& state) const {
   return step(*this, input(x), {before})[0];
 }
 
-LSTM::State LSTM::State::detach() const {
-  State result;
-  for (const Tensor& x : h) result.h.push_back(x.detach());
-  for (const Tensor& x : c) result.c.push_back(x.detach());
-  return result;
-}
+LSTM::State LSTM::State::detach() const { return {detached(h), detached(c)}; }
 
 LSTM::LSTM(Scope scope, int in, int hidden, RecurrentOptions options)
     : cells(made<LSTMCell>("LSTM", scope, in, hidden, options)), bidirectional(options.bidirectional) {}
@@ -216,6 +219,8 @@ LSTM::Result LSTM::operator()(const Tensor& x, const State& initial, const Lengt
                                    steps_within("LSTM", x, lengths), drop, each);
   return {at_once ? transpose(output, 0, 1) : output, last};
 }
+
+GRU::State GRU::State::detach() const { return detached(*this); }
 
 GRU::GRU(Scope scope, int in, int hidden, RecurrentOptions options)
     : cells(made<GRUCell>("GRU", scope, in, hidden, options)), bidirectional(options.bidirectional) {}

@@ -4,6 +4,7 @@
 #include <heed/nn/layers.h>
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace heed {
@@ -39,6 +40,8 @@ struct LSTMCell {
   /// State after a step, (B, hidden) each. Undefined: zeros.
   struct State {
     Tensor h, c;
+    /// Returns the state as constants, for truncated backpropagation through time.
+    State detach() const;
   };
   Linear input, hidden;                       ///< (in, 4 hidden) with a bias, (hidden, 4 hidden) without
   LSTMCell(Scope scope, int in, int hidden);  ///< uniform weights, bound 1 / sqrt(hidden), and a bias of 0
@@ -111,7 +114,12 @@ struct LSTM {
 ///     const auto [output, state] = gru(x);   // x (B, T, 32) -> (B, T, 128)
 struct GRU {
   /// State after the last step: one tensor (B, hidden) per cell. Empty: zeros.
-  using State = std::vector<Tensor>;
+  struct State : std::vector<Tensor> {
+    using std::vector<Tensor>::vector;
+    State(std::vector<Tensor> cells) : vector(std::move(cells)) {}  ///< takes the tensors
+    /// Returns the state as constants, for truncated backpropagation through time.
+    State detach() const;
+  };
   /// Outputs of the last layer, (B, T, hidden) or (B, T, 2 hidden), and the state after the last step.
   struct Result {
     Tensor output;

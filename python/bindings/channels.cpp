@@ -203,7 +203,7 @@ void bind_reading(nb::class_<Layer>& c, const char* name) {
         const Lengths ends = lengths_of(name, lengths);
         return with_dropout({.p = dropout}, random, [&](const Dropout& drop) {
           typename Layer::Result result = l(x, state.value_or(Tensors()), ends, drop);
-          return std::pair(result.output, result.state);
+          return std::pair(result.output, Tensors(std::move(result.state)));
         });
       },
       "x"_a, "state"_a = nb::none(), "lengths"_a = nb::none(), nb::kw_only(), "dropout"_a = 0.0,

@@ -30,6 +30,27 @@ void load_norm(const Golden& golden, const std::string& name, const Parameters& 
 
 }  // namespace
 
+TEST_CASE("A detached state continues with the same numbers, and without gradients of earlier steps") {
+  Parameters parameters;
+  const Scope scope(parameters, 1, DType::float64);
+  const GRU gru(scope / "gru", 3, 4, two_layers);
+  const RNN rnn(scope / "rnn", 3, 4, two_layers);
+  const LSTMCell cell(scope / "cell", 3, 4);
+  const Tensor x = variable(ones({2, 3, 3}, DType::float64)), more = ones({2, 1, 3}, DType::float64);
+  const auto check = [&](const auto& layer, const Recording&) {
+    const auto begun = layer(x).state;
+    CHECK(same_bits(layer(more, begun).output.detach(), layer(more, begun.detach()).output.detach()));
+    CHECK(backward(sum(layer(more, begun).output)).contains(x));
+    CHECK(!backward(sum(layer(more, begun.detach()).output)).contains(x));
+  };
+  const Recording recording;
+  check(gru, recording), check(rnn, recording);
+  const LSTMCell::State state = cell(x[0]);
+  CHECK(backward(sum(cell(ones({3, 3}, DType::float64), state).h)).contains(x));
+  CHECK(!backward(sum(cell(ones({3, 3}, DType::float64), state.detach()).h)).contains(x));
+  CHECK(!LSTMCell::State().detach().h.defined());
+}
+
 TEST_CASE("LSTM equals PyTorch's, forward and backward, in float64 and float32") {
   const Golden golden("recurrent");
   const DType dtype = GENERATE(DType::float64, DType::float32);
