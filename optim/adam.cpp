@@ -1,14 +1,16 @@
 #include <heed/autograd/ops.h>
 #include <heed/optim/update_rule.h>
 
+#include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 namespace heed {
 namespace {
 
 // m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
 // p -= rate / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)
-// Weight decay is a part of g, or decoupled from it (AdamW).
+// With amsgrad, the largest v so far stands for v in the last line. Weight decay is a part of g, or decoupled from it (AdamW).
 class Adam : public UpdateRule {
  public:
   Adam(const Tensor& parameter, const OptimizerOptions& options)
@@ -17,9 +19,15 @@ class Adam : public UpdateRule {
         eps_(options.eps),
         decoupled_(options.method != OptimizerOptions::Method::adam),
         m_(zeros(parameter.shape(), parameter.dtype())),
-        v_(zeros(parameter.shape(), parameter.dtype())) {}
+        v_(zeros(parameter.shape(), parameter.dtype())) {
+    if (options.amsgrad) v_max_ = zeros(parameter.shape(), parameter.dtype());
+  }
 
-  NamedTensors state() const override { return {{"m", m_}, {"v", v_}}; }
+  NamedTensors state() const override {
+    NamedTensors state{{"m", m_}, {"v", v_}};
+    if (v_max_.defined()) state.emplace_back("v_max", v_max_);
+    return state;
+  }
 
   ElementUpdate update(Tensor parameter, const Tensor& gradient, const UpdateSettings& settings) override {
     const Tensor dense = contiguous(gradient);
@@ -33,16 +41,22 @@ class Adam : public UpdateRule {
       const T rate = static_cast<T>(settings.rate / correction1), eps = static_cast<T>(eps_);
       const T scale = static_cast<T>(1 / std::sqrt(correction2)), factor = static_cast<T>(settings.gradient_factor);
       T *const p = parameter.mutable_data<T>(), *const m = m_.mutable_data<T>(), *const v = v_.mutable_data<T>();
+      T* const v_max = v_max_.defined() ? v_max_.mutable_data<T>() : nullptr;
       return [=](std::int64_t begin, std::int64_t end) {
         const T* const dp = dense.data<T>();
+        const auto each = [=](auto is_amsgrad) {  // a constant, so that the loop vectorises
 #pragma omp simd
-        for (std::int64_t i = begin; i < end; ++i) {
-          const T g = factor * dp[i] + coupled_decay * p[i];
-          const T new_m = beta1 * m[i] + new1 * g, new_v = beta2 * v[i] + new2 * g * g;
-          m[i] = new_m;
-          v[i] = new_v;
-          p[i] = kept * p[i] - rate * new_m / (std::sqrt(new_v) * scale + eps);
-        }
+          for (std::int64_t i = begin; i < end; ++i) {
+            const T g = factor * dp[i] + coupled_decay * p[i];
+            const T new_m = beta1 * m[i] + new1 * g;
+            T new_v = beta2 * v[i] + new2 * g * g;
+            m[i] = new_m;
+            v[i] = new_v;
+            if constexpr (is_amsgrad) new_v = v_max[i] = std::max(v_max[i], new_v);
+            p[i] = kept * p[i] - rate * new_m / (std::sqrt(new_v) * scale + eps);
+          }
+        };
+        v_max ? each(std::true_type()) : each(std::false_type());
       };
     });
   }
@@ -50,7 +64,7 @@ class Adam : public UpdateRule {
  private:
   double beta1_, beta2_, eps_;
   bool decoupled_;
-  Tensor m_, v_;
+  Tensor m_, v_, v_max_;  // v_max_ undefined without amsgrad
 };
 
 }  // namespace

@@ -29,14 +29,20 @@ void check_used(const OptimizerOptions& o) {
   const bool has_betas = o.method == Method::adam || o.method == Method::adamw;
   if (o.momentum != 0 || o.nesterov) {
     fail("Optimizer: momentum and nesterov are settings of sgd; {} has {}", name,
-         has_betas                  ? "beta1"
-         : o.method == Method::lion ? "lion.beta2"
-                                    : fmt::format("{}.momentum", name));
+         has_betas                     ? "beta1"
+         : o.method == Method::lion    ? "lion.beta2"
+         : o.method == Method::adagrad ? "neither"
+                                       : fmt::format("{}.momentum", name));
+  }
+  if (o.amsgrad && !has_betas && o.method != Method::muon) {
+    fail("Optimizer: amsgrad is a setting of adam and adamw, got {}", name);
   }
   const OptimizerOptions usual;
   if (!has_betas && o.method != Method::muon && (o.beta1 != usual.beta1 || o.beta2 != usual.beta2)) {
     fail("Optimizer: beta1 and beta2 are settings of adam and adamw; {} has {}", name,
-         o.method == Method::lion ? "lion.beta1 and lion.beta2" : "rmsprop.alpha");
+         o.method == Method::lion      ? "lion.beta1 and lion.beta2"
+         : o.method == Method::adagrad ? "neither"
+                                       : "rmsprop.alpha");
   }
 }
 

@@ -21,6 +21,7 @@ namespace heed {
 ///     rmsprop  g += weight_decay p;  v = alpha v + (1 - alpha) g^2;  d = g / (sqrt(v) + eps);
 ///            p -= lr d, or with momentum b = momentum b + d, p -= lr b (Tieleman & Hinton 2012). centered: v - a^2 in place
 ///            of v, with a = alpha a + (1 - alpha) g (Graves 2013, arXiv:1308.0850)
+///     adagrad  g += weight_decay p;  v = v + g^2;  p -= lr g / (sqrt(v) + eps) (Duchi et al. 2011)
 ///     lion   p -= lr weight_decay p;  p -= lr sign(beta1 m + (1 - beta1) g);  m = beta2 m + (1 - beta2) g
 ///            (Chen et al. 2023, arXiv:2302.06675)
 ///     muon   for matrices: p -= lr weight_decay p;  b = momentum b + (1 - momentum) g;
@@ -32,10 +33,12 @@ namespace heed {
 ///                                      .groups = {{.parameters = {"words", "out"}, .method = OptimizerOptions::Method::adamw}}});
 struct OptimizerOptions {
   /// The formula.
-  enum class Method { sgd, adam, adamw, rmsprop, lion, muon } method = Method::adam;
+  enum class Method { sgd, adam, adamw, rmsprop, adagrad, lion, muon } method = Method::adam;
   double momentum = 0;                            ///< sgd
   bool nesterov = false;                          ///< sgd
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< adam, adamw; eps also rmsprop
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< adam, adamw; eps also rmsprop and adagrad
+  /// adam, adamw: divide by the root of the largest v so far (Reddi et al. 2018, arXiv:1904.09237).
+  bool amsgrad = false;
   double weight_decay = 0;
   /// No weight decay for parameters with fewer than two axes, as in GPT-2's recipe. A group's own decay holds for all of its parameters.
   bool decay_matrices_only = false;
@@ -71,9 +74,10 @@ struct OptimizerOptions {
 };
 template <>
 inline constexpr EnumName<OptimizerOptions::Method> enum_names<OptimizerOptions::Method>[] = {
-    {OptimizerOptions::Method::sgd, "sgd"},     {OptimizerOptions::Method::adam, "adam"},
-    {OptimizerOptions::Method::adamw, "adamw"}, {OptimizerOptions::Method::rmsprop, "rmsprop"},
-    {OptimizerOptions::Method::lion, "lion"},   {OptimizerOptions::Method::muon, "muon"}};
+    {OptimizerOptions::Method::sgd, "sgd"},         {OptimizerOptions::Method::adam, "adam"},
+    {OptimizerOptions::Method::adamw, "adamw"},     {OptimizerOptions::Method::rmsprop, "rmsprop"},
+    {OptimizerOptions::Method::adagrad, "adagrad"}, {OptimizerOptions::Method::lion, "lion"},
+    {OptimizerOptions::Method::muon, "muon"}};
 
 class UpdateRule;
 

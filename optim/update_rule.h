@@ -34,6 +34,7 @@ std::unique_ptr<UpdateRule> sgd_rule(const Tensor& parameter, const OptimizerOpt
 /// Adam, and AdamW.
 std::unique_ptr<UpdateRule> adam_rule(const Tensor& parameter, const OptimizerOptions& options);
 std::unique_ptr<UpdateRule> rmsprop_rule(const Tensor& parameter, const OptimizerOptions& options);  ///< RMSprop
+std::unique_ptr<UpdateRule> adagrad_rule(const Tensor& parameter, const OptimizerOptions& options);  ///< Adagrad
 std::unique_ptr<UpdateRule> lion_rule(const Tensor& parameter, const OptimizerOptions& options);     ///< Lion
 /// Muon for a matrix, AdamW for another shape.
 std::unique_ptr<UpdateRule> muon_rule(const Tensor& parameter, const OptimizerOptions& options);
@@ -48,6 +49,8 @@ inline std::unique_ptr<UpdateRule> update_rule(const Tensor& parameter, const Op
       return adam_rule(parameter, options);
     case OptimizerOptions::Method::rmsprop:
       return rmsprop_rule(parameter, options);
+    case OptimizerOptions::Method::adagrad:
+      return adagrad_rule(parameter, options);
     case OptimizerOptions::Method::lion:
       return lion_rule(parameter, options);
     case OptimizerOptions::Method::muon:

@@ -37,7 +37,7 @@ std::vector<std::pair<std::string, Field>> settings_of(OptimizerOptions& o) {
          {"match_adamw", &o.muon.match_adamw},
          {"iterations", &o.muon.iterations}});
   if (method == Method::adam || method == Method::adamw || method == Method::muon)
-    add({{"beta1", &o.beta1}, {"beta2", &o.beta2}});
+    add({{"beta1", &o.beta1}, {"beta2", &o.beta2}, {"amsgrad", &o.amsgrad}});
   if (method != Method::sgd && method != Method::lion) add({{"eps", &o.eps}});
   return all;
 }

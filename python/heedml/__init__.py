@@ -43,6 +43,7 @@ from .errors import FileError as FileError
 from .errors import NotFinite as NotFinite
 from .errors import OutOfMemoryError as OutOfMemoryError
 from .functions import SGD as SGD
+from .functions import Adagrad as Adagrad
 from .functions import Adam as Adam
 from .functions import AdamW as AdamW
 from .functions import Lion as Lion

@@ -145,7 +145,7 @@ TEXTS = {
         optimizer = heedml.Optimizer(parameters, method='adamw', lr=3e-4, weight_decay=0.1)
         optimizer.step(gradients)
 
-    Methods: sgd (with momentum), adam, adamw, rmsprop, lion and muon, with the formulas of torch.optim.
+    Methods: sgd (with momentum), adam, adamw, rmsprop, adagrad, lion and muon, with the formulas of torch.optim.
     """,
     "Schedule": """The learning rate of step t = 0, 1, ..., steps - 1, with u = (t - warmup) / (steps - warmup).
 

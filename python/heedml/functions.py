@@ -129,7 +129,7 @@ def SGD(parameters: Parameters, lr: float = 1e-2, **options: Any) -> Optimizer:
 
 
 def Adam(parameters: Parameters, lr: float = 1e-3, **options: Any) -> Optimizer:
-    """Returns Adam with `beta1`, `beta2`, `eps` and `weight_decay` (Kingma & Ba 2015)."""
+    """Returns Adam with `beta1`, `beta2`, `eps`, `amsgrad` and `weight_decay` (Kingma & Ba 2015)."""
     return Optimizer(parameters, "adam", lr=lr, **options)
 
 
@@ -159,6 +159,11 @@ def show_config() -> None:
 def RMSprop(parameters: Parameters, lr: float = 1e-2, **settings: Any) -> Optimizer:
     """Returns RMSprop with `alpha`, `eps`, `momentum`, `centered` and `weight_decay` (Tieleman & Hinton 2012)."""
     return Optimizer(parameters, "rmsprop", lr=lr, **settings)
+
+
+def Adagrad(parameters: Parameters, lr: float = 1e-2, eps: float = 1e-10, **settings: Any) -> Optimizer:
+    """Returns Adagrad with `eps` and `weight_decay` (Duchi et al. 2011)."""
+    return Optimizer(parameters, "adagrad", lr=lr, eps=eps, **settings)
 
 
 def Lion(parameters: Parameters, lr: float = 1e-4, **settings: Any) -> Optimizer:

@@ -45,6 +45,10 @@ const std::vector<Recipe> cases{
     {"adam", {}},
     {"adam_decay", {.beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1}},
     {"adamw", {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.1}},
+    {"adam_amsgrad", {.beta1 = 0.5, .beta2 = 0.6, .amsgrad = true, .weight_decay = 0.1}},
+    {"adamw_amsgrad",
+     {.method = OptimizerOptions::Method::adamw, .beta1 = 0.5, .beta2 = 0.6, .amsgrad = true, .weight_decay = 0.1}},
+    {"adagrad", {.method = OptimizerOptions::Method::adagrad, .eps = 1e-10, .weight_decay = 0.1}},
     {"rmsprop", {.method = OptimizerOptions::Method::rmsprop, .weight_decay = 0.1}},
     {"rmsprop_centered",
      {.method = OptimizerOptions::Method::rmsprop,
@@ -278,6 +282,12 @@ TEST_CASE("Optimizer rejects options out of range") {
   CHECK(refusal({.momentum = 0.9}) == "Optimizer: momentum and nesterov are settings of sgd; adam has beta1");
   CHECK(refusal({.method = Method::lion, .beta2 = 0.98}) ==
         "Optimizer: beta1 and beta2 are settings of adam and adamw; lion has lion.beta1 and lion.beta2");
+  CHECK(refusal({.method = Method::lion, .amsgrad = true}) ==
+        "Optimizer: amsgrad is a setting of adam and adamw, got lion");
+  CHECK(refusal({.method = Method::adagrad, .momentum = 0.9}) ==
+        "Optimizer: momentum and nesterov are settings of sgd; adagrad has neither");
+  CHECK(refusal({.method = Method::adagrad, .beta1 = 0.8}) ==
+        "Optimizer: beta1 and beta2 are settings of adam and adamw; adagrad has neither");
   CHECK(refusal({.method = Method::rmsprop, .rmsprop = {.alpha = 1}}) ==
         "Optimizer: rmsprop.alpha must lie in [0, 1), got 1");
   Parameters matrices;  // muon gives none of these to adamw

@@ -311,6 +311,7 @@ def test_settings_of_optimisers_and_schedules():
         return loss.item()
 
     for make in (lambda p: heedml.RMSprop(p, lr=0.02, centered=True, momentum=0.5), lambda p: heedml.Lion(p, lr=0.02, beta1=0.8),
+                 lambda p: heedml.Adagrad(p, lr=0.3), lambda p: heedml.Adam(p, lr=0.02, amsgrad=True),
                  lambda p: heedml.Muon(p, lr=0.02, match_adamw=True), lambda p: heedml.SGD(p, lr=0.05, momentum=0.9)):
         assert minimum(make) < 12  # from 30; C++ tests compare the steps with PyTorch's
     store = heedml.Parameters()
@@ -320,7 +321,7 @@ def test_settings_of_optimisers_and_schedules():
         with pytest.raises(heedml.Error, match="Optimizer"):
             heedml.Adam(store, **wrong)
     with pytest.raises(heedml.Error, match="no setting of adam; it has lr, .*beta1"):
-        heedml.Adam(store, amsgrad=True)
+        heedml.Adam(store, centered=True)
     with pytest.raises(heedml.Error, match="needs steps"):
         heedml.Schedule("cosine")
     with pytest.raises(heedml.Error, match="one of sgd"):

@@ -14,7 +14,7 @@ from generate import GENERATED, NOTEBOOKS  # noqa: E402  pages that exist in the
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 OF_A_USER = re.compile(r"(\.venv|sentence-transformers|OWNER|runs|RUN|DIR|(?:\./)?build[a-z0-9-]*|mine|heed|attention|models|en)/|[/~$<]|\./heed_")  # not files of the tree
 OF_CMAKE = {"--workflow", "--preset", "--install", "--prefix", "--build", "--target"}
-INVENTED = re.compile(r"NAME|colours|softsign|stop_at_loss|entropy|adagrad")  # names that CONTRIBUTING.md invents as examples
+INVENTED = re.compile(r"NAME|colours|softsign|stop_at_loss|entropy")  # names that CONTRIBUTING.md invents as examples
 NO_KEYS = re.compile(r"\.(safetensors|jsonl|json|yaml|js|h|cpp|py|tsv)\b|^data\.split$|state_dict")  # files, an old name of a key, PyTorch
 
 

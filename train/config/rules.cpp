@@ -48,12 +48,13 @@ OptimizerOptions Config::Optim::options() const {
   o.muon.momentum = o.momentum;
   o.muon.nesterov = o.nesterov;
   o.muon.match_adamw = true;  // the other parameters have the same rate
+  o.amsgrad = o.amsgrad && (o.method == Method::adam || o.method == Method::adamw || o.method == Method::muon);
   const OptimizerOptions usual;
   if (o.method != Method::sgd) {
     o.momentum = usual.momentum;
     o.nesterov = usual.nesterov;
   }
-  if (o.method == Method::lion || o.method == Method::rmsprop) {
+  if (o.method == Method::lion || o.method == Method::rmsprop || o.method == Method::adagrad) {
     o.beta1 = usual.beta1;
     o.beta2 = usual.beta2;
   }
@@ -178,6 +179,7 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
         std::tuple("optim.nesterov", o.nesterov, std::vector{Method::sgd, Method::muon}),
         std::tuple("optim.beta1", o.beta1 != usual.beta1, with_betas),
         std::tuple("optim.beta2", o.beta2 != usual.beta2, with_betas),
+        std::tuple("optim.amsgrad", o.amsgrad, std::vector{Method::adam, Method::adamw, Method::muon}),
         std::tuple("optim.alpha", o.rmsprop.alpha != usual.rmsprop.alpha, std::vector{Method::rmsprop}),
         std::tuple("optim.centered", o.rmsprop.centered, std::vector{Method::rmsprop})}) {
     if (!is_set || std::ranges::count(methods, o.method) > 0) continue;

@@ -36,6 +36,7 @@ TEST_CASE("A value of another type or outside its range is refused") {
   CHECK(config_error("seed: 18446744073709551616") ==
         "f:1:7: seed must be an integer from 0 to 18446744073709551615, got '18446744073709551616'");
   CHECK(config_error("optim: {name: adm}") ==
-        "f:1:15: optim.name must be one of sgd, adam, adamw, rmsprop, lion, muon, got 'adm' (did you mean 'adam'?)");
+        "f:1:15: optim.name must be one of sgd, adam, adamw, rmsprop, adagrad, lion, muon, got 'adm' (did you mean "
+        "'adam'?)");
   CHECK(config_error("name: \"a\\nb\"") == "f:1:7: name must be one line of text, got the text \"a b\"");
 }

@@ -54,6 +54,8 @@ TEST_CASE("Settings of an optimiser or a schedule are refused by name with anoth
         "--set optim.momentum=0.9: optim.momentum is for sgd, rmsprop, muon, got lion");
   CHECK(config_error("optim: {nesterov: true}") == "f:1:19: optim.nesterov is for sgd, muon, got adam");
   CHECK(config_error("optim: {centered: true}") == "f:1:19: optim.centered is for rmsprop, got adam");
+  CHECK(config_error("optim: {name: lion, amsgrad: true}") ==
+        "f:1:21: optim.amsgrad is for adam, adamw, muon, got lion");
   CHECK(config_error("optim: {alpha: 0.9}") == "f:1:16: optim.alpha is for rmsprop, got adam");
   CHECK(config_error("optim: {name: sgd}", {"optim.beta1=0.8"}) ==
         "--set optim.beta1=0.8: optim.beta1 is for adam, adamw, lion, muon, got sgd");
@@ -78,11 +80,12 @@ TEST_CASE("Options of the optimiser follow its name, with the defaults of the me
   CHECK(options("{name: sgd, momentum: 0.9, nesterov: true}").momentum == 0.9);
   Parameters parameters;
   parameters.add("w", variable(ones({2, 2})));
-  for (const char* name : {"sgd", "adam", "adamw", "rmsprop", "lion", "muon"}) {
+  for (const char* name : {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion", "muon"}) {
     Config config = parse_config(fmt::format("optim: {{name: {}}}", name), "f");
     CHECK(to_yaml(parse_config(to_yaml(config), "f")) == to_yaml(config));
     config.optim.optimizer.momentum = 0.5;  // as after --set optim.name=adam, optim.beta1 of a file with all keys
     config.optim.optimizer.beta1 = 0.5;
+    config.optim.optimizer.amsgrad = true;
     CHECK_NOTHROW(Optimizer(parameters, config.optim.options()));
   }
 }
