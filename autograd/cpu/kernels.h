@@ -169,12 +169,9 @@ void map_row_on_lanes(std::int64_t n, R* y, F& f, const std::array<std::int64_t,
   };
   std::int64_t i = 0;
   for (; i + lane_count<R> <= n; i += lane_count<R>) {
-    const Lanes<R> lanes = part(i, lane_count<R>);
-    std::memcpy(y + i, &lanes, sizeof lanes);
+    store_lanes<R>(y + i, part(i, lane_count<R>), lane_count<R>);
   }
-  if (i == n) return;
-  const Lanes<R> lanes = part(i, n - i);
-  std::memcpy(y + i, &lanes, static_cast<std::size_t>(n - i) * sizeof(R));
+  if (i < n) store_lanes<R>(y + i, part(i, n - i), n - i);
 }
 
 // Computes y[i] = f(x[i * stride]...) for i in [0, n). Strides of 1 or 0 are compile-time constants. y may be an

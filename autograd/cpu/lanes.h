@@ -4,6 +4,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 #if defined(__x86_64__) && defined(__GLIBC__)
 #if __GLIBC_PREREQ(2, 35)
@@ -115,6 +119,15 @@ template <class T>
   // not memcpy: g++ copies in halves to the stack, and reading them as a whole takes some 20 cycles
   typedef T Unaligned __attribute__((vector_size(vector_bytes), aligned(sizeof(T)), may_alias));
   if (step == 1 && n == width) return *reinterpret_cast<const Unaligned*>(from);
+#if defined(__AVX512F__)
+  if (step == 1) {
+    if constexpr (std::is_same_v<T, float>) {
+      return _mm512_mask_loadu_ps(_mm512_set1_ps(from[n - 1]), static_cast<__mmask16>((1u << n) - 1), from);
+    } else {
+      return _mm512_mask_loadu_pd(_mm512_set1_pd(from[n - 1]), static_cast<__mmask8>((1u << n) - 1), from);
+    }
+  }
+#endif
   T numbers[width];
   if (step == 0) {
     for (T& number : numbers) number = *from;
@@ -124,6 +137,24 @@ template <class T>
   Lanes<T> lanes;
   std::memcpy(&lanes, numbers, sizeof lanes);
   return lanes;
+}
+
+// Stores the first n lanes.
+template <class T>
+[[gnu::always_inline]] inline void store_lanes(T* to, Lanes<T> lanes, std::int64_t n) {
+  if (n == lane_count<T>) {
+    std::memcpy(to, &lanes, sizeof lanes);
+    return;
+  }
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<T, float>) {
+    _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1u << n) - 1), lanes);
+  } else {
+    _mm512_mask_storeu_pd(to, static_cast<__mmask8>((1u << n) - 1), lanes);
+  }
+#else
+  std::memcpy(to, &lanes, static_cast<std::size_t>(n) * sizeof(T));
+#endif
 }
 
 }  // namespace heed::cpu

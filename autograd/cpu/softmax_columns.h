@@ -36,16 +36,6 @@ struct ColumnSums {
   }
 };
 
-// Stores the first `count` lanes.
-template <class T>
-[[gnu::always_inline]] inline void store_lanes(T* to, Lanes<T> lanes, std::int64_t count) {
-  if (count == lane_count<T>) {
-    std::memcpy(to, &lanes, sizeof lanes);
-  } else {
-    std::memcpy(to, &lanes, static_cast<std::size_t>(count) * sizeof(T));
-  }
-}
-
 // Computes y = softmax(x) of columns of n rows, or its logarithm. A column of -infinity gives 0, or -infinity; one with a NaN gives
 // NaN.
 template <bool logarithm = false, class T>

@@ -45,8 +45,7 @@ T exp_row(const T* x, T* y, std::int64_t n, T m) {
   if constexpr (sizeof(T) == sizeof(double)) {
     for (std::int64_t i = 0; i < n; i += lane_count<T>) {
       const std::int64_t count = std::min(lane_count<T>, n - i);
-      const Lanes<T> lanes = exp(load_lanes(x + i, 1, count) - m);
-      std::memcpy(y + i, &lanes, static_cast<std::size_t>(count) * sizeof(T));
+      store_lanes<T>(y + i, exp(load_lanes(x + i, 1, count) - m), count);
     }
   } else {
 #pragma omp simd
