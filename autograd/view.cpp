@@ -1,4 +1,5 @@
 #include "autograd/cpu/blocks.h"
+#include "autograd/cpu/copy.h"
 #include "autograd/cpu/kernels.h"
 #include "autograd/internal/adjoints.h"
 
@@ -22,6 +23,12 @@ Tensor Tensor::clone() const {
     copy.copy_from(detach());
   }
   return record(clone_operation, {this}, copy, Saved(), Recordable([](const Tensor& dy) { return std::vector{dy}; }));
+}
+
+Tensor cpu::in_rows(const Tensor& x) {
+  if (x.is_contiguous()) return x;
+  const Walk<1> walk(x.shape(), {&x.strides()});
+  return transposed_axis(walk) ? x.detach().clone() : x;
 }
 
 // Calls f(i, offset) for each element i of `shape`, row-major, with its offset by the strides. Offsets may coincide.

@@ -45,16 +45,23 @@ void copy_transposed(const T* from, std::int64_t from_step, T* to, std::int64_t 
   }
 }
 
+// Returns the axis of a transposed tensor along which its elements lie beside each other, if copying by tiles pays off, or 0.
+inline std::size_t transposed_axis(const Walk<1>& walk) {
+  constexpr std::int64_t least = 8;
+  std::size_t across = 1;
+  const std::size_t rank = static_cast<std::size_t>(walk.rank);
+  while (across < rank && walk.stride[0][across] != 1) ++across;
+  const bool pays_off = across < rank && walk.stride[0][0] != 1 && walk.size[0] >= least && walk.size[across] >= least;
+  return pays_off ? across : 0;
+}
+
 // Computes y = from over `shape`, row-major into y.
 template <class T>
 void copy(const Shape& shape, T* y, const Operand<T>& from) {
   if (shape.numel() == 0) return;  // the products of other sizes may overflow
   const Walk<1> walk(shape, {&from.strides});
-  constexpr std::int64_t least = 8;
-  std::size_t across = 1;  // the axis along which x is contiguous
-  const std::size_t rank = static_cast<std::size_t>(walk.rank);
-  while (across < rank && walk.stride[0][across] != 1) ++across;
-  if (across >= rank || walk.stride[0][0] == 1 || walk.size[0] < least || walk.size[across] < least) {
+  const std::size_t across = transposed_axis(walk), rank = static_cast<std::size_t>(walk.rank);
+  if (across == 0) {
     return map(
         shape, y, [](T v) { return v; }, from);
   }

@@ -276,20 +276,25 @@ Tensor computed(const Tensor& x, const Shape& shape, auto compute, const char* o
   return y;
 }
 
+// Returns x, or a copy if x is transposed: a copy by tiles and a pass over its rows take less time than a pass along columns.
+Tensor in_rows(const Tensor& x);
+
 // Return y = f(a), y = f(a, b) and y = f(a, b, c) as new contiguous tensors; f is generic over float and double. Errors begin with
 // `operation`.
 Tensor map(const char* operation, const Tensor& a, auto f) {
   check_defined(operation, {&a});
   Tensor y(a.shape(), a.dtype(), operation);
-  dispatch(a.dtype(), [&]<class T>() { map(y.shape(), y.mutable_data<T>(), f, operand<T>(a, y.shape())); });
+  const Tensor u = in_rows(a);
+  dispatch(a.dtype(), [&]<class T>() { map(y.shape(), y.mutable_data<T>(), f, operand<T>(u, y.shape())); });
   return y;
 }
 
 Tensor map(const char* operation, const Tensor& a, const Tensor& b, auto f) {
   check_one_dtype(operation, a, b);
   Tensor y(broadcast_shapes(operation, a.shape(), b.shape()), a.dtype(), operation);
+  const Tensor u = in_rows(a), v = in_rows(b);
   dispatch(a.dtype(), [&]<class T>() {
-    map(y.shape(), y.mutable_data<T>(), f, operand<T>(a, y.shape()), operand<T>(b, y.shape()));
+    map(y.shape(), y.mutable_data<T>(), f, operand<T>(u, y.shape()), operand<T>(v, y.shape()));
   });
   return y;
 }
@@ -299,9 +304,10 @@ Tensor map(const char* operation, const Tensor& a, const Tensor& b, const Tensor
   check_one_dtype(operation, a, c);
   Tensor y(broadcast_shapes(operation, broadcast_shapes(operation, a.shape(), b.shape()), c.shape()), a.dtype(),
            operation);
+  const Tensor u = in_rows(a), v = in_rows(b), w = in_rows(c);
   dispatch(a.dtype(), [&]<class T>() {
-    map(y.shape(), y.mutable_data<T>(), f, operand<T>(a, y.shape()), operand<T>(b, y.shape()),
-        operand<T>(c, y.shape()));
+    map(y.shape(), y.mutable_data<T>(), f, operand<T>(u, y.shape()), operand<T>(v, y.shape()),
+        operand<T>(w, y.shape()));
   });
   return y;
 }

@@ -20,6 +20,22 @@ TEST_CASE("Elementwise operations broadcast like NumPy for any layout") {
   });
 }
 
+TEST_CASE("Elementwise operations take transposed tensors") {
+  Random random(6);
+  const auto same = [&](const Tensor& transposed) {
+    const Tensor rows = transposed.clone(), other = uniform(transposed.shape(), random);
+    return distance(exp(transposed), exp(rows)) == 0 && distance(transposed * other, rows * other) == 0 &&
+           distance(other - transposed, other - rows) == 0 && distance(transposed + rows[0], rows + rows[0]) == 0;
+  };
+  CHECK(same(transpose(uniform({9, 33}, random))));
+  CHECK(same(transpose(uniform({2, 5, 20, 70}, random), 1, 3)));
+  CHECK(same(permute(uniform({8, 3, 8}, random), {2, 0, 1})));
+  CHECK(same(transpose(slice(uniform({3, 40, 50}, random), 2, 1, 49))));
+  const Tensor x = variable(uniform({12, 20}, random)), y = uniform({20, 12}, random);
+  const Recording recording;
+  CHECK(distance(backward(sum(square(transpose(x)) * y))[x], 2 * x.detach() * transpose(y)) < 1e-6);
+}
+
 TEST_CASE("backward allocates no memory for gradients of constants") {
   constexpr std::int64_t n = 1 << 18, bytes = 4 * n;
   const Tensor x = variable(full({n}, 6)), two = full({n}, 2), dy = ones({n});
