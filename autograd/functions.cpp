@@ -4,6 +4,7 @@
 #include <heed/autograd/ops.h>
 
 #include <cmath>
+#include <limits>
 
 namespace heed {
 
@@ -112,7 +113,7 @@ Tensor clamp(const Tensor& x, double low, double high) {
       is_inside, constant_slope(is_inside));
 }
 
-// Calls use(f) with a function f(v) = factor v^p. Small integers p need no logarithm.
+// Calls use(f) with a function f(v) = factor v^p. Small integers and roots need no logarithm.
 static Tensor with_power(double p, double factor, auto use) {
   const auto number = [](auto v, double s) { return static_cast<cpu::Element<decltype(v)>>(s); };
   if (p == 0) return use([=](auto v) { return number(v, factor); });
@@ -121,6 +122,12 @@ static Tensor with_power(double p, double factor, auto use) {
   if (p == 3) return use([=](auto v) { return number(v, factor) * (v * v * v); });
   if (p == 4) return use([=](auto v) { return number(v, factor) * ((v * v) * (v * v)); });
   if (p == -1) return use([=](auto v) { return number(v, factor) / v; });
+  const auto root = [](auto v) {  // 0 at -0 and infinity at -infinity, as pow() of the C library
+    constexpr auto endless = std::numeric_limits<decltype(v)>::infinity();
+    return std::sqrt(v == -endless ? endless : v + 0);
+  };
+  if (p == 0.5) return use([=](auto v) { return number(v, factor) * root(v); });
+  if (p == -0.5) return use([=](auto v) { return number(v, factor) / root(v); });
   return use(on_lanes([=](auto v) { return number(v, factor) * cpu::pow(v, cpu::splat<decltype(v)>(number(v, p))); }));
 }
 
@@ -129,7 +136,8 @@ static const Operation power_operation("power", "y = x^p", "dx = dy p x^(p - 1),
   using Power = Tensor (*)(const Tensor&);
   for (const Power f :
        {Power([](const Tensor& x) { return pow(x, 2.5); }), Power([](const Tensor& x) { return pow(x, 5); }),
-        Power([](const Tensor& x) { return pow(x, 3); }), Power([](const Tensor& x) { return pow(x, -1); })}) {
+        Power([](const Tensor& x) { return pow(x, 3); }), Power([](const Tensor& x) { return pow(x, 0.5); }),
+        Power([](const Tensor& x) { return pow(x, -1); })}) {
     for (GradientSample& sample : unary_samples(f, Argument::Values::positive)) samples.push_back(std::move(sample));
   }
   return samples;

@@ -137,6 +137,11 @@ TEST_CASE("Unary functions match the C library, and handle tiny arguments, infin
     CHECK(log1p(full({}, tiny, dtype)).item() == Approx(tiny).epsilon(1e-6).margin(0));
     CHECK(expm1(full({}, tiny, dtype)).item() == Approx(tiny).epsilon(1e-6).margin(0));
   }
+  for (const double x : {1e-30, 0.3, 2.0, 7e30}) {
+    const Tensor given = full({3}, x, dtype);
+    CHECK(distance(pow(given, 0.5), sqrt(given)) == 0);
+    CHECK(pow(given, -0.5).at({1}) == Approx(1 / std::sqrt(x)).epsilon(rounding(dtype)).margin(0));
+  }
   CHECK(softplus(tensor({4}, {1e30, -1e30, endless, -endless}, dtype)).to_vector() ==
         tensor({4}, {1e30, 0, endless, 0}, dtype).to_vector());
   CHECK(std::isnan(softplus(full({}, std::nan(""), dtype)).item()));
