@@ -245,16 +245,16 @@ Tensor index_select(const Tensor& x, const Ids& indices, int axis) {
                      rows = all ? all / inner : 0;
   const auto copy_rows = [=, index = indices.data()]<class T>(const T* from, T* to) {
     cpu::parallel_for(rows, cpu::row_grain(rows, inner), [=](std::int64_t begin, std::int64_t end) {
-      std::int64_t i = begin % n;
-      const T* part = from + begin / n * size * inner;
-      for (std::int64_t row = begin; row < end; ++row) {
-        const T* const chosen = part + index[i] * inner;
-        if (inner == 1) {  // copy_n calls a function
-          to[row] = *chosen;
-        } else {
-          std::copy_n(chosen, inner, to + row * inner);
+      while (begin < end) {  // for each part of x, the rows of y that it fills
+        const std::int64_t first = begin % n, count = std::min(n - first, end - begin);
+        const T* const part = from + begin / n * size * inner;
+        const std::int32_t* const chosen = index + first;
+        T* const rows_of_part = to + begin * inner;
+        for (std::int64_t i = 0; i < count && inner == 1; ++i) rows_of_part[i] = part[chosen[i]];
+        for (std::int64_t i = 0; i < count && inner > 1; ++i) {
+          std::copy_n(part + chosen[i] * inner, inner, rows_of_part + i * inner);
         }
-        if (++i == n) i = 0, part += size * inner;
+        begin += count;
       }
     });
   };

@@ -19,6 +19,13 @@ void cpu::add_selected(Tensor& sum, const Ids& indices, const Tensor& values, in
   dispatch(sum.dtype(), [&]<class T>() {
     const T* const from = source.data<T>();
     T* const to = sum.mutable_data<T>();
+    if (inner == 1) {
+      return cpu::for_rows(outer, n, [=, index = indices.data()](std::int64_t o) {
+        const T* const row = from + o * n;
+        T* const target = to + o * size;
+        for (std::int64_t i = 0; i < n; ++i) target[index[i]] += row[i];
+      });
+    }
     // Each task adds the rows of values, in order, to its columns of the sum, of which it is the only writer.
     const std::int64_t grain = std::max<std::int64_t>(cpu::row_grain(outer * inner, n), 64);
     cpu::parallel_for(outer * inner, grain, [&](std::int64_t begin, std::int64_t end) {

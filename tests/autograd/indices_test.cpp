@@ -70,6 +70,13 @@ TEST_CASE("gather and where take integers") {
 TEST_CASE("index_select, one_hot and arange have the documented values") {
   const Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
   CHECK(index_select(x, Ids({4}, {2, 0, 0, 1}), 1).to_vector() == std::vector<double>{3, 1, 1, 2, 6, 4, 4, 5});
+  const Tensor many = arange(0, 20 * 301).view({20, 301}, {301, 1});  // several tasks along the last axis
+  const Ids every_third = arange_ids(100) * 3;
+  CHECK(distance(index_select(many, every_third, 1), slice(many, 1, 0, 300, 3)) == 0);
+  const Tensor spread = index_add(zeros({20, 301}), every_third, slice(many, 1, 0, 300, 3), 1);
+  CHECK(distance(slice(spread, 1, 0, 300, 3), slice(many, 1, 0, 300, 3)) == 0);
+  CHECK(sum(spread).item() == sum(slice(many, 1, 0, 300, 3)).item());
+  CHECK(distance(index_select(reshape(many, {-1}), arange_ids(6000), 0), slice(reshape(many, {-1}), 0, 0, 6000)) == 0);
   CHECK(index_select(x, Ids({1}, {1}), 0).to_vector() == std::vector<double>{4, 5, 6});
   CHECK(index_select(x, Ids({0}, {}), 0).shape() == Shape{0, 3});
   const Tensor v = variable(x);
