@@ -9,6 +9,15 @@
 
 // Arithmetic of integers, and comparisons by == and !=. Sums that leave the 32 bits of an Id are errors.
 namespace heed {
+
+bool cpu::narrow(const std::int64_t* from, std::int64_t n, std::int32_t* to) {
+  bool all_fit = true;  // without an early exit the loop vectorises
+  for (std::int64_t i = 0; i < n; ++i) {
+    to[i] = static_cast<std::int32_t>(from[i]);
+    all_fit &= to[i] == from[i];
+  }
+  return all_fit;
+}
 namespace {
 
 // Returns f(a, b) of each pair of elements, computed in double, which is exact. Throws where the result does not fit in 32 bits.

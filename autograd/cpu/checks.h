@@ -95,4 +95,8 @@ std::shared_ptr<T[]> unset_values(const char* operation, const Shape& shape) {
   return values_made<T>(operation, shape, [](std::size_t n) { return std::make_shared_for_overwrite<T[]>(n); });
 }
 
+// Sets to[i] = from[i] for i in [0, n), and returns whether all are integers of 32 bits. Compiled once, with the vector instructions
+// that the bindings lack.
+bool narrow(const std::int64_t* from, std::int64_t n, std::int32_t* to);
+
 }  // namespace heed::cpu

@@ -4,6 +4,7 @@
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 
+#include <algorithm>
 #include <nanobind/ndarray.h>
 #include <utility>
 
@@ -28,15 +29,17 @@ std::optional<Array<T>> taken(const char* where, nb::handle data) {
   if (!data.type().is(kind) || !nb::try_cast(data, held, false)) return std::nullopt;
   Shape shape;
   for (std::size_t i = 0; i < held.ndim(); ++i) shape.append(static_cast<std::int64_t>(held.shape(i)));
-  std::vector<T> values(held.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const From value = held.data()[i];
-    if constexpr (sizeof(From) > sizeof(T)) {
-      if (!std::in_range<T>(value)) fail("{}: {} is not a 32-bit integer", where, value);
+  const From *const begin = held.data(), *const end = begin + held.size();
+  const auto values = cpu::unset_values<T>(where, shape);
+  if constexpr (std::is_same_v<From, std::int64_t>) {
+    if (!cpu::narrow(begin, end - begin, values.get())) {
+      fail("{}: {} is not a 32-bit integer", where,
+           *std::find_if_not(begin, end, [](From value) { return std::in_range<T>(value); }));
     }
-    values[i] = static_cast<T>(value);
+  } else {
+    std::copy(begin, end, values.get());
   }
-  return Array<T>(shape, std::move(values));
+  return Array<T>(shape, values);
 }
 
 }  // namespace
