@@ -16,6 +16,28 @@ struct Extreme {
   bool has_nan;
 };
 
+// Returns the extreme of the lanes, none of which is NaN, by halves.
+template <bool largest, class T, std::int64_t bytes>
+[[gnu::always_inline]] inline T extreme_of_lanes(typename LanesOf<T, bytes>::type v) {
+  if constexpr (bytes == sizeof(T)) {
+    return v[0];
+  } else {
+    typename LanesOf<T, bytes / 2>::type halves[2];
+    std::memcpy(halves, &v, sizeof v);
+    return extreme_of_lanes<largest, T, bytes / 2>(
+        (largest ? halves[0] > halves[1] : halves[0] < halves[1]) ? halves[0] : halves[1]);
+  }
+}
+
+// Returns whether a bit of the lanes is set.
+template <class V>
+bool is_any(const V& lanes) {
+  std::uint64_t words[sizeof lanes / 8], all = 0;
+  std::memcpy(words, &lanes, sizeof lanes);
+  for (const std::uint64_t word : words) all |= word;
+  return all != 0;
+}
+
 template <bool largest, class T>
 Extreme<T> extreme_of_row(const T* x, std::int64_t n) {
   constexpr T worst = largest ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::infinity();
@@ -31,15 +53,14 @@ Extreme<T> extreme_of_row(const T* x, std::int64_t n) {
   for (; i + together * width <= n; i += together * width) {
     for (std::int64_t l = 0; l < together; ++l) take(best[l], load_lanes(x + i + l * width, 1, width));
   }
-  for (; i < n; i += width) take(best[0], load_lanes(x + i, 1, std::min(width, n - i)));
-  Extreme<T> result{worst, false};
-  for (std::int64_t l = 1; l < together; ++l) take(best[0], best[l]);
-  for (std::int64_t l = 0; l < width; ++l) {
-    const T v = best[0][l];
-    if (largest ? v > result.value : v < result.value) result.value = v;
-    result.has_nan = result.has_nan || nan[l] != 0;
+  for (; i + width <= n; i += width) take(best[0], load_lanes(x + i, 1, width));
+  if (i < n && n >= width) {  // with numbers before them, which changes nothing
+    take(best[1], load_lanes(x + n - width, 1, width));
+  } else if (i < n) {
+    take(best[1], load_lanes(x, 1, n));
   }
-  return result;
+  for (std::int64_t l = 1; l < together; ++l) take(best[0], best[l]);
+  return {extreme_of_lanes<largest, T, vector_bytes>(best[0]), is_any(nan)};
 }
 
 // Returns the first (or last) i in [0, n) with is(x[i]), or -1.
@@ -69,7 +90,7 @@ std::int64_t find_extreme(const T* x, std::int64_t n, Extreme<T> extreme, bool n
 }
 
 // Rows of fewer elements are compared beside each other, as columns.
-constexpr std::int64_t short_row = 40;
+constexpr std::int64_t short_row = 28;
 
 // Sets y[c] to the extreme of column c of x (rows, columns), with strides (row_stride, column_stride), and rows_of[c] to its first
 // row unless null. The first NaN of a column wins.
