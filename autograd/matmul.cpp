@@ -2,6 +2,7 @@
 #include "autograd/cpu/blas.h"
 #include "autograd/cpu/int8_product.h"
 #include "autograd/cpu/kernels.h"
+#include "autograd/cpu/reductions.h"
 #include "autograd/cpu/row_product.h"
 #include "autograd/cpu/subnormals.h"
 #include "autograd/cpu/widen.h"
@@ -99,6 +100,28 @@ Shape leading(const Shape& shape) {
   return Shape(std::span<const std::int64_t>(shape.begin(), static_cast<std::size_t>(shape.rank() - 2)));
 }
 
+// Computes the inner product of each pair of rows of k elements.
+template <class T>
+void multiply_rows(std::int64_t k, const Shape& batch, const Shape& strides_a, const Shape& strides_b, const T* a,
+                   const T* b, T* y) {
+  if (batch.numel() == 1) {
+    y[0] = static_cast<T>(cpu::total_of_parts(
+        k, [=](std::int64_t begin, std::int64_t n) { return cpu::dot_row(a + begin, b + begin, n); }));
+    return;
+  }
+  const cpu::Walk<2> walk(batch, {&strides_a, &strides_b});
+  const std::int64_t n = walk.size[0];
+  cpu::parallel_for(
+      batch.numel() / n, cpu::row_grain(batch.numel() / n, n * k), [&](std::int64_t begin, std::int64_t end) {
+        walk.rows(begin, end, [&](std::int64_t first, const std::array<std::int64_t, 2>& offset) {
+          for (std::int64_t i = 0; i < n; ++i) {
+            y[first + i] = static_cast<T>(
+                cpu::dot_row(a + offset[0] + i * walk.stride[0][0], b + offset[1] + i * walk.stride[1][0], k));
+          }
+        });
+      });
+}
+
 // Computes y (batch..., m, n) = a b (+ bias), with elements S in b.
 template <class T, class S>
 void multiply(const Tiling& tiling, const Shape& batch, const Tensor& a, const Tensor& b, const Tensor& bias,
@@ -116,6 +139,11 @@ void multiply(const Tiling& tiling, const Shape& batch, const Tensor& a, const T
   }
   constexpr bool is_exact = std::is_same_v<T, float> && std::is_same_v<S, BFloat16>;  // W, when it is rounded
   const bool rounds = tiling.precision == Precision::bfloat16;
+  if constexpr (std::is_same_v<T, S>) {
+    if (tiling.m == 1 && tiling.n == 1 && tiling.precision == Precision::float32 && !bias_data) {
+      return multiply_rows(tiling.k, batch, strides_a, strides_b, A.data, B.data, C);
+    }
+  }
   if ((is_exact || !rounds) && tiling.m == 1 && batch.numel() == 1 &&
       cpu::is_row_product(tiling.k, tiling.n, B.row_stride, B.column_stride)) {
     const Tensor x = rounds ? a.detach().to(DType::bfloat16).to(a.dtype()) : a;
@@ -152,9 +180,16 @@ void multiply(const Tiling& tiling, const Shape& batch, const Tensor& a, const T
 // y = a b (+ bias): a (..., m, k), b (..., k, n) with broadcast leading axes, bias (n).
 Tensor product(const char* operation, const Tensor& a_any, const Tensor& b_any, const Tensor& bias = {}) {
   blas_description();  // loads the library before any thread needs it
-  const Tensor a = blas_layout(operation, a_any), b = blas_layout(operation, b_any);
+  Tensor a = blas_layout(operation, a_any), b = blas_layout(operation, b_any);
   const Shape batch = broadcast_shapes(operation, leading(a.shape()), leading(b.shape()));
   const Tiling tiling(a.size(-2), b.size(-1), a.size(-1), batch.numel(operation), Autocast::precision(a.dtype()));
+  const bool is_inner = tiling.m == 1 && tiling.n == 1;
+  if ((tiling.k == 1 || is_inner) && !bias.defined() && tiling.precision == Precision::float32) {
+    b = b.detach().to(a.dtype());
+    if (!is_inner) return cpu::map(operation, a.detach(), b, [](auto u, auto v) { return u * v; });
+    if (a.strides()[-1] != 1) a = a.detach().clone();
+    if (b.strides()[-2] != 1) b = b.clone();
+  }
   Shape shape = batch;
   shape.append(tiling.m);
   shape.append(tiling.n);

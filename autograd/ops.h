@@ -267,7 +267,7 @@ Tensor dropout(const Tensor& x, double p,
                Random&& random) = delete;  // would drop the same elements at each step: keep a Random
 
 /// Returns a b: (..., n, k) x (..., k, m) -> (..., n, m). Leading axes broadcast. A vector (k) is a row on the left and a column on the
-/// right: (..., n, k) x (k) -> (..., n). On x86-64, products of several rows treat subnormal numbers as 0. (matmul.cpp)
+/// right: (..., n, k) x (k) -> (..., n). On x86-64, products of several rows with k > 1 treat subnormal numbers as 0. (matmul.cpp)
 Tensor matmul(const Tensor& a, const Tensor& b);
 /// Returns x W + b: x (..., n), W (n, m), b (m) or undefined -> (..., m).
 Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b);

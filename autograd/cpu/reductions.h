@@ -5,6 +5,7 @@
 #include <heed/autograd/operation.h>
 
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 // What reductions share. Internal.
@@ -22,6 +23,16 @@ constexpr std::int64_t min_columns = 8;
 
 // What is added up of each element: the element, or its square, in double.
 enum class Of { elements, squares };
+
+// Returns the sum of total(begin, count) over equal parts of n elements, in order; computes them in parallel.
+double total_of_parts(std::int64_t n, auto total) {
+  constexpr std::int64_t part = 65536;
+  std::vector<double> totals(static_cast<std::size_t>((n + part - 1) / part));
+  parallel_for(n, part, [&](std::int64_t begin, std::int64_t end) {
+    totals[static_cast<std::size_t>(begin / part)] = total(begin, end - begin);
+  });
+  return std::accumulate(totals.begin(), totals.end(), 0.0);
+}
 
 // Returns the sum over a row. Adds again in double what exceeds the range of T.
 template <Of of, class T>
@@ -43,14 +54,7 @@ double total_of_row(const T* x, std::int64_t n, std::int64_t stride = 1) {
 // Does the same in parallel, for long rows.
 template <Of of, class T>
 double total_of_long_row(const T* x, std::int64_t n) {
-  constexpr std::int64_t part = 65536;
-  std::vector<double> totals(static_cast<std::size_t>((n + part - 1) / part));
-  parallel_for(n, part, [&](std::int64_t begin, std::int64_t end) {
-    totals[static_cast<std::size_t>(begin / part)] = total_of_row<of>(x + begin, end - begin);
-  });
-  double total = 0;
-  for (const double t : totals) total += t;
-  return total;
+  return total_of_parts(n, [=](std::int64_t begin, std::int64_t count) { return total_of_row<of>(x + begin, count); });
 }
 
 // Returns sum x^2 over the axes, in double.

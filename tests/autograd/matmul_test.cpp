@@ -104,6 +104,24 @@ TEST_CASE("matmul takes vectors as NumPy does") {
   CHECK(distance(backward(sum(gradient))[x], 2 * sum(matmul(transpose(A), A), {0, 1})) < 10 * allowed);
 }
 
+TEST_CASE("Inner and outer products equal sums and products of elements") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  Random random(19);
+  const double allowed = dtype == DType::float32 ? 2e-7 : 1e-15;
+  const auto draw = [&](const Shape& shape) { return uniform(shape, random, dtype, 0.5, 1); };
+  for (const std::int64_t k : {1, 7, 16, 1000, 200000}) {
+    const Tensor u = draw({k}), v = draw({k}), exact = sum(u.to(DType::float64) * v.to(DType::float64));
+    CHECK(std::abs(matmul(u, v).item() / exact.item() - 1) < allowed);
+    CHECK(std::abs(matmul(slice(draw({2 * k}), 0, 0, to_end, 2), v).item()) > 0);
+  }
+  const Tensor a = draw({5, 3, 1, 33}), b = draw({3, 33, 1}), few = draw({33});
+  CHECK(distance(matmul(a, b), sum(a * transpose(b), -1, true)) < 20 * allowed);
+  CHECK(distance(matmul(transpose(transpose(a, 0, 1), 0, 1), few), sum(a * few, -1)) < 20 * allowed);
+  const Tensor column = draw({2, 4, 1}), row = draw({1, 6});
+  CHECK(distance(matmul(column, row), column * row) == 0);
+  CHECK(distance(matmul(transpose(row), transpose(column)), transpose(row) * transpose(column)) == 0);
+}
+
 TEST_CASE("Large products, and long sums split into parts, are as accurate as small ones") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   Random random(15);
