@@ -35,19 +35,21 @@ double product_of_row(const T* x, std::int64_t n) {
   return std::accumulate(a.begin(), a.end(), 1.0, std::multiplies());
 }
 
-// Computes the product of each column of x (rows, columns), whose rows begin every `step` elements.
+// Computes the product of each column of each matrix of x (matrices, rows, columns).
 template <class T>
-void products_of_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t step, T* to) {
+void products_of_columns(const T* x, std::int64_t matrices, std::int64_t rows, std::int64_t columns, T* to) {
   constexpr std::int64_t tile = 512;
-  cpu::parallel_for((columns + tile - 1) / tile, 1, [=](std::int64_t index, std::int64_t) {
-    const std::int64_t first = index * tile, width = std::min(tile, columns - first);
+  const std::int64_t tiles = (columns + tile - 1) / tile;
+  cpu::for_rows(matrices * tiles, rows * std::min(columns, tile), [=](std::int64_t task) {
+    const std::int64_t matrix = task / tiles, first = task % tiles * tile, width = std::min(tile, columns - first);
     std::array<double, tile> products;
-    products.fill(1);
+    std::fill_n(products.begin(), width, 1.0);
     for (std::int64_t r = 0; r < rows; ++r) {
-      const T* const row = x + first + r * step;
+      const T* const row = x + (matrix * rows + r) * columns + first;
       for (std::int64_t c = 0; c < width; ++c) products[static_cast<std::size_t>(c)] *= static_cast<double>(row[c]);
     }
-    std::transform(products.begin(), products.begin() + width, to + first, [](double p) { return static_cast<T>(p); });
+    std::transform(products.begin(), products.begin() + width, to + matrix * columns + first,
+                   [](double p) { return static_cast<T>(p); });
   });
 }
 
@@ -86,27 +88,30 @@ static const Operation prod_operation("prod", "y = product of x over axes, in do
                                       "dx = dy times the product of the other elements",
                                       [] { return cpu::reduction_samples(prod, Argument::Values::any, true); });
 
-// The product of each row: x (m, n) -> (m).
-static Tensor product_of_rows(const Tensor& x) {
-  const std::int64_t m = x.size(0), n = x.size(1);
-  const bool has_columns = x.strides()[0] == 1 && m >= cpu::min_columns && n > 0;
-  const Tensor dense = has_columns ? x.detach() : contiguous(x.detach());
-  Tensor y({m}, x.dtype(), "prod");
+// The product of each column: x (o, n, i) -> (o, i), with i = 1 or of at least cpu::min_columns.
+static Tensor product_of_columns(const Tensor& x) {
+  const std::int64_t o = x.size(0), n = x.size(1), i = x.size(2), m = o * i;
+  const Tensor dense = contiguous(x.detach());
+  Tensor y({o, i}, x.dtype(), "prod");
   dispatch(x.dtype(), [&]<class T>() {
     const T* const from = dense.data<T>();
     T* const to = y.mutable_data<T>();
-    if (has_columns) return products_of_columns(from, n, m, x.strides()[1], to);
-    cpu::for_rows(m, n, [=](std::int64_t r) { to[r] = static_cast<T>(product_of_row(from + r * n, n)); });
+    if (i > 1) return products_of_columns(from, o, n, i, to);
+    cpu::for_rows(o, n, [=](std::int64_t r) { to[r] = static_cast<T>(product_of_row(from + r * n, n)); });
   });
   return record(
       prod_operation, {&x}, y, Saved(x),
-      [](const Tensor& dy, const Tensor& X) { return std::vector{products_of_others(dy, X)}; },
-      Recordable([m, n](const Tensor& dy, const Tensor& X) {
-        // row i of (n, n) holds all elements but element i
+      [=](const Tensor& dy, const Tensor& X) {
+        const Tensor rows = reshape(transpose(X.detach(), 1, 2), {m, n});
+        return std::vector{transpose(reshape(products_of_others(reshape(dy, {m}), rows), {o, i, n}), 1, 2)};
+      },
+      Recordable([=](const Tensor& dy, const Tensor& X) {
+        // row j of (n, n) holds all elements but element j
         const Ids counted = arange_ids(0, static_cast<std::int32_t>(n));
         const Booleans is_itself = equal(reshape(counted, {n, 1}), reshape(counted, {1, n}));
-        const Tensor others = masked_fill(broadcast_to(reshape(X, {m, 1, n}), {m, n, n}), is_itself, 1);
-        return std::vector{reshape(dy, {m, 1}) * prod(others, {2})};
+        const Tensor rows = reshape(transpose(X, 1, 2), {m, 1, n});
+        const Tensor others = prod(masked_fill(broadcast_to(rows, {m, n, n}), is_itself, 1), {2});
+        return std::vector{transpose(reshape(reshape(dy, {m, 1}) * others, {o, i, n}), 1, 2)};
       }));
 }
 
@@ -115,9 +120,19 @@ Tensor prod(const Tensor& x, const Axes& axes, bool keepdim) {
   const std::vector<bool> is_reduced = cpu::chosen_axes("prod", x, axes);
   std::vector<int> order, reduced;
   for (int a = 0; a < x.rank(); ++a) (is_reduced[static_cast<std::size_t>(a)] ? reduced : order).push_back(a);
-  order.insert(order.end(), reduced.begin(), reduced.end());
-  const Tensor rows = reshape(permute(x, order), {s.kept.numel("prod"), s.reduced.numel("prod")});
-  return reshape(product_of_rows(rows), keepdim ? s.output_keepdim : s.output);
+  const std::int64_t m = s.kept.numel("prod"), n = s.reduced.numel("prod");
+  const std::int64_t inner = reduced.empty() ? 1 : row_major_strides(x.shape())[reduced.back()];
+  const bool is_adjacent = !reduced.empty() && reduced.back() - reduced.front() + 1 == std::ssize(reduced);
+  Tensor parts;
+  if (is_adjacent && x.is_contiguous() && inner >= cpu::min_columns) {
+    parts = reshape(x, {m / inner, n, inner});
+  } else {
+    order.insert(order.end(), reduced.begin(), reduced.end());
+    const Tensor rows = reshape(permute(x, order), {m, n});
+    const bool has_columns = rows.strides()[0] == 1 && m >= cpu::min_columns && n > 0;
+    parts = has_columns ? unsqueeze(transpose(rows), 0) : unsqueeze(rows, 2);
+  }
+  return reshape(product_of_columns(parts), keepdim ? s.output_keepdim : s.output);
 }
 
 }  // namespace heed

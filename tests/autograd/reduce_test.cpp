@@ -51,13 +51,16 @@ TEST_CASE("Reductions over axes between others equal naive loops, with many rows
   const auto check = [&](const Shape& shape, const std::vector<int>& axes, const Shape& output) {
     INFO(to_string(shape));
     const Tensor x = scattered(uniform(shape, random), random);
-    Naive values(x), total(output), largest(output);
+    Naive values(x), total(output), largest(output), product(output);
+    product.values.assign(product.values.size(), 1);
     largest.values.assign(largest.values.size(), -std::numeric_limits<double>::infinity());
     for_each_index(shape, [&](const Shape& index) {
       total[index] += values[index];
       largest[index] = std::max(largest[index], values[index]);
+      product[index] *= 1 + values[index] / 1000;
     });
     CHECK(distance(sum(x, axes, true), total) < 1e-6);
+    CHECK(distance(prod(1 + x.to(DType::float64) / 1000, axes, true), product) < 1e-12);
     CHECK(distance(max(x, axes, true), largest) == 0);
     const Tensor v = variable(x.clone());
     const Recording recording;
