@@ -29,6 +29,15 @@ void sum_columns(const T* x, const cpu::Walk<1>& kept, std::int64_t outputs, con
   const auto sum_tile = [&](std::int64_t task) {
     const std::int64_t first = task % tiles * tile, part = task / tiles % parts, outer = task / tiles / parts;
     const std::int64_t width = std::min(columns - first, tile), output = outer * columns + first;
+    // The processor does not foresee a walk along several short rows at once, so the next ones are fetched from memory ahead.
+    const bool fetches = width < 512 && n * outputs * static_cast<std::int64_t>(sizeof(T)) > (1 << 22);
+    const std::int64_t ahead = together * (1 + 256 / width);
+    const auto fetch = [=](const T* row) {
+      constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+      for (std::int64_t i = 0; i < together; ++i, row += row_stride) {
+        for (std::int64_t c = 0; c < width; c += line) __builtin_prefetch(row + c);
+      }
+    };
     std::array<double, max_columns> total;
     std::fill_n(total.begin(), width, 0.0);
     reduced.rows(0, n / rows, [&](std::int64_t, const std::array<std::int64_t, 1>& offset) {
@@ -40,6 +49,7 @@ void sum_columns(const T* x, const cpu::Walk<1>& kept, std::int64_t outputs, con
       std::int64_t r = part * rows_a_part;
       const std::int64_t end = std::min(rows, r + rows_a_part);
       for (; r + together <= end; r += together) {
+        if (fetches && r + ahead + together <= end) fetch(from + (r + ahead) * row_stride);
         for (std::int64_t c = 0; c < width; ++c) {
           double sum = total[static_cast<std::size_t>(c)];
           for (std::int64_t i = 0; i < together; ++i) sum += term(r + i, c);
