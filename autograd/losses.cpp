@@ -30,6 +30,45 @@ Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
   return reduced(square(x - target), reduction);
 }
 
+static const Operation huber_operation(
+    "huber_loss", "y = c (|d| - c / 2), d = x - target, c = min(|d|, delta)",
+    "dx = dy min(max(d, -delta), delta), dtarget = -dx", [] {
+      std::vector<GradientSample> samples;
+      for (const Reduction reduction : {Reduction::none, Reduction::mean, Reduction::sum}) {
+        for (const double delta : {0.01, 100.0}) {  // all differences beyond it, or within it
+          samples.push_back({fmt::format("(2, 3) {} {}", static_cast<int>(reduction), delta),
+                             {{{2, 3}, Argument::Values::distinct}, {{2, 3}, Argument::Values::distinct}},
+                             [=](auto& x) {
+                               const Tensor target = delta < 1 ? x[1] + 0.05 : x[1];  // not equal to x
+                               return huber_loss(x[0], target, reduction, delta);
+                             }});
+        }
+      }
+      return samples;
+    });
+Tensor huber_loss(const Tensor& x, const Tensor& target, Reduction reduction, double delta) {
+  check_target("huber_loss", x, target);
+  if (!(delta > 0)) fail("huber_loss: delta must be greater than 0, got {}", delta);
+  const Tensor each = cpu::map("huber_loss", x, target, [delta](auto v, auto t) {
+    const auto most = static_cast<decltype(v)>(delta), d = std::abs(v - t), c = d < most ? d : most;
+    return c * (d - c / 2);
+  });
+  return reduced(record(
+                     huber_operation, {&x, &target}, each, Saved(x, target),
+                     [delta](const Tensor& dy, const NeedsInputGrad& needs, auto& X, auto& T) {
+                       const Tensor dx = cpu::map("huber_loss", dy, X, T, [delta](auto g, auto v, auto t) {
+                         const auto most = static_cast<decltype(v)>(delta), d = v - t, e = d < -most ? -most : d;
+                         return g * (e > most ? most : e);
+                       });
+                       return std::vector{dx, needs[1] ? -dx : Tensor()};
+                     },
+                     Recordable([delta](const Tensor& dy, auto& X, auto& T) {
+                       const Tensor dx = dy * clamp(X - T, -delta, delta);
+                       return std::vector{dx, -dx};
+                     })),
+                 reduction);
+}
+
 static const Operation bce_operation(
     "bce_with_logits", "y = max(x, 0) - t x + ln(1 + e^-|x|)", "dx = dy (sigmoid(x) - t), dt = -dy x", [] {
       std::vector<GradientSample> samples;

@@ -306,6 +306,9 @@ Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropy
 /// shape: of a teacher (Hinton et al. 2015, arXiv:1503.02531) or of mixed examples. ignored_label does not apply.
 Tensor cross_entropy(const Tensor& logits, const Tensor& probabilities, const CrossEntropyOptions& options = {});
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);  ///< (x - target)^2
+/// Returns d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), for d = x - target (Huber 1964). smooth_l1_loss() of
+/// PyTorch with beta = delta is this divided by delta.
+Tensor huber_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean, double delta = 1);
 /// Returns -w t log s - (1 - t) log(1 - s), s = sigmoid(x), for targets t from 0 to 1. The weight w of positive targets broadcasts
 /// to x; undefined: 1.
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean,

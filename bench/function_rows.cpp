@@ -241,6 +241,7 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   add("rms_norm", [](T a, T b) { return rms_norm(a, b); }, {x, row});
   add("cross_entropy", [=](T t) { return cross_entropy(t, ids({n}, c)); });
   add("mse_loss", [](T a, T b) { return mse_loss(a, b); });
+  add("huber_loss", [](T a, T b) { return huber_loss(a, b); });
   const auto target = [=] { return tensor(third(x)); };
   add("bce_with_logits", [=](T t) { return bce_with_logits(t, target()); });
   add("accuracy", [=](T t) { return accuracy(t, ids({n}, c)); });

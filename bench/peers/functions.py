@@ -142,6 +142,7 @@ def calls(n, c):
         "scatter, last axis": lambda a, b: a.scatter(1, chosen, b),
         "index_add": lambda a, b: a.index_add(0, rows, b),
         "mse_loss": F.mse_loss,
+        "huber_loss": F.huber_loss,
         "add_in_place": added_in_place,
     }
     none = {

@@ -315,6 +315,13 @@ void bind_products(nb::module_& m) {
       },
       "x"_a, "target"_a, "reduction"_a = "mean", "Returns the mean of (x - target)^2.");
   m.def(
+      "huber_loss",
+      [](const Tensor& x, const Operand& target, const std::string& reduction, double delta) {
+        return huber_loss(x, target_of("huber_loss", target.given, x), reduction_named(reduction), delta);
+      },
+      "x"_a, "target"_a, "reduction"_a = "mean", "delta"_a = 1.0,
+      "Returns the mean of d^2 / 2 where |d| <= delta, else of delta (|d| - delta / 2), for d = x - target.");
+  m.def(
       "bce_with_logits",
       [](const Tensor& x, const Operand& target, const std::string& reduction,
          const std::optional<Operand>& positive_weight) {

@@ -10,7 +10,6 @@ _DTYPE = "dtypes are texts: 'float32', 'float64', 'bfloat16', 'float16'"
 _NOTHING = "nothing to reset: each backward() gives new gradients"
 _MODULE = "a class that takes a Scope"
 _UPSAMPLE = "x[:, :, :, None, :, None].broadcast_to((B, C, H, 2, W, 2)).reshape((B, C, 2 * H, 2 * W)); repeats pixels"
-_HUBER = "where(abs(x - y) <= 1, (x - y) ** 2 / 2, abs(x - y) - 0.5).mean()"
 _RESULT = "; of a result in a Recording write x = ..., which makes a new tensor"
 _ASINH = "sign(x) * log(abs(x) + sqrt(x * x + 1)); for |x| from 1e-3 to 1e19"
 _IN_PLACE = ("abs ceil clamp cos cumsum erf exp expm1 floor index_add leaky_relu log log1p relu round scatter scatter_add sigmoid sign sin sqrt "
@@ -84,7 +83,7 @@ _LAYER_FUNCTIONS = {
     "EmbeddingBag": ("embedding_bag", "embedding(x, ids).mean(-2)"), "GLU": ("glu", "x[..., :n] * sigmoid(x[..., n:])"),
     "GaussianNLLLoss": ("gaussian_nll_loss", "((log(variance) + (x - y) ** 2 / variance) / 2).mean()"),
     "Hardshrink": ("hardshrink", "where(abs(x) > 0.5, x, 0)"), "Hardsigmoid": ("hardsigmoid", "clamp(x / 6 + 0.5, 0, 1)"),
-    "Hardswish": ("hardswish", "x * clamp(x / 6 + 0.5, 0, 1)"), "Hardtanh": ("hardtanh", "clamp(x, -1, 1)"), "HuberLoss": ("huber_loss", _HUBER),
+    "Hardswish": ("hardswish", "x * clamp(x / 6 + 0.5, 0, 1)"), "Hardtanh": ("hardtanh", "clamp(x, -1, 1)"),
     "KLDivLoss": ("kl_div", "(p * (log(clamp(p, 1e-30)) - log_q)).sum(-1).mean()"), "L1Loss": ("l1_loss", "abs(x - y).mean()"),
     "LogSigmoid": ("logsigmoid", "-softplus(-x)"), "MarginRankingLoss": ("margin_ranking_loss", "clamp(p - labels * (x - y), 0).mean()"),
     "Mish": ("mish", "x * tanh(softplus(x))"), "MultiLabelSoftMarginLoss": ("multilabel_soft_margin_loss", "bce_with_logits(logits, targets)"),
@@ -96,7 +95,7 @@ _LAYER_FUNCTIONS = {
                        "x is (B, C, r * H, r * W)"),
     "PoissonNLLLoss": ("poisson_nll_loss", "(exp(x) - y * x).mean()"), "ReLU6": ("relu6", "clamp(x, 0, 6)"),
     "SELU": ("selu", "1.0507009873554805 * where(x > 0, x, 1.6732632423543772 * expm1(clamp(x, high=0)))"),
-    "SmoothL1Loss": ("smooth_l1_loss", _HUBER), "SoftMarginLoss": ("soft_margin_loss", "softplus(-labels * x).mean()"),
+    "SmoothL1Loss": ("smooth_l1_loss", "huber_loss(x, y)"), "SoftMarginLoss": ("soft_margin_loss", "softplus(-labels * x).mean()"),
     "Softmin": ("softmin", "softmax(-x, axis)"), "Softshrink": ("softshrink", "x - clamp(x, -0.5, 0.5)"),
     "Softsign": ("softsign", "x / (1 + abs(x))"), "Tanhshrink": ("tanhshrink", "x - tanh(x)"), "Threshold": ("threshold", "where(x > p, x, n)"),
     "TripletMarginLoss": ("triplet_margin_loss", "clamp((x - a).norm(-1) - (x - b).norm(-1) + p, 0).mean()"),
@@ -140,7 +139,8 @@ OF_MODULE = {
     "CrossEntropyLoss": "cross_entropy(logits, labels)", "Dropout": "dropout(x, p, random); of a block: block(x, dropout=p, random=random)",
     "DoubleTensor": "tensor(data, 'float64')", "FloatTensor": "tensor(data)", "Generator": "Random(seed)",
     "InstanceNorm1d": "GroupNorm(scope, channels, channels)", "InstanceNorm2d": "GroupNorm(scope, channels, channels)",
-    "LayerNorm": "Norm(scope, d), or layer_norm(x, gain, bias)", "MSELoss": "mse_loss(x, y)", "MultiheadAttention": "MultiHeadAttention",
+    "HuberLoss": "huber_loss(x, y)", "LayerNorm": "Norm(scope, d), or layer_norm(x, gain, bias)", "MSELoss": "mse_loss(x, y)",
+    "MultiheadAttention": "MultiHeadAttention",
     "Parameter": "scope.parameter(name, shape)", "RMSNorm": "Norm(scope, d, kind='rms'), or rms_norm(x, gain)",
     "Transformer": "TransformerBlock; attention to another sequence is MultiHeadAttention(...)(x, keys=y)",
     "TransformerEncoder": "[TransformerBlock(scope / str(i), attention={'d_model': d}, mlp={'width': n}) for i in range(layers)]",

@@ -227,6 +227,7 @@ std::vector<Call> reducing_calls() {
                }),
           call("rms_norm", [](Given& g) { return rms_norm(g.tensor(), g.tensor(), g.number()); }),
           call("mse_loss", [](Given& g) { return mse_loss(g.tensor(), g.tensor(), g.reduction()); }),
+          call("huber_loss", [](Given& g) { return huber_loss(g.tensor(), g.tensor(), g.reduction(), g.number()); }),
           call("bce_with_logits", [](Given& g) { return bce_with_logits(g.tensor(), g.tensor(), g.reduction()); }),
           call("accuracy", [](Given& g) { accuracy(g.tensor(), g.ids(), -1, g.axis()); }),
           call("cross_entropy", [](Given& g) {

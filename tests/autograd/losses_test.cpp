@@ -59,6 +59,24 @@ TEST_CASE("mse_loss and bce_with_logits equal their formulas, bce_with_logits al
 }
 
 // The values of PyTorch 2.14.1.
+TEST_CASE("huber_loss is quadratic up to delta and linear beyond it") {
+  const Tensor x = variable(tensor({5}, {0.25, -0.5, 0.75, -3, 0}, DType::float64)), t = zeros({5}, DType::float64);
+  const auto each = [&](double delta) { return huber_loss(x, t, Reduction::none, delta).to_vector(); };
+  CHECK(each(0.5) == std::vector{0.03125, 0.125, 0.25, 1.375, 0.0});
+  CHECK(each(1) == std::vector{0.03125, 0.125, 0.28125, 2.5, 0.0});
+  CHECK(each(INFINITY) == std::vector{0.03125, 0.125, 0.28125, 4.5, 0.0});
+  CHECK(huber_loss(x, t, Reduction::sum).item() == 2.9375);
+  CHECK(huber_loss(x, t).item() == 2.9375 / 5);
+  const Recording recording;
+  const Gradients gradients = backward(huber_loss(x, t, Reduction::sum, 0.5));
+  CHECK(gradients[x].to_vector() == std::vector{0.25, -0.5, 0.5, -0.5, 0.0});
+  const Tensor nan = tensor({1}, {NAN}), zero = zeros({1});
+  CHECK(std::isnan(huber_loss(nan, zero).item()));
+  check_messages({{"huber_loss: delta must be greater than 0, got 0", [&] { huber_loss(x, t, Reduction::mean, 0); }},
+                  {"huber_loss: x and target must have equal shapes, got (5) and (1)",
+                   [&] { huber_loss(x, zeros({1}, DType::float64)); }}});
+}
+
 TEST_CASE("bce_with_logits weights positive targets") {
   const Tensor x = variable(tensor({2, 3}, {1, 2, 3, 0, -1, 4}, DType::float64)),
                t = tensor({2, 3}, {0, 1, .25, .5, 0, 1}, DType::float64);

@@ -288,6 +288,7 @@ TEST_CASE("Each operation keeps only the tensors that its gradient needs, and de
       {"softplus", {"input 0"}},
       {"silu", {"input 0"}},
       {"swiglu", {"input 0", "input 1"}},
+      {"huber_loss", {"input 0", "input 1"}},
       {"bce_with_logits", {"input 0", "input 1"}},
       {"leaky_relu", {"input 0"}},
       {"clamp", {"input 0"}},

@@ -60,6 +60,7 @@ TEST_CASE("operations() contains every differentiable function, with its formula
                                        "log_softmax",
                                        "cross_entropy",
                                        "batch_norm",
+                                       "huber_loss",
                                        "bce_with_logits",
                                        "embedding",
                                        "select_rows",

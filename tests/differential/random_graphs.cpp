@@ -201,6 +201,7 @@ const std::map<std::string, std::function<Tensor(const Call&)>>& table() {
       {"lstm", [](C c) { return lstm(c.x[0], c.x[1], c.x[2], c.x[3]); }},
       {"cross_entropy", entropy},
       {"mse", [](C c) { return mse_loss(c.x[0], c.x[1], static_cast<Reduction>(c.i(0))); }},
+      {"huber", [](C c) { return huber_loss(c.x[0], c.x[1], static_cast<Reduction>(c.i(0)), 0.5); }},
       {"bce", [](C c) { return bce_with_logits(c.x[0], sigmoid(c.x[1]), static_cast<Reduction>(c.i(0))); }}};
   return operations;
 }

@@ -171,7 +171,7 @@ class Graph:
                       "logsumexp": lambda: x.logsumexp(axes, bool(keep))}
         name = rng.choice([*unary, *binary, *reductions, "power", "leaky_relu", "clamp", "swiglu", "cumsum", "topk", "sort",
                            "gather", "index_select", "scatter_add", "scatter", "index_add", "flip", "roll", "stack", "split", "pad", "repeat", "tril", "triu",
-                           "flatten", "transpose", "row", "einsum", "rotary", "attention", "cross_entropy", "mse", "bce",
+                           "flatten", "transpose", "row", "einsum", "rotary", "attention", "cross_entropy", "mse", "huber", "bce",
                            "conv", "conv_transpose", "max_pool", "avg_pool", "where", "masked_fill", "best", "order", "one_hot", "squeeze", "unsqueeze", "permute", "slice",
                            "concat", "broadcast_to", "matmul", "linear", "embedding", "select_rows"])
         if name in unary:
@@ -240,15 +240,16 @@ class Graph:
             return self.emit(name, [a], [0.2], F.leaky_relu(x, 0.2))
         if name == "clamp":
             return self.emit(name, [a], [-0.7, 0.9], x.clamp(-0.7, 0.9))
-        if name in ("swiglu", "mse", "bce"):
+        if name in ("swiglu", "mse", "huber", "bce"):
             b = self.input(shape)
             y = self.values[b]
             if name == "swiglu":
                 return self.emit(name, [a, b], [], F.silu(x) * y)
             r = rng.randrange(3)
-            loss = F.mse_loss(x, y, reduction=REDUCTIONS[r]) if name == "mse" else F.binary_cross_entropy_with_logits(
-                x, torch.sigmoid(y), reduction=REDUCTIONS[r])
-            return self.emit(name, [a, b], [r], loss)
+            losses = {"mse": lambda: F.mse_loss(x, y, reduction=REDUCTIONS[r]),
+                      "huber": lambda: F.huber_loss(x, y, reduction=REDUCTIONS[r], delta=0.5),
+                      "bce": lambda: F.binary_cross_entropy_with_logits(x, torch.sigmoid(y), reduction=REDUCTIONS[r])}
+            return self.emit(name, [a, b], [r], losses[name]())
         if name in ("conv", "conv_transpose", "max_pool", "avg_pool"):
             return self.emit_convolution(name, a, x)
         if name == "cumsum":

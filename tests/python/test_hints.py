@@ -22,7 +22,7 @@ nansum nanmean rot90 unique argwhere nonzero corrcoef cov count_nonzero zeros_li
 FUNCTIONS_OF_TWO = """add sub subtract mul multiply div divide true_divide eq ne not_equal gt greater ge greater_equal lt less le less_equal remainder fmod
 floor_divide fmax fmin hypot heaviside copysign xlogy logaddexp atan2 arctan2 mm inner kron isclose allclose equal float_power chain_matmul""".split()
 ACTIVATIONS = "celu elu hardshrink hardsigmoid hardswish hardtanh logsigmoid mish relu6 selu softshrink softsign tanhshrink".split()
-LOSSES = "l1_loss smooth_l1_loss huber_loss pairwise_distance cosine_similarity".split()
+LOSSES = "l1_loss smooth_l1_loss pairwise_distance cosine_similarity".split()
 EXPRESSIONS = {
     **{name: f"torch.{name}(x)" for name in FUNCTIONS if ":" not in name}, **{name: f"torch.{name}(x, y)" for name in FUNCTIONS_OF_TWO},
     **{name: f"F.{name}(x)" for name in ACTIVATIONS}, **{name: f"F.{name}(x, y)" for name in LOSSES}, "celu": "F.celu(x, p)",
