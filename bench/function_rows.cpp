@@ -88,6 +88,7 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   add("operator-: -x", [](T t) { return -t; });
 
   add("exp", exp);
+  add("exp of a transposed", [](T t) { return exp(transpose(t)); });
   add("log", log);
   add("sqrt", sqrt);
   add("square", square);
@@ -99,6 +100,7 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   add("log1p", log1p);
   add("expm1", expm1);
   add("pow(x, 3)", [](T t) { return pow(t, 3); });
+  add("pow(x, 0.5)", [](T t) { return pow(t, 0.5); });
   add("pow(x, 2.5)", [](T t) { return pow(t, 2.5); });
   add("clamp", [](T t) { return clamp(t, -0.5, 0.5); });
   add("sigmoid", sigmoid);
@@ -190,6 +192,7 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   add("flip, last axis", [](T t) { return flip(t, 1); });
   add("roll, last axis", [](T t) { return roll(t, 1, 1); });
   add("index_select", [=](T t) { return index_select(t, ids({n}, n)); });
+  add("index_select, last axis", [=](T t) { return index_select(t, ids({c}, c), 1); });
   add("embedding", [=](T t) { return embedding(t, ids({n}, n)); });
   add("select_rows", [=](T t) { return select_rows(t, ids({n / 4}, 4)); }, {{n / 4, 4, c}});
   add("one_hot", [=] { return one_hot(ids({n}, c), c); });
@@ -205,8 +208,10 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
   add("dropout", [=](T t) { return dropout(t, 0.1, *random); });
 
   add("matmul", [](T a, T b) { return matmul(a, b); }, {x, {c, c}});
+  add("matmul: inner product", [](T a, T b) { return matmul(a, b); }, {flat, flat});
   add("linear", [](T t, T W, T bias) { return linear(t, W, bias); }, {x, {c, c}, row});
   add("einsum", [](T a, T b) { return einsum("ij,kj->ik", a, b); }, {x, {c, c}});
+  add("einsum, outer product", [](T a, T b) { return einsum("i,j->ij", a, b); }, {{n}, row});
   // 4 steps of n / 4 texts with c / 4 states, which are the first cells as well
   const std::vector<Shape> steps{{4, n / 4, c}, {c / 4, c}, {n / 4, c / 4}};
   add(
@@ -253,6 +258,7 @@ std::vector<Call> calls(std::int64_t n, std::int64_t c) {
       {heads, angles, angles});
   add("sum, middle axis", [](T t) { return sum(t, {1}); }, {heads});
   add("max, middle axis", [](T t) { return max(t, {1}); }, {heads});
+  add("prod, middle axis", [](T t) { return prod(t, {1}); }, {heads});
   add("var, middle axis", [](T t) { return var(t, {1}); }, {heads});
   add("logsumexp, middle axis", [](T t) { return logsumexp(t, {1}); }, {heads});
   add("softmax, middle axis", [](T t) { return softmax(t, 1); }, {heads});

@@ -39,8 +39,8 @@ def lstm(gates, U, h):
 def calls(n, c):
     """Returns for each call of bench/function_rows.cpp the shapes of its inputs and the call."""
     x, row = (n, c), (c,)
-    third, chosen, rows, labels, quarters = (
-        ids(x, 3) == 0, ids(x, c), ids((n,), n), ids((n,), c), ids((n // 4,), 4))
+    third, chosen, rows, columns, labels, quarters = (
+        ids(x, 3) == 0, ids(x, c), ids((n,), n), ids((c,), c), ids((n,), c), ids((n // 4,), 4))
     every_fourth = torch.arange(n // 4)
     target = third.float()
     d = min(64, c)
@@ -60,6 +60,8 @@ def calls(n, c):
             "exp", "log", "sqrt", "square", "abs", "sin", "cos", "tanh", "erf", "log1p", "expm1", "sigmoid", "relu", "sum",
             "mean", "max", "tril", "triu", "round", "floor", "ceil", "sign")},
         "pow(x, 3)": lambda t: t ** 3,
+        "exp of a transposed": lambda t: t.t().exp(),
+        "pow(x, 0.5)": lambda t: t ** 0.5,
         "pow(x, 2.5)": lambda t: t ** 2.5,
         "clamp": lambda t: t.clamp(-0.5, 0.5),
         "softplus": F.softplus,
@@ -106,6 +108,7 @@ def calls(n, c):
         "flip, last axis": lambda t: t.flip(1),
         "roll, last axis": lambda t: t.roll(1, 1),
         "index_select": lambda t: t.index_select(0, rows),
+        "index_select, last axis": lambda t: t.index_select(1, columns),
         "embedding": lambda t: F.embedding(rows, t),
         "dropout": lambda t: F.dropout(t, 0.1),
         "softmax": lambda t: t.softmax(-1),
@@ -171,8 +174,10 @@ def calls(n, c):
         "broadcast_to": ((row,), lambda t: t.expand(n, c)),
         "select_rows": (((n // 4, 4, c),), lambda t: t[every_fourth, quarters]),
         "matmul": ((x, (c, c)), torch.matmul),
+        "inner product": (((n * c,),) * 2, torch.matmul),
         "linear": ((x, (c, c), row), lambda t, w, b: torch.addmm(b, t, w)),
         "einsum": ((x, (c, c)), lambda a, b: torch.einsum("ij,kj->ik", a, b)),
+        "einsum, outer product": (((n,), row), lambda a, b: torch.einsum("i,j->ij", a, b)),
         "lstm": (((4, n // 4, c), (c // 4, c), (n // 4, c // 4)), lstm),
         "lstm_composed": (((4, n // 4, c), (c // 4, c), (n // 4, c // 4)), lstm),
         "conv2d, 3 x 3": ((images, kernels, bias), lambda t, w, b: F.conv2d(t, w, b, padding=1)),
@@ -190,6 +195,7 @@ def calls(n, c):
         "rotary": ((heads, angles, angles), lambda t, c, s: rotate(t, c.detach(), s.detach())),
         "sum, middle axis": ((heads,), lambda t: t.sum(1)),
         "max, middle axis": ((heads,), lambda t: t.max(1).values),
+        "prod, middle axis": ((heads,), lambda t: t.prod(1)),
         "var, middle axis": ((heads,), lambda t: t.var(1, correction=0)),
         "logsumexp, middle axis": ((heads,), lambda t: t.logsumexp(1)),
         "softmax, middle axis": ((heads,), lambda t: t.softmax(1)),
