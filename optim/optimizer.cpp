@@ -31,7 +31,7 @@ void check_used(const OptimizerOptions& o) {
     fail("Optimizer: momentum and nesterov are settings of sgd; {} has {}", name,
          has_betas                     ? "beta1"
          : o.method == Method::lion    ? "lion.beta2"
-         : o.method == Method::adagrad ? "neither"
+         : o.method == Method::adagrad ? "no such setting"
                                        : fmt::format("{}.momentum", name));
   }
   if (o.amsgrad && !has_betas && o.method != Method::muon) {
@@ -41,7 +41,7 @@ void check_used(const OptimizerOptions& o) {
   if (!has_betas && o.method != Method::muon && (o.beta1 != usual.beta1 || o.beta2 != usual.beta2)) {
     fail("Optimizer: beta1 and beta2 are settings of adam and adamw; {} has {}", name,
          o.method == Method::lion      ? "lion.beta1 and lion.beta2"
-         : o.method == Method::adagrad ? "neither"
+         : o.method == Method::adagrad ? "no such setting"
                                        : "rmsprop.alpha");
   }
 }

@@ -285,9 +285,9 @@ TEST_CASE("Optimizer rejects options out of range") {
   CHECK(refusal({.method = Method::lion, .amsgrad = true}) ==
         "Optimizer: amsgrad is a setting of adam and adamw, got lion");
   CHECK(refusal({.method = Method::adagrad, .momentum = 0.9}) ==
-        "Optimizer: momentum and nesterov are settings of sgd; adagrad has neither");
+        "Optimizer: momentum and nesterov are settings of sgd; adagrad has no such setting");
   CHECK(refusal({.method = Method::adagrad, .beta1 = 0.8}) ==
-        "Optimizer: beta1 and beta2 are settings of adam and adamw; adagrad has neither");
+        "Optimizer: beta1 and beta2 are settings of adam and adamw; adagrad has no such setting");
   CHECK(refusal({.method = Method::rmsprop, .rmsprop = {.alpha = 1}}) ==
         "Optimizer: rmsprop.alpha must lie in [0, 1), got 1");
   Parameters matrices;  // muon gives none of these to adamw

@@ -54,8 +54,8 @@ TEST_CASE("Settings of an optimiser or a schedule are refused by name with anoth
         "--set optim.momentum=0.9: optim.momentum is for sgd, rmsprop, muon, got lion");
   CHECK(config_error("optim: {nesterov: true}") == "f:1:19: optim.nesterov is for sgd, muon, got adam");
   CHECK(config_error("optim: {centered: true}") == "f:1:19: optim.centered is for rmsprop, got adam");
-  CHECK(config_error("optim: {name: lion, amsgrad: true}") ==
-        "f:1:21: optim.amsgrad is for adam, adamw, muon, got lion");
+  CHECK(config_error("optim: {name: lion}", {"optim.amsgrad=true"}) ==
+        "--set optim.amsgrad=true: optim.amsgrad is for adam, adamw, muon, got lion");
   CHECK(config_error("optim: {alpha: 0.9}") == "f:1:16: optim.alpha is for rmsprop, got adam");
   CHECK(config_error("optim: {name: sgd}", {"optim.beta1=0.8"}) ==
         "--set optim.beta1=0.8: optim.beta1 is for adam, adamw, lion, muon, got sgd");

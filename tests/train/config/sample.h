@@ -73,6 +73,7 @@ optim:
   nesterov: true
   beta1: 0.8
   beta2: 0.30000000000000004
+  amsgrad: true
   alpha: 0.5
   centered: true
   eps: 1e-12
