@@ -7,6 +7,7 @@
 #include <heed/autograd/ops.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 // Three maps: y = conv2d(x, W), its transpose x = conv_transpose2d(y, W), and W = the products of x and y. Each is linear in both
@@ -333,6 +334,22 @@ Tensor conv_transpose1d(const Tensor& x, const Tensor& W, const Tensor& bias, co
           {of_width(name, "stride", o.stride, 1), of_width(name, "padding", o.padding, 0),
            of_width(name, "output_padding", o.output_padding, 0), of_width(name, "dilation", o.dilation, 1), o.groups}),
       2);
+}
+
+HeightWidth same_padding(HeightWidth kernel, HeightWidth dilation) {
+  const auto along = [](std::int64_t size, std::int64_t step) {
+    constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();
+    if (size < 1 || size > limit || step < 1 || step > limit) {
+      fail("same_padding: expected a kernel and a dilation from 1 to {}, got {} and {}", limit, size, step);
+    }
+    const std::int64_t both = step * (size - 1);
+    if (both % 2 == 0) return both / 2;
+    fail(
+        "same_padding: a kernel of {} with dilation {} needs {} at both ends together, which is odd; take an odd "
+        "kernel, or pad() one end of x and give no padding",
+        size, step, counted(both, "zero"));
+  };
+  return {along(kernel.height, dilation.height), along(kernel.width, dilation.width)};
 }
 
 }  // namespace heed

@@ -37,6 +37,12 @@ Tensor conv2d(const Tensor& x, const Tensor& W, const Tensor& bias = {}, const C
 /// Does the same along one axis: x (B, C, L), W (out, C / groups, kernel) -> (B, out, L').
 Tensor conv1d(const Tensor& x, const Tensor& W, const Tensor& bias = {}, const ConvOptions& options = {});
 
+/// Returns the padding with which a convolution of stride 1 keeps height and width: dilation (kernel - 1) / 2. Throws `Error` where
+/// that is no whole number: pad() adds the odd zero at one end.
+///
+///     const Tensor h = conv2d(x, W, b, {.padding = same_padding(5)});   // (B, C, H, W) -> (B, out, H, W)
+HeightWidth same_padding(HeightWidth kernel, HeightWidth dilation = 1);
+
 /// Options of a transposed convolution.
 struct ConvTransposeOptions {
   HeightWidth stride = 1;          ///< distance between the elements to which neighbouring inputs are added
@@ -63,8 +69,8 @@ struct PoolOptions {
   HeightWidth padding = 0;  ///< elements added at both ends of the axis, at most half of the kernel
 };
 
-/// Returns the maximum of each window: x (B, C, H, W) -> (B, C, H', W') with H' = (H + 2 padding - kernel) / stride + 1, rounded down.
-/// Padding counts as -infinity. The first of several equal maxima in row-major order gets the gradient. A window that holds NaN
+/// Returns the maximum of each window: x (B, C, H, W) -> (B, C, H', W') with H' = (H + 2 padding - kernel) / stride + 1, rounded down;
+/// rounded up (PyTorch's ceil_mode) after pad() at the end. Padding counts as -infinity. The first of several equal maxima in row-major order gets the gradient. A window that holds NaN
 /// gives NaN.
 Tensor max_pool2d(const Tensor& x, HeightWidth kernel, const PoolOptions& options = {});
 /// Does the same along one axis: (B, C, L) -> (B, C, L').

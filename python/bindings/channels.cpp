@@ -29,17 +29,26 @@ std::int64_t one_of(const char* where, const HeightWidth& kernel) {
   return kernel.width;
 }
 
+using Padding = Later<"int | collections.abc.Sequence[int] | str">;
+
 // `output_padding` of transposed convolutions alone.
 template <class Options, class... Output>
-Options conv_options(const char* where, const Sizes& stride, const Sizes& padding, const Sizes& dilation, int groups,
-                     const Output&... output_padding) {
+Options conv_options(const char* where, HeightWidth kernel, const Sizes& stride, const Padding& padding,
+                     const Sizes& dilation, int groups, const Output&... output_padding) {
   Options options;
+  options.stride = pair_of(where, stride), options.dilation = pair_of(where, dilation), options.groups = groups;
   if (nb::isinstance<nb::str>(padding.given)) {
-    fail("{}: padding is one number or two; 'same' is dilation * (kernel - 1) // 2 for an odd kernel, 'valid' is 0",
-         where);
+    const std::string name = nb::cast<std::string>(padding.given);
+    const bool is_same = name == "same";
+    if ((!is_same && name != "valid") || sizeof...(output_padding) > 0) {
+      fail("{}: padding is one number or two{}, got '{}'", where,
+           sizeof...(output_padding) > 0 ? "" : ", 'same' or 'valid'", name);
+    }
+    if (is_same && options.stride != HeightWidth(1)) fail("{}: padding 'same' needs stride 1; give numbers", where);
+    if (is_same) options.padding = same_padding(kernel, options.dilation);
+  } else {
+    options.padding = pair_of(where, {padding.given});
   }
-  options.stride = pair_of(where, stride), options.padding = pair_of(where, padding);
-  options.dilation = pair_of(where, dilation), options.groups = groups;
   ((options.output_padding = pair_of(where, output_padding)), ...);
   return options;
 }
@@ -50,8 +59,12 @@ void convolution(nb::module_& m, const char* name, const char* doc,
   m.def(
       name,
       [f, name](const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias, const Sizes& stride,
-                const Sizes& padding, const Sizes& dilation, int groups, first_of<Sizes, Output>... output_padding) {
-        const auto options = conv_options<Options>(name, stride, padding, dilation, groups, output_padding...);
+                const Padding& padding, const Sizes& dilation, int groups, first_of<Sizes, Output>... output_padding) {
+        const Shape& shape = weight.shape();
+        const HeightWidth kernel = shape.rank() == 4   ? HeightWidth(shape[2], shape[3])
+                                   : shape.rank() == 3 ? HeightWidth(shape[2])
+                                                       : HeightWidth(1);  // f refuses it
+        const auto options = conv_options<Options>(name, kernel, stride, padding, dilation, groups, output_padding...);
         const nb::gil_scoped_release release;
         return f(x, weight, or_undefined(bias), options);
       },
@@ -67,13 +80,14 @@ void conv_layer(nb::module_& m, const char* name, Kernel kernel_of, const Output
       .def(
           "__init__",
           [name, kernel_of](Layer* self, const Place& at, int in, int out, const Sizes& kernel, const Sizes& stride,
-                            const Sizes& padding, const Sizes& dilation, int groups, bool bias,
+                            const Padding& padding, const Sizes& dilation, int groups, bool bias,
                             const InitialValue& init, const InitialValue& bias_init,
                             first_of<Sizes, Output>... output_padding) {
-            auto options = conv_options<Options>(name, stride, padding, dilation, groups, output_padding...);
+            const auto size = kernel_of(name, kernel);
+            auto options = conv_options<Options>(name, size, stride, padding, dilation, groups, output_padding...);
             options.bias = bias, options.bias_init = init_of(name, bias_init, options.bias_init);
             if (init.given && !init.given.is_none()) options.init = init_of(name, init, Init::zeros());
-            new (self) Layer(at.scope, in, out, kernel_of(name, kernel), options);
+            new (self) Layer(at.scope, in, out, size, options);
           },
           "scope"_a, "in_channels"_a, "out_channels"_a, "kernel"_a, nb::kw_only(), "stride"_a = 1, "padding"_a = 0,
           "dilation"_a = 1, "groups"_a = 1, "bias"_a = true, "init"_a = nb::none(), "bias_init"_a = nb::none(),
@@ -83,10 +97,13 @@ void conv_layer(nb::module_& m, const char* name, Kernel kernel_of, const Output
 
 void bind_convolutions(nb::module_& m) {
   convolution(m, "conv1d",
-              "Returns the convolution of x (B, in, T) with weight (out, in / groups, kernel): (B, out, T').", &conv1d);
+              "Returns the convolution of x (B, in, T) with weight (out, in / groups, kernel): (B, out, T'). "
+              "padding='same' keeps T.",
+              &conv1d);
   convolution(
       m, "conv2d",
-      "Returns the convolution of x (B, in, H, W) with weight (out, in / groups, height, width): (B, out, H', W').",
+      "Returns the convolution of x (B, in, H, W) with weight (out, in / groups, height, width): (B, out, H', W'). "
+      "padding='same' keeps H and W.",
       &conv2d);
   convolution(m, "conv_transpose2d",
               "Returns the transpose of conv2d: x (B, in, H, W), weight (in, out / groups, height, width).",

@@ -8,6 +8,8 @@ import re
 _KEYWORDS = {"dim": ("axis", "axes", "d"), "dims": ("axes", "axis"), "keepdims": ("keepdim",), "num_embeddings": ("count",),
              "embedding_dim": ("d",), "embed_dim": ("d_model",), "nhead": ("heads",), "other": ("b",), "input": ("x", "logits"),
              "target": ("targets", "labels"), "min": ("low",), "max": ("high",)}
+# Keywords that no function has, and what to write.
+_REMEDIES = {"ceil_mode": "for windows beyond the end of x, pad it first: x.pad(-1, 0, count, value)"}
 _HINTS = {"Tensor": "heedml.tensor(value) makes one", "Scope": "layers take a scope first: scope = heedml.Scope(seed=1)",
           "Parameters": "scope.parameters of the Scope that the layers are made in"}
 _LIKE = {"int": {"float"}, "bool": {"int", "float"}, "NoneType": {"None"}, "range": {"Sequence", "Iterable"},
@@ -74,7 +76,8 @@ class _Signature:
             elif not self.takes_keywords:
                 close = [other for other in _KEYWORDS.get(name, ()) if other in self.parameters]
                 close += difflib.get_close_matches(name, self.parameters, 1)
-                found.append(f"no argument is called {name}" + (f"; did you mean {close[0]}?" if close else ""))
+                remedy = _REMEDIES.get(name, f"did you mean {close[0]}?" if close else "")
+                found.append(f"no argument is called {name}" + (f"; {remedy}" if remedy else ""))
         for name, kind in given.items():
             if not self._takes(name, kind):
                 expected = _short(ast.unparse(self.parameters[name][0] or ast.Constant("")))
@@ -101,5 +104,7 @@ def explain(text: str) -> str | None:
     if not problems:  # an element has another type, or a number is out of range
         given = types["self" in function.parameters:] + list(keywords.values())
         problems = [f"a value in the arguments ({', '.join(map(_short, given))}) is of another type or out of range"]
+        if {"str", "list", "tuple"} & set(given):
+            problems[0] += ", or a text holds half of a surrogate pair, such as '\\ud800'"
     text = "; ".join(problems)
     return f"{function.name.removesuffix(' = ')}: {text}{'' if text.endswith('?') else '.'} Usage: {usage}"

@@ -336,3 +336,19 @@ TEST_CASE("Layers of convolution name their parameters, begin as documented, and
   CHECK(message([&] { return Conv2d(scope / "odd", 4, 6, 3, {.groups = 4}).weight; }) ==
         "Conv2d: groups must divide the 4 input and 6 output channels, got 4");
 }
+
+TEST_CASE("same_padding keeps height and width, or says why no padding does") {
+  Random random(1);
+  const Tensor x = random_normal({1, 2, 6, 7}, random), W = random_normal({3, 2, 5, 3}, random);
+  const HeightWidth padding = same_padding({5, 3}, {1, 2});
+  CHECK(padding == HeightWidth(2, 2));
+  CHECK(conv2d(x, W, {}, {.padding = padding, .dilation = {1, 2}}).shape() == Shape{1, 3, 6, 7});
+  CHECK(same_padding(1) == HeightWidth(0));
+  CHECK(message([] {
+          static_cast<void>(same_padding({3, 4}, 1));
+        }) ==
+        "same_padding: a kernel of 4 with dilation 1 needs 3 zeros at both ends together, which is odd; take an odd "
+        "kernel, or pad() one end of x and give no padding");
+  CHECK(message([] { static_cast<void>(same_padding(0)); }) ==
+        "same_padding: expected a kernel and a dilation from 1 to 2147483647, got 0 and 1");
+}

@@ -143,3 +143,16 @@ def test_functions_of_channels_are_the_layers():
     assert flat.shape == (2, 4, 17) and numpy.array_equal(flat.numpy(), deep.squeeze(2).numpy())
     with pytest.raises(heedml.Error, match="use phase='evaluate'"):
         norm(heedml.zeros((1, 6)), "train")
+
+
+def test_padding_same_keeps_the_size():
+    scope = heedml.Scope(seed=1)
+    x, image = heedml.Random(1).normal((2, 4, 9)), heedml.Random(2).normal((2, 3, 6, 7))
+    weight = heedml.Random(3).normal((5, 4, 3))
+    assert (heedml.conv1d(x, weight, padding="same", dilation=2).numpy() == heedml.conv1d(x, weight, padding=2, dilation=2).numpy()).all()
+    assert (heedml.conv1d(x, weight, padding="valid", stride=2).numpy() == heedml.conv1d(x, weight, stride=2).numpy()).all()
+    assert heedml.Conv2d(scope / "a", 3, 4, (5, 3), padding="same", dilation=(1, 2))(image).shape == (2, 4, 6, 7)
+    assert heedml.Conv1d(scope / "b", 4, 4, 7, padding="same")(x).shape == (2, 4, 9)
+    with pytest.raises(TypeError, match=r"^max_pool1d: no argument is called ceil_mode; for windows beyond the end of x, pad it first: x.pad"):
+        heedml.max_pool1d(x, 2, ceil_mode=True)
+    assert heedml.max_pool1d(x.pad(-1, 0, 1, float("-inf")), 2).shape == (2, 4, 5)

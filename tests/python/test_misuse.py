@@ -231,7 +231,7 @@ def test_wrong_arguments_are_named():
              "out_features is missing. Usage: Linear(scope, in_features, out_features, bias=True, *, init=None, bias_init=None)"),
             (lambda: heedml.Linear(scope, 3, 4, nonsense=1), "Linear: no argument is called nonsense. "
              "Usage: Linear(scope, in_features, out_features, bias=True, *, init=None, bias_init=None)"),
-            (lambda: heedml.Random(-1), "Random: a value in the arguments (int) is of another type or out of range. Usage: Random(seed, stream=0)")):
+            (lambda: heedml.Random(1, -1), "Random: a value in the arguments (int, int) is of another type or out of range. Usage: Random(seed, stream=0)")):
         with pytest.raises(TypeError, match=f"^{re.escape(expected)}$"):
             call()
     explained = 0
@@ -328,7 +328,10 @@ def test_messages_on_convolutions_and_statistics():
                            (lambda: heedml.Conv1d(scope / "c", 4, 5, 2**32 + 3), "Conv1d: the kernel must be below 2^31, got 4294967299"),
                            (lambda: heedml.max_pool1d(x, (3, 2)), "max_pool1d: the kernel must be one number, got 3 and 2"),
                            (lambda: heedml.conv1d(x, weight, padding=10**10), "conv1d: padding must be below 2^31, got 10000000000"),
-                           (lambda: heedml.conv1d(x, weight, padding="same"), "conv1d: padding is one number or two; 'same' is dilation * (kernel - 1) // 2"),
+                           (lambda: heedml.conv1d(x, weight, padding="full"), "conv1d: padding is one number or two, 'same' or 'valid', got 'full'"),
+                           (lambda: heedml.conv1d(x, weight, padding="same", stride=2), "conv1d: padding 'same' needs stride 1; give numbers"),
+                           (lambda: heedml.conv1d(x, heedml.ones((5, 4, 2)), padding="same"), "same_padding: a kernel of 2 with dilation 1 needs 1 zero at both ends together, which is odd; take an odd kernel, or pad() one end"),
+                           (lambda: heedml.conv_transpose1d(x, heedml.ones((4, 5, 3)), padding="same"), "conv_transpose1d: padding is one number or two, got 'same'"),
                            (lambda: x.std(correction=-1), "std: correction must be finite and at least 0, got -1"),
                            (lambda: heedml.accuracy(x[0], [0, 9, 1, 1]), "accuracy: label 9 of row 1 lies outside [0, 8)"),
                            (lambda: heedml.sinusoidal_positions(10**9, 10**9), "sinusoidal_positions: ")):
