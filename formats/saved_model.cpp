@@ -28,6 +28,16 @@ void check_saved(const Model& model) {
   }
   Parameters expected;
   Model(Scope(expected, 0, DType::float32, Values::none), model.config());
+  std::vector<std::string> added;
+  for (const auto& [name, value] : model.parameters) {
+    if (!expected.contains(name)) added.push_back(name);
+  }
+  if (!added.empty() && model.parameters.size() == expected.size() + added.size()) {
+    fail(
+        "saved model: its parameters {} are not part of the network; save them with save_tensors(path, "
+        "model.parameters), in C++ write_safetensors(), and load them into a model with the same layers",
+        listed(added));
+  }
   std::vector<std::string> names, given;
   for (const auto& [name, value] : expected) names.push_back(fmt::format("{} {}", name, to_string(value.shape())));
   for (const auto& [name, value] : model.parameters)

@@ -57,10 +57,19 @@ void adapt(Model& model, const std::vector<std::string>& layers, AdapterOptions 
            const std::string& base) {
   if (!model.config().adapter.layers.empty()) fail("adapt: the model has adapters; merge() them first");
   Model::Network network = model.network();
+  Parameters of_network;
+  const Scope root(of_network, 0, DType::float32, Values::none);
+  const std::string& prefix = model.transformer().name;
+  const Model same(prefix.empty() ? root : root / prefix, model.config());
+  std::vector<std::string> trained;  // a head of the caller's, for example
+  for (const auto& [name, value] : model.parameters) {
+    if (!value.is_frozen() && !of_network.contains(name)) trained.push_back(name);
+  }
   network.head.config.adapter = {layers, options, base};
   const bool is_double =
       std::ranges::all_of(model.parameters, [](const auto& p) { return p.second.dtype() == DType::float64; });
   add_adapters(Scope(model.parameters, seed, is_double ? DType::float64 : DType::float32), network.head.config);
+  for (const std::string& name : trained) model.parameters.unfreeze(name);
   model.network_ = std::make_shared<const Model::Network>(std::move(network));
 }
 
@@ -82,6 +91,9 @@ void merge(Model& model) {
   };
   model.parameters = {};
   model.build(Scope(model.parameters, dtype, take), config);
+  for (const auto& [name, value] : before) {  // a head of the caller's, for example
+    if (!is_of_adapter(name) && !model.parameters.contains(name)) model.parameters.add(name, value);
+  }
 }
 
 const Model::Network& Model::network() const {

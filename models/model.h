@@ -105,7 +105,7 @@ class Model {
 };
 
 /// Adds adapters (LoRA, Hu et al. 2021, arXiv:2106.09685) to the layers with these names and freezes the rest of the model, except
-/// a head for candidates. The model's config().adapter then has them, so that save_model() and load_model() keep them. See adapt() of
+/// a head for candidates. Parameters that you added to the store, such as a head of your own, stay as they are. The model's config().adapter then has them, so that save_model() and load_model() keep them. See adapt() of
 /// nn/adapter.h. `base` names the model for export_adapter(). Throws `Error` when the model has adapters already.
 ///
 ///     Model model = load_model("SmolLM2-135M", {.mapped = true});

@@ -104,7 +104,7 @@ class Model(_core._Model):
             if isinstance(vocabulary, int) and not 0 <= vocabulary <= 1 << 24:
                 raise Error(f"Model: expected a vocabulary of 0 to {1 << 24} tokens, got {vocabulary}")
             words = [f"<{i}>" for i in range(vocabulary)] if isinstance(vocabulary, int) else list(vocabulary)
-            super().__init__(dict(config), words, seed, split)
+            super().__init__(dict(config), words, checks.whole("Model: seed", seed, 0, 2**64 - 1), split)
         self.path = None if path is None else text_of(path)
         self._written: tempfile.TemporaryDirectory[str] | None = None
         self._versions = self._count_writes()
@@ -145,7 +145,8 @@ class Model(_core._Model):
                            progress=progress)
 
     def adapt(self, layers: str | Sequence[str], *, rank: int = 8, alpha: float = 8, seed: int = 1, base: Path | None = None) -> None:
-        """Adds adapters (LoRA, Hu et al. 2021) to the layers with these names, such as W_Q, and freezes the rest.
+        """Adds adapters (LoRA, Hu et al. 2021) to the layers with these names, such as W_Q, and freezes the rest of
+        the model. Parameters that you added, such as a head of your own, stay as they are.
 
             model.adapt(["W_Q", "W_V"], rank=8)
             adam = heedml.Adam(model.parameters)   # trains the adapters alone
@@ -154,7 +155,7 @@ class Model(_core._Model):
 
         `base` names the model for PEFT: by default the path that load() opened.
         """
-        self._adapt([layers] if isinstance(layers, str) else list(layers), rank, alpha, seed, text_of(base or self.path or ""))
+        self._adapt([layers] if isinstance(layers, str) else list(layers), rank, alpha, checks.whole("adapt: seed", seed, 0, 2**64 - 1), text_of(base or self.path or ""))
 
     def attention(self, sentence: str | None = None, query: str | None = None, *, words: bool = False,
                   step: int | None = None) -> studies.Attention:

@@ -236,6 +236,23 @@ def test_deep_copies_of_layers_parameters_and_models():
     assert other.generate("ab", 3, temperature=0).text
 
 
+def test_a_head_of_your_own_stays_trainable_beside_adapters(tmp_path):
+    model = heedml.Model(heedml.language_model(heedml.gpt2(1, 2, 8, max_length=8)), list("abc"), split="characters")
+    head = heedml.Linear(heedml.Scope(model.parameters, seed=2) / "own", 8, 2)
+    model.adapt(["W_Q"], rank=2)
+    assert [name for name, value in model.parameters.items() if not value.is_frozen] == [
+        "own.weight", "own.bias", "encoder.0.attention.W_Q.lora_A", "encoder.0.attention.W_Q.lora_B"]
+    before, adam = head.weight.numpy().copy(), heedml.Adam(model.parameters, lr=0.1)
+    with heedml.Recording():
+        adam.step(head(model.states(model.batch(["abc"]))).square().mean().backward())
+    assert (head.weight.numpy() != before).all()
+    with pytest.raises(heedml.Error, match=r"own.weight, own.bias are not part of the network; save them with save_tensors\(path, model.p"):
+        model.save(tmp_path / "model.safetensors")
+    heedml.save_tensors(tmp_path / "all.safetensors", model.parameters)
+    model.merge()
+    assert "own.weight" in model.parameters and (model.parameters["own.weight"].numpy() == head.weight.numpy()).all()
+
+
 def test_deep_copies_share_constants_and_continue_generators():
     class Holder:
         def __init__(self, scope):
