@@ -50,6 +50,10 @@ std::int64_t checked_offset(const char* operation, std::initializer_list<std::in
     inside = i >= 0 && i < shape[axis];
     offset = offset * shape[axis] + i;
   }
+  if (std::ssize(index) != shape.rank()) {
+    fail("{}: expected an index for each axis of shape {}, got ({})", operation, to_string(shape),
+         fmt::join(index, ", "));
+  }
   if (!inside) fail("{}: index ({}) lies outside shape {}", operation, fmt::join(index, ", "), to_string(shape));
   return offset;
 }

@@ -286,7 +286,7 @@ std::vector<Generated> generate(const Model& model, const std::vector<Generation
     try {
       rows.push_back(std::make_unique<Row>(model, i, wanted[i], write));
     } catch (const Error& error) {
-      fail("text {}: {}", i + 1, error.what());
+      fail("text {}: {}", i, error.what());
     }
   }
   std::vector<Generated> results(wanted.size());

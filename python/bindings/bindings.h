@@ -68,6 +68,7 @@ using Int32Array = Later<"NDArray[int32]">;
 using BoolArray = Later<"NDArray[bool_]">;
 using AnyArray = Later<"NDArray[typing.Any]">;
 using Any = Later<"typing.Any">;
+using Seed = Later<"int">;                                ///< 0 to 2^64 - 1
 using InitialValue = Later<"Init | str | float | None">;  ///< None: the layer's own
 using TensorDict = Later<"dict[str, Tensor]">;
 using JsonDict = Later<"dict[str, typing.Any]">;
@@ -80,6 +81,7 @@ Shape shape_of(const char* where, const Sizes& sizes);
 std::int64_t number_of(const char* where, nb::handle value);
 std::vector<std::int64_t> numbers_of(const char* where, const Sizes& sizes);
 std::vector<int> axes_of(const char* where, const Axes& axes);
+std::uint64_t seed_of(const char* where, const Seed& seed);
 DType dtype_of_name(const char* where, const TypeName& name, DType otherwise = DType::float32);
 
 /// Return arrays of NumPy with memory of their own.

@@ -77,6 +77,12 @@ std::vector<int> axes_of(const char* where, const Axes& axes) {
   return result;
 }
 
+std::uint64_t seed_of(const char* where, const Seed& seed) {
+  const nb::object whole = nb::module_::import_("heedml.checks").attr("whole");
+  return nb::cast<std::uint64_t>(
+      whole(fmt::format("{}: seed", where), seed.given, 0, std::numeric_limits<std::uint64_t>::max()));
+}
+
 DType dtype_of_name(const char* where, const TypeName& type, DType otherwise) {
   if (!type.given.is_valid() || type.given.is_none()) return otherwise;
   std::string name = nb::isinstance<nb::str>(type.given) ? nb::cast<std::string>(type.given) : "";

@@ -186,8 +186,9 @@ void bind_parameters(nb::module_& m) {
   nb::class_<Place>(m, "Scope")
       .def(
           "__init__",
-          [](Place* self, const std::variant<std::monostate, Parameters, TensorDict>& given, std::uint64_t seed,
+          [](Place* self, const std::variant<std::monostate, Parameters, TensorDict>& given, const Seed& number,
              const TypeName& dtype) {
+            const std::uint64_t seed = seed_of("Scope", number);
             if (const auto* const values = std::get_if<TensorDict>(&given); values && !values->given.is_none()) {
               new (self) Place{std::make_shared<Parameters>(), Scope(named_tensors("Scope", *values))};
               return;

@@ -12,7 +12,12 @@ namespace heed::python {
 
 void bind_random(nb::module_& m) {
   nb::class_<Random>(m, "Random")
-      .def(nb::init<std::uint64_t, std::uint64_t>(), "seed"_a, "stream"_a = 0)
+      .def(
+          "__init__",
+          [](Random* self, const Seed& seed, std::uint64_t stream) {
+            new (self) Random(seed_of("Random", seed), stream);
+          },
+          "seed"_a, "stream"_a = 0)
       .def("__repr__", [](const Random& r) { return fmt::format("heedml.Random.restored('{}')", r.state()); })
       .def("state", &Random::state, "Returns the state as a text, from which restored() continues.")
       .def_static(

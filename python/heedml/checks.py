@@ -17,7 +17,8 @@ def whole(where: str, value: Any, low: int, high: int) -> int:
     except TypeError:
         raise Error(f"{where}: expected a whole number, got {_shown(value)}") from None
     if not low <= number <= high:
-        bounds = f"at least {low}, below 2^{high.bit_length()}" if high >= 2**31 - 1 else f"from {low} to {high}"
+        is_power = high >= 2**31 - 1 and (high + 1).bit_count() == 1
+        bounds = f"at least {low}, below 2^{high.bit_length()}" if is_power else f"from {low} to {high}"
         raise Error(f"{where}: expected a whole number {bounds}, got {number}")
     return number
 
@@ -38,6 +39,11 @@ def text(where: str, value: Any) -> str:
     """Returns a text. Raises Error that begins with `where` for anything else."""
     if not isinstance(value, str):
         raise Error(f"{where}: expected a str, got {_shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise Error(f"{where}: character {error.start} is {value[error.start]!r}, half of a surrogate pair, which UTF-8 lacks; "
+                    "text.encode('utf-8', 'replace').decode() replaces it") from None
     return value
 
 
@@ -45,7 +51,7 @@ def texts(where: str, one: str, value: Any) -> list[str]:
     """Returns one text, or several, as a list. Raises Error that begins with `where`, or for one of several with `one` and its number."""
     if isinstance(value, bytes) or not isinstance(value, Iterable):
         raise Error(f"{where}: expected a str or several, got {type(value).__name__}")
-    return [value] if isinstance(value, str) else [text(f"{one} {i}", each) for i, each in enumerate(value)]
+    return [text(where, value)] if isinstance(value, str) else [text(f"{one} {i}", each) for i, each in enumerate(value)]
 
 
 def function(where: str, value: Any) -> Any:

@@ -43,7 +43,7 @@ TEST_CASE("Arrays have sizes and bounds-checked element access") {
                    [&] {
                      x.at({0, -1});
                    }},
-                  {"at: index (1) lies outside shape (2, 3)", [&] { x.at({1}); }},
+                  {"at: expected an index for each axis of shape (2, 3), got (1)", [&] { x.at({1}); }},
                   {"size: axis 2 is outside [-2, 2) for rank 2", [&] { x.size(2); }}});
 }
 

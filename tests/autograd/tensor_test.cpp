@@ -69,7 +69,7 @@ TEST_CASE("Wrong use of a tensor throws an Error that states what was expected")
                    [&] {
                      x.at({2, 0});
                    }},
-                  {"at: index (1) lies outside shape (2, 3)", [&] { x.at({1}); }},
+                  {"at: expected an index for each axis of shape (2, 3), got (1)", [&] { x.at({1}); }},
                   {"tensor: expected float64, got float32", [&] { x.data<double>(); }},
                   {"tensor: no value: the tensor is undefined",
                    [] {

@@ -13,6 +13,19 @@ def test_generate_and_encode_name_the_wrong_argument():
                                ("tokens", 2.5, "2.5"), ("top_k", 0.5, "0.5"), ("top_p", None, "NoneType"), ("prompt", 3, "int")):
         with pytest.raises(heedml.Error, match=f"^generate: {name}: expected .*, got {found}$"):
             model.generate(**{"prompt": "a", "tokens": 2, name: value})
+    with pytest.raises(heedml.Error, match=f"^generate: seed: expected a whole number from 0 to {2**64 - 2}, got {2**64 - 1}$"):
+        model.generate(["a", "b"], 2, seed=2**64 - 1)
+    half = r"character 1 is '\\ud800', half of a surrogate pair, which UTF-8 lacks; text.encode\('utf-8', 'replace'\).decode\(\) replaces it"
+    for call, where in ((lambda: model.generate("a\ud800", 2), "generate: prompt"), (lambda: model.encode(["a", "a\ud800"]), "encode: text 1")):
+        with pytest.raises(heedml.Error, match=f"^{where}: {half}$"):
+            call()
+    with pytest.raises(TypeError, match="or a text holds half of a surrogate pair"):
+        model.tokens("a\ud800")
+    for name, call in (("Scope", lambda seed: heedml.Scope(seed=seed)), ("Random", heedml.Random),
+                       ("Model", lambda seed: heedml.Model(model.config, 3, seed=seed))):
+        for seed in (-1, 2**64):
+            with pytest.raises(heedml.Error, match=f"^{name}: seed: expected a whole number at least 0, below 2\\^64, got {seed}$"):
+                call(seed)
     assert len(model.generate("a", numpy.int64(2), temperature=numpy.float32(1), seed=2**64 - 1).text) > 0
     for texts, text in ((None, "expected a str or several, got NoneType"), (b"x", "expected a str or several, got bytes"),
                         ([1], "text 0: expected a str, got int"), (["a", None], "text 1: expected a str, got NoneType")):

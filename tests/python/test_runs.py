@@ -295,7 +295,7 @@ def test_a_language_model_of_ones_own_writes(tmp_path):
         assert text == model.generate(prompt, 20, seed=5 + i) and text.seed == 5 + i
     assert model.generate([]) == []
     for wrong, message in [(3, "prompt: expected a str or several, got int"), (["a", 3], "prompt 1: expected a str, got int"),
-                           (["a", ""], "text 2: prompt: expected a text of at least one token, got none")]:
+                           (["a", ""], "text 1: prompt: expected a text of at least one token, got none")]:
         with pytest.raises(heedml.Error, match=message):
             model.generate(wrong)
     with pytest.raises(heedml.Error, match="on_text is for one text"):
