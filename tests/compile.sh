@@ -164,6 +164,14 @@ void guesses(Parameters& parameters, Random& random, const Gradients& gradients,
   var(x, 1, 1);                              // correction: var(x, 1, false, 1)
   norm(x, 2, 1);                             // of order 2 along axis 1: norm(x, 1)
   sum(x, 0, 1);                              // sum(x, {0, 1})
+  bmm(x, x);                                 // matmul(x, y)
+  cat({x, x}, 1);                            // concat({x, y}, 1)
+  eye(3);                                    // one_hot(arange_ids(n), n)
+  linspace(0, 1, 5);                         // arange(n) * ((end - begin) / (n - 1)) + begin
+  ones_like(x);                              // ones(x.shape(), x.dtype())
+  randn({2, 3});                             // random_normal({2, 3}, random)
+  randn(2, 3);                               // random_normal({2, 3}, random)
+  zeros_like(x);                             // zeros(x.shape(), x.dtype())
 }
 void allowed(Parameters& parameters, Random& random, const Gradients& gradients, const Tensor& x, const Ids& ids) {
   const Tensor y = x[0] + x[-1] + x[ids[0]] + reshape(x, {2, 3}) + reshape(x, x.shape()) + random_normal({2, 3}, random);
@@ -173,12 +181,12 @@ void allowed(Parameters& parameters, Random& random, const Gradients& gradients,
 }
 END
 check "$scratch/guesses.cpp" 2> "$scratch/errors" && failed=1
-for line in {4..39}; do
+for line in {4..47}; do
   remedy=$(sed -n "$line s,.*// ,,p" "$scratch/guesses.cpp")
   awk -v line="guesses.cpp:$line:" '/error:/ { shown = index($0, line) } shown && /delete/' "$scratch/errors" | grep -qF "$remedy" ||
     { echo "no error with its remedy for$(sed -n ${line}p "$scratch/guesses.cpp")"; failed=1; }
 done
-if grep -E 'guesses.cpp:4[1-9]:.*error' "$scratch/errors"; then
+if grep -E 'guesses.cpp:(49|5[0-9]):.*error' "$scratch/errors"; then
   echo "an error for what is right"
   failed=1
 fi
