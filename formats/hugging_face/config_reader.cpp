@@ -87,10 +87,9 @@ double ConfigReader::positive(const std::string& key, std::optional<double> fall
   return fallback.value_or(1);
 }
 
-double ConfigReader::positive_or_none(const std::string& key, bool may_be_missing) {
+double ConfigReader::positive_or_none(const std::string& key, double otherwise) {
   if (find(key)) return positive(key);
-  if (!has(key) && !may_be_missing) note(fmt::format("'{}' is missing", key));
-  return 0;
+  return has(key) ? 0 : otherwise;
 }
 
 bool ConfigReader::flag(const std::string& key, bool fallback) {

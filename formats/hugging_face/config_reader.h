@@ -29,8 +29,8 @@ class ConfigReader {
   int integer(const std::string& key, int least, std::optional<int> fallback = {}, Null null = Null::wrong);
   /// Returns a finite number above 0.
   double positive(const std::string& key, std::optional<double> fallback = {}, Null null = Null::wrong);
-  /// Returns a number above 0, or 0 for a null. A missing key is noted, unless it `may_be_missing`, which means null.
-  double positive_or_none(const std::string& key, bool may_be_missing);
+  /// Returns a number above 0, 0 for a null, or `otherwise` for a missing key.
+  double positive_or_none(const std::string& key, double otherwise);
   bool flag(const std::string& key, bool fallback);
   /// Returns whether linear layers have a bias, which `key` says.
   bool bias(const std::string& key, bool fallback) { return flag(key, fallback); }

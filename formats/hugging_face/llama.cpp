@@ -260,9 +260,10 @@ PretrainedConfig read_later_gemma(ConfigReader& json) {
 PretrainedConfig read_gemma2(ConfigReader& json) {
   PretrainedConfig config = read_later_gemma(json);
   TransformerConfig& t = config.transformer;
-  t.block.attention.soft_cap = json.positive_or_none("attn_logit_softcapping", false);
-  config.logits.soft_cap = json.positive_or_none("final_logit_softcapping", false);
-  read_windows(json, t, [](int layer) { return layer % 2 == 0; });
+  t.block.attention.soft_cap = json.positive_or_none("attn_logit_softcapping", 50);
+  config.logits.soft_cap = json.positive_or_none("final_logit_softcapping", 30);
+  read_windows(
+      json, t, [](int layer) { return layer % 2 == 0; }, json.integer("sliding_window", 1, 4096));
   json.ignore({"sliding_window_size"});  // of the first release; sliding_window counts
   read_rotary(json, t, 10000);
   return config;
@@ -273,9 +274,10 @@ PretrainedConfig read_gemma3(ConfigReader& json) {
   TransformerConfig& t = config.transformer;
   t.block.attention.query_key_norm = QueryKeyNorm::heads;
   json.ignore({"attn_logit_softcapping"});  // transformers applies it in Gemma 2 alone
-  config.logits.soft_cap = json.positive_or_none("final_logit_softcapping", true);
+  config.logits.soft_cap = json.positive_or_none("final_logit_softcapping", 0);
   const int every = json.integer("sliding_window_pattern", 1, json.integer("_sliding_window_pattern", 1, 6));
-  read_windows(json, t, [&](int layer) { return (layer + 1) % every != 0; });
+  read_windows(
+      json, t, [&](int layer) { return (layer + 1) % every != 0; }, json.integer("sliding_window", 1, 4096));
   t.window_rotary_base = json.positive("rope_local_base_freq", 10000);
   read_rotary(json, t, 1000000, {.by_layer_type = true});
   return config;

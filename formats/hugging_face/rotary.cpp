@@ -87,7 +87,7 @@ void read_scaling(ConfigReader& json, TransformerConfig& config, std::optional<i
   } else if (type == "yarn") {
     if (kind.by_layer_type) json.expect("truncate", true);  // some versions of transformers ignore it in an entry
     const double factor = json.positive("factor", static_cast<double>(config.max_length) / length(), Null::missing);
-    const double mscale = json.positive_or_none("mscale", true), of_all = json.positive_or_none("mscale_all_dim", true);
+    const double mscale = json.positive_or_none("mscale", 0), of_all = json.positive_or_none("mscale_all_dim", 0);
     const bool has_both = mscale > 0 && of_all > 0;
     rotary.amplitude = json.positive(
         "attention_factor",

@@ -155,6 +155,10 @@ models = {
                       tf.OPTConfig(**dict(opt, word_embed_proj_dim=12), do_layer_norm_before=False), torch.float16),
     "albert": (tf.AlbertForMaskedLM,
                tf.AlbertConfig(**dict(encoder, num_hidden_layers=3), embedding_size=12), torch.bfloat16),
+    # with the values of a file that leaves them out
+    "gemma2_defaults": (tf.Gemma2ForCausalLM,
+                        tf.Gemma2Config(**dict(gemma, query_pre_attn_scalar=1, sliding_window=4096),
+                                        rope_parameters=rope()), torch.bfloat16),
 }
 
 
@@ -206,6 +210,7 @@ def old_gemma3(weights):
             for name, value in weights.items()}
 
 
+left_out = {"gemma2_defaults": ["attn_logit_softcapping", "final_logit_softcapping", "sliding_window"]}
 older = {"gemma3_images": old_gemma3, "bert_bare": old_bert, "gpt2": old_gpt2, "gpt_neox_sequential": old_neox}
 
 
@@ -218,6 +223,12 @@ def make(name):
     shake(model, name.startswith("gemma"))
     model.to(dtype).save_pretrained(folder, max_shard_size="9KB" if name == "olmo2" else "1GB")
     (folder / "generation_config.json").unlink(missing_ok=True)
+    config_file = folder / "config.json"
+    written = json.loads(config_file.read_text())
+    for key in left_out.get(name, []):
+        del written[key]
+    if name in left_out:
+        config_file.write_text(json.dumps(written, indent=2) + "\n")
     if name in older:
         rename(folder, older[name])
     sys.path.insert(0, str(here.parent.parent / "examples"))

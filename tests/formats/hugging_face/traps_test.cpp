@@ -303,12 +303,14 @@ TEST_CASE("RoBERTa's positions begin after the id of the padding") {
         "the text");
 }
 
+// Returns how far the results move when a key of a golden model's config.json changes.
+static double changed(const char* model, const char* key, const Json& value) {
+  CopiedModel copy(model);
+  copy.config([&](Json& json) { json[key] = value; });
+  return copy.difference();
+}
+
 TEST_CASE("Gemma's gains, scales and caps follow its configuration") {
-  const auto changed = [](const char* model, const char* key, const Json& value) {
-    CopiedModel copy(model);
-    copy.config([&](Json& json) { json[key] = value; });
-    return copy.difference();
-  };
   for (const char* model : {"gemma2", "gemma3"}) {
     CAPTURE(model);
     CHECK(changed(model, "query_pre_attn_scalar", 16) > 1e-4);
@@ -320,6 +322,14 @@ TEST_CASE("Gemma's gains, scales and caps follow its configuration") {
   CHECK(changed("gemma2", "hidden_act", "relu") < exactly);           // hidden_activation counts
   const TransformerConfig config = load_model(golden_models / "gemma2").transformer().config;
   CHECK((config.embedding_scale == 4 && config.block.norm.gain_offset && config.block.attention.d_k == 6));
+}
+
+TEST_CASE("A config.json of Gemma 2 without caps and window has those of transformers") {
+  const Model model = load_model(golden_models / "gemma2_defaults");
+  CHECK((model.config().logits.soft_cap == 30 && model.transformer().config.block.attention.soft_cap == 50));
+  CHECK((model.transformer().config.block_at(0).attention.window == 4096));
+  CHECK(changed("gemma2_defaults", "attn_logit_softcapping", 49) > 1e-4);
+  CHECK(changed("gemma2_defaults", "final_logit_softcapping", nullptr) > 1e-4);
 }
 
 TEST_CASE("A model without a head shows its attention, and a question for its answer throws") {
