@@ -123,18 +123,20 @@ NamedTensors ParallelOptimizer::state() const {
 
 void ParallelOptimizer::load_state(const NamedTensors& state, const std::string& source) {
   const bool is_first = processes_.rank() == 0;
-  NamedTensors own = Optimizer::state();
   if (is_whole()) {
-    if (is_first) copy_by_name(state, own, source);
+    if (is_first) Optimizer::load_state(state, source);
+    const NamedTensors own = complete_state();
     for (const auto& [name, tensor] : own) broadcast(processes_, tensor);
-  } else {
-    const NamedTensors all = is_first ? blank_state() : NamedTensors{};
-    if (is_first) copy_by_name(state, all, source);
-    exchange_moments(all, To::owners);
-    if (is_first) own.back() = all.back();
-    broadcast(processes_, own.back().second);
+    Optimizer::load_state(own, source);  // its moments are there; it takes the numbers of steps
+    return;
   }
-  Optimizer::load_state(own, source);  // its moments are there; it takes the number of steps
+  NamedTensors own = Optimizer::state();
+  const NamedTensors all = is_first ? blank_state() : NamedTensors{};
+  if (is_first) copy_by_name(state, all, source);
+  exchange_moments(all, To::owners);
+  if (is_first) own.back() = all.back();
+  broadcast(processes_, own.back().second);
+  Optimizer::load_state(own, source);
 }
 
 void ParallelOptimizer::exchange_moments(const NamedTensors& all, To to) const {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace heed {
 namespace {
@@ -139,9 +140,8 @@ void Optimizer::step(const Gradients& all, double lr, double gradient_factor) {
   std::int64_t count = 0;
   for (Slot* const next : updated) {
     Slot& slot = *next;
-    const std::int64_t t = leaves_unused() ? ++slot.steps : steps_ + 1;
     updates.push_back(slot.rule->update(slot.parameter, gradients[slot.parameter].detach(),
-                                        {t, lr * slot.rate, slot.weight_decay, gradient_factor}));
+                                        {++slot.steps, lr * slot.rate, slot.weight_decay, gradient_factor}));
     ends.push_back(count += slot.parameter.numel());
   }
   ++steps_;
@@ -158,27 +158,39 @@ void Optimizer::step(const Gradients& all, double lr, double gradient_factor) {
   on_updated();
 }
 
-NamedTensors Optimizer::state() const {
+NamedTensors Optimizer::state_with_counts(const std::function<bool(const Slot&)>& has_count) const {
+  const auto number = [](std::int64_t count) { return full({}, static_cast<double>(count), DType::float64); };
   NamedTensors state;
   for (const Slot& slot : slots_) {
     for (auto& [name, tensor] : slot.rule->state()) state.emplace_back(slot.name + "." + name, tensor);
   }
   for (const Slot& slot : slots_) {
-    if (leaves_unused())
-      state.emplace_back(slot.name + ".steps", full({}, static_cast<double>(slot.steps), DType::float64));
+    if (has_count(slot)) state.emplace_back(slot.name + ".steps", number(slot.steps));
   }
-  state.emplace_back("steps", full({}, static_cast<double>(steps_), DType::float64));
+  state.emplace_back("steps", number(steps_));
   return state;
+}
+
+NamedTensors Optimizer::state() const {
+  return state_with_counts([this](const Slot& slot) { return leaves_unused() || slot.steps != steps_; });
+}
+
+NamedTensors Optimizer::complete_state() const {
+  return state_with_counts([](const Slot&) { return true; });
 }
 
 void Optimizer::load_state(const NamedTensors& loaded, const std::string& source) {
   const Parameters::Update update(parameters_, source.c_str());
-  const NamedTensors mine = Optimizer::state();
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : loaded) names.insert(name);
+  const auto is_given = [&](const Slot& slot) { return names.contains(slot.name + ".steps"); };
+  const NamedTensors mine = state_with_counts(is_given);
   copy_by_name(loaded, mine, source);  // shares the moments' storage
-  steps_ = static_cast<std::int64_t>(mine.back().second.item());
-  for (std::size_t i = 0; i < slots_.size() && leaves_unused(); ++i) {
-    slots_[i].steps = static_cast<std::int64_t>(mine[mine.size() - 1 - slots_.size() + i].second.item());
-  }
+  const auto count = [](const auto& entry) { return static_cast<std::int64_t>(entry->second.item()); };
+  auto last = mine.rbegin();
+  steps_ = count(last);
+  for (auto slot = slots_.rbegin(); slot != slots_.rend(); ++slot)
+    slot->steps = is_given(*slot) ? count(++last) : steps_;
 }
 
 }  // namespace heed

@@ -3,6 +3,7 @@
 #include <heed/nn/parameters.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -118,11 +119,12 @@ class Optimizer {
   /// Returns the number of updates so far.
   std::int64_t steps() const { return steps_; }
 
-  /// Returns the state for resuming a run: the moments, such as "<parameter>.m", and the number of "steps"; with
-  /// MissingGradient::leave_unchanged also "<parameter>.steps", those with a gradient. The next step writes to these tensors:
-  /// clone() those that you keep.
+  /// Returns the state for resuming a run: the moments, such as "<parameter>.m", and the number of "steps". A parameter that some
+  /// of them left out has "<parameter>.steps", too; with MissingGradient::leave_unchanged, each one has. The next step writes to these
+  /// tensors: clone() those that you keep.
   virtual NamedTensors state() const;
-  /// Restores a state(). Throws Error for a missing, extra or wrong-shaped tensor, like Parameters::load().
+  /// Restores a state(), also one with another MissingGradient. Throws Error for a missing, extra or wrong-shaped tensor, like
+  /// Parameters::load().
   virtual void load_state(const NamedTensors& state, const std::string& source);
 
  protected:
@@ -130,6 +132,8 @@ class Optimizer {
   virtual const Gradients& own_gradients(const Gradients& gradients) { return gradients; }
   /// Called by step() after it has updated the parameters.
   virtual void on_updated() {}
+  /// Returns state() with "<parameter>.steps" for each parameter.
+  NamedTensors complete_state() const;
 
  private:
   struct Slot {
@@ -137,10 +141,12 @@ class Optimizer {
     Tensor parameter;
     std::unique_ptr<UpdateRule> rule;
     double rate, weight_decay;  // of the parameter's group
-    std::int64_t steps = 0;     // with a gradient; counted where parameters without one are left unchanged
+    std::int64_t steps = 0;     // of this parameter: without those in which it was frozen or had no gradient
   };
   bool leaves_unused() const { return options_.missing_gradient == OptimizerOptions::MissingGradient::leave_unchanged; }
-  void check_complete() const;  // throws Error that lists parameters without a slot
+  NamedTensors state_with_counts(
+      const std::function<bool(const Slot&)>& has_count) const;  // has_count: with NAME.steps
+  void check_complete() const;                                   // throws Error that lists parameters without a slot
 
   Parameters parameters_;
   OptimizerOptions options_;

@@ -1,0 +1,39 @@
+"""One variable in several places, and parameters that are left out for some steps."""
+
+import heedml
+import numpy
+import pytest
+
+
+@pytest.mark.parametrize("missing", ["error", "leave_unchanged"])
+def test_a_layer_that_was_frozen_is_updated_as_in_pytorch(missing):
+    torch = pytest.importorskip("torch")
+    x, labels, scope = numpy.random.default_rng(0).normal(size=(8, 3)).astype("float32"), [0, 1] * 4, heedml.Scope(seed=1)
+    a, b = heedml.Linear(scope / "a", 3, 4), heedml.Linear(scope / "b", 4, 2)
+    ours = heedml.AdamW(scope.parameters, weight_decay=0, missing_gradient=missing)
+    theirs = [torch.tensor(value.numpy().copy(), requires_grad=True) for value in scope.parameters.values()]
+    adamw = torch.optim.AdamW(theirs, weight_decay=0)
+
+    def step():
+        with heedml.Recording():
+            gradients = heedml.cross_entropy(b(a(heedml.tensor(x))), labels).backward()
+        ours.step(gradients)
+        adamw.zero_grad()
+        y = (torch.tensor(x) @ theirs[0] + theirs[1]) @ theirs[2] + theirs[3]
+        torch.nn.functional.cross_entropy(y, torch.tensor(labels)).backward()
+        adamw.step()
+
+    step()
+    scope.parameters.freeze("a")
+    for value in theirs[:2]:
+        value.requires_grad_(False)
+    for _ in range(200):
+        step()
+    scope.parameters.unfreeze("a")
+    for value in theirs[:2]:
+        value.requires_grad_(True)
+    for _ in range(3):
+        step()
+    for name, theirs_value in zip(scope.parameters, theirs):
+        numpy.testing.assert_allclose(scope.parameters[name].numpy(), theirs_value.detach().numpy(), atol=2e-5, err_msg=name)
+    assert ours.state()["a.weight.steps"].item() == 4
