@@ -98,9 +98,17 @@ void Parameters::insert(const std::string& name, const Parameter& value) {
          : value.tape_node().recording != 0 ? "a recorded tensor of shape " + to_string(value.shape())
                                             : "a constant of shape " + to_string(value.shape()));
   }
+  const auto same =
+      std::ranges::find_if(*entries_, [&](const auto& entry) { return entry.second.tape_node() == value.tape_node(); });
+  if (same != entries_->end()) {
+    fail(
+        "parameters: '{}' is the variable '{}', and optimisers would update it twice; to tie weights, add it once and "
+        "compute with it, as in matmul(x, transpose(embedding.weight))",
+        name, same->first);
+  }
   const Update update(*this, "parameters");
   entries_->emplace_back(name, value);
-  value.set_name(name);
+  if (value.name().empty()) value.set_name(name);
 }
 
 void Parameters::set_frozen(const std::string& name, bool frozen) {

@@ -55,7 +55,8 @@ class Parameters {
   Parameters(const Parameters&) = default;             ///< moves copy: the source stays valid
   Parameters& operator=(const Parameters&) = default;  ///< shares the entries of the source
 
-  /// Adds a variable and names it for messages. Throws Error for an existing name, and unless it is a variable().
+  /// Adds a variable, and names it for messages unless another store did. Throws Error for an existing name, for a variable that the
+  /// store has, and unless it is a variable(). Two layers tie their weights by computing with one variable: x W^T.
   void add(const std::string& name, const Tensor& value);
   /// Adds a parameter with its adapter: in a copy of a store, for example.
   void add(const std::string& name, const std::same_as<Parameter> auto& value) { insert(name, value); }

@@ -7,6 +7,7 @@ from typing import Any
 
 # Names of C++ in messages, and those of Python.
 _NAMES = {r"\{\.(\w+) = t(rue)\}": r"\1=T\2", r"\{\.(axis) = (\d+)\}": r"\1=\2",
+          r"matmul\(x, transpose\((\w+\.weight)\)\)": r"x @ \1.T",
           r"MissingGradient::(\w+)": r"missing_gradient='\1'", r"Phase::(\w+)": r"phase='\1'",
           r"Positions::(\w+)": r"positions='\1'", r"DType::(\w+)": r"'\1'", "^stddev": "std", "^random_ids(?=.*weights)": "Random.choice",
           "^random_ids(?=.* end )": "Random.integers", "^random_ids": "Random", "^random_(normal|permutation|uniform)": r"Random.\1",

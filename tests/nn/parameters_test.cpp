@@ -354,3 +354,15 @@ TEST_CASE("A scope keeps its store") {
   CHECK(scope->parameters().size() == 2);
   CHECK(scope->parameters()["fc.weight"].to_vector() == layer.weight.to_vector());
 }
+
+TEST_CASE("A store has a variable under one name, and another store keeps that name") {
+  Parameters parameters, other;
+  const Embedding words(Scope(parameters, 1) / "words", 3, 2);
+  CHECK(message([&] { parameters.add("head.weight", words.weight); }) ==
+        "parameters: 'head.weight' is the variable 'words.weight', and optimisers would update it twice; to tie "
+        "weights, add it once and compute with it, as in matmul(x, transpose(embedding.weight))");
+  CHECK(parameters.size() == 1);
+  other.add("shared", words.weight);
+  CHECK(words.weight.name() == "words.weight");
+  CHECK(other["shared"].shares_storage(words.weight));
+}

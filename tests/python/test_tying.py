@@ -5,6 +5,21 @@ import numpy
 import pytest
 
 
+def test_a_variable_has_one_name_in_a_store():
+    scope = heedml.Scope(seed=1)
+    words = heedml.Embedding(scope / "tok", 6, 4)
+    with pytest.raises(heedml.Error, match=r"'head.weight' is the variable 'tok.weight'.*x @ embedding.weight.T"):
+        scope.parameters.add("head.weight", words.weight)
+    other = heedml.Parameters()
+    other.add("shared", words.weight)
+    with heedml.Recording():
+        gradients = heedml.cross_entropy(words([1, 2]) @ words.weight.T, [2, 3]).backward()
+    assert "tok.weight" in gradients and words.weight.name == "tok.weight"
+    before = words.weight.numpy().copy()
+    heedml.SGD(other, lr=0.1).step(gradients)
+    numpy.testing.assert_allclose(words.weight.numpy(), before - 0.1 * gradients["tok.weight"].numpy(), rtol=1e-6)
+
+
 @pytest.mark.parametrize("missing", ["error", "leave_unchanged"])
 def test_a_layer_that_was_frozen_is_updated_as_in_pytorch(missing):
     torch = pytest.importorskip("torch")
