@@ -20,6 +20,11 @@ std::vector<Name> names(const NamedTensors& tensors) {
   return result;
 }
 
+// Returns whether this is a constant that shows elements of a trained parameter in another order, such as its transpose.
+bool is_lost_view(const Tensor& x) {
+  return x.tape_node() == TapeNode() && !x.is_contiguous() && !x.name().empty() && !x.is_frozen();
+}
+
 std::unordered_map<std::string, const Tensor*> by_name(const NamedTensors& tensors) {
   std::unordered_map<std::string, const Tensor*> result;
   for (const auto& [name, tensor] : tensors) result.emplace(name, &tensor);
@@ -300,6 +305,13 @@ Parameter Scope::given(const std::string& full_name, const Shape& shape) const {
     fail("parameter '{}': not among the given tensors{}", full_name, did_you_mean(full_name, names(*given_)));
   if (found->second.shape() != shape) {
     fail("parameter '{}': expected shape {}, got {}", full_name, to_string(shape), to_string(found->second.shape()));
+  }
+  if (is_lost_view(found->second)) {
+    fail(
+        "parameter '{}': got a view of '{}' that no Recording follows, so that '{}' would lose its gradient; to tie "
+        "weights, compute with the variable in each call, as in matmul(x, transpose(embedding.weight)); to keep a "
+        "constant, give view.clone()",
+        full_name, found->second.name(), found->second.name());
   }
   return Parameter(found->second);
 }

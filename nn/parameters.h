@@ -202,7 +202,8 @@ class Scope {
         source_(std::make_shared<const ParameterSource>(std::move(source))) {}
 
   /// Gives layers these tensors, by full name, instead of new parameters. They may be recorded: a model with the weights after a
-  /// step of gradient descent, through which backward() differentiates (MAML, Finn et al. 2017, arXiv:1703.03400).
+  /// step of gradient descent, through which backward() differentiates (MAML, Finn et al. 2017, arXiv:1703.03400). A transposed
+  /// parameter must be recorded, too: outside of a Recording it is a constant, and parameter() throws Error for it.
   ///
   ///     const Gradients g = backward(loss(model), {.record = true});
   ///     NamedTensors fast;

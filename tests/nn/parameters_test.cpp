@@ -366,3 +366,23 @@ TEST_CASE("A store has a variable under one name, and another store keeps that n
   CHECK(words.weight.name() == "words.weight");
   CHECK(other["shared"].shares_storage(words.weight));
 }
+
+TEST_CASE("A scope of tensors refuses a transposed parameter that is not recorded") {
+  Parameters parameters;
+  const Embedding words(Scope(parameters, 1) / "words", 3, 2);
+  const auto head = [&](const Tensor& weight) {
+    return Linear(Scope(NamedTensors{{"weight", weight}}), 2, 3, {.bias = false});
+  };
+  CHECK(message([&] { head(transpose(words.weight)); }) ==
+        "parameter 'weight': got a view of 'words.weight' that no Recording follows, so that 'words.weight' would lose "
+        "its gradient; to tie weights, compute with the variable in each call, as in matmul(x, "
+        "transpose(embedding.weight)); to keep a constant, give view.clone()");
+  CHECK(head(transpose(words.weight).clone()).weight.shape() == Shape{2, 3});
+  {
+    const Recording recording;
+    const Gradients gradients = backward(sum(head(transpose(words.weight))(ones({1, 2}))));
+    CHECK(gradients[words.weight].to_vector() == std::vector<double>(6, 1));
+  }
+  parameters.freeze("words");
+  CHECK(head(transpose(words.weight)).weight.shape() == Shape{2, 3});
+}

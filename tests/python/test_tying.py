@@ -20,6 +20,18 @@ def test_a_variable_has_one_name_in_a_store():
     numpy.testing.assert_allclose(words.weight.numpy(), before - 0.1 * gradients["tok.weight"].numpy(), rtol=1e-6)
 
 
+def test_a_layer_refuses_a_transposed_weight_that_would_lose_its_gradient():
+    scope = heedml.Scope(seed=1)
+    words = heedml.Embedding(scope / "tok", 6, 4)
+    with pytest.raises(heedml.Error, match=r"got a view of 'tok.weight'.*as in x @ embedding.weight.T"):
+        heedml.Linear(heedml.Scope({"weight": words.weight.T}), 4, 6, bias=False)
+    with heedml.Recording():
+        head = heedml.Linear(heedml.Scope({"weight": words.weight.T}), 4, 6, bias=False)
+        tied = heedml.cross_entropy(head(words([1, 2])), [2, 3]).backward()
+        called = heedml.cross_entropy(words([1, 2]) @ words.weight.T, [2, 3]).backward()
+    numpy.testing.assert_allclose(tied["tok.weight"].numpy(), called["tok.weight"].numpy(), rtol=1e-6)
+
+
 @pytest.mark.parametrize("missing", ["error", "leave_unchanged"])
 def test_a_layer_that_was_frozen_is_updated_as_in_pytorch(missing):
     torch = pytest.importorskip("torch")
