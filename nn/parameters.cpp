@@ -89,6 +89,7 @@ void Parameters::load(const NamedTensors& tensors, const std::string& source) {
         "clone()",
         source);
   }
+  check_not_averaged(source.c_str());
   const Update update(*this, source.c_str());
   copy_by_name(tensors, {begin(), end()}, source);
 }

@@ -92,7 +92,8 @@ class Parameters {
 
   /// Copies by name into the parameters, like copy_by_name(). Matrices are (in, out), as in Linear. Files of PyTorch
   /// have (out, in): a square matrix then loads transposed without an error. Throws Error when all tensors are the
-  /// parameters themselves, as in NamedTensors(begin(), end()): to keep values, clone() them.
+  /// parameters themselves, as in NamedTensors(begin(), end()): to keep values, clone() them. Throws Error while a
+  /// WeightAverage::Shown is open.
   void load(const NamedTensors& tensors, const std::string& source);
 
  private:

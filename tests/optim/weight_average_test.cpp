@@ -117,6 +117,7 @@ TEST_CASE("Optimisers refuse a step while an average is shown, which would be lo
     { const WeightAverage::Shown inner(other); }
     CHECK(message(step) == "Optimizer: " + lost);
     CHECK(message([&] { lbfgs.step([&] { return sum(square(w)); }); }) == "Lbfgs: " + lost);
+    CHECK(message([&] { parameters.load({{"w", zeros({1})}}, "w.safetensors"); }) == "w.safetensors: " + lost);
   }
   CHECK(w.item() == 1);
   step();

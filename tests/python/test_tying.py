@@ -64,3 +64,14 @@ def test_a_layer_that_was_frozen_is_updated_as_in_pytorch(missing):
     for name, theirs_value in zip(scope.parameters, theirs):
         numpy.testing.assert_allclose(scope.parameters[name].numpy(), theirs_value.detach().numpy(), atol=2e-5, err_msg=name)
     assert ours.state()["a.weight.steps"].item() == 4
+
+
+def test_parameters_are_not_loaded_while_an_average_is_shown():
+    scope = heedml.Scope(seed=1)
+    heedml.Linear(scope / "a", 2, 2)
+    average = heedml.WeightAverage(scope.parameters)
+    average.add()
+    values = {name: value.numpy() * 2 for name, value in scope.parameters.items()}
+    with average.shown(), pytest.raises(heedml.Error, match="the parameters hold a WeightAverage"):
+        scope.parameters.load(values)
+    scope.parameters.load(values)
