@@ -135,8 +135,7 @@ bool is_exact(const NamedTensors& tensors, StoredAs type) {
 
 std::vector<std::string> export_hugging_face(const Model& given, const fs::path& directory) {
   const NoRecording unrecorded;
-  Model model = given;
-  merge(model);
+  Model model = merged(given);
   const bool is_pretrained = !model.pretrained_config.empty();
   if (!is_pretrained) model = with_parts_of_family(model);
   Json json = is_pretrained ? parse_json(model.pretrained_config) : own_config(model);

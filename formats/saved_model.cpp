@@ -275,11 +275,7 @@ Model read_description(const std::filesystem::path& path) {
 }
 
 Model load_model(const std::filesystem::path& path, const Loading& loading) {
-  if (loading.merged) {
-    Model model = load_model(path, {.mapped = loading.mapped, .progress = loading.progress});
-    merge(model);
-    return model;
-  }
+  if (loading.merged) return merged(load_model(path, {.mapped = loading.mapped, .progress = loading.progress}));
   if (const Pretrained found = pretrained_at(path); found.format) return found.format->read(found.path, &loading);
   const std::filesystem::path named = file_of(path);
   const std::string file = named.string();

@@ -36,7 +36,7 @@ struct Loading {
   /// they have there: the model computes the same numbers. An optimiser takes only matrices of F32 that are not transposed, as in
   /// files of heed; adapt() trains beside all. By default all parameters are float32 copies.
   bool mapped = false;
-  /// Adds adapters to their matrices, as merge() does.
+  /// Adds adapters to their matrices, as merged() does.
   bool merged = false;
   /// Receives the share of the weights that is read, from 0 to 1.
   std::function<void(double share)> progress{};

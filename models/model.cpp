@@ -73,15 +73,15 @@ void adapt(Model& model, const std::vector<std::string>& layers, AdapterOptions 
   model.network_ = std::make_shared<const Model::Network>(std::move(network));
 }
 
-void merge(Model& model) {
-  if (model.config().adapter.layers.empty()) return;
+Model merged(const Model& model) {
+  Model result = model;
+  if (model.config().adapter.layers.empty()) return result;
   const NoRecording unrecorded;
   ModelConfig config = model.config();
   config.adapter = {};
-  const Parameters before = model.parameters;
   DType dtype = DType::float32;
   NamedTensors values;
-  for (const auto& [name, value] : before) {
+  for (const auto& [name, value] : model.parameters) {
     if (is_of_adapter(name)) dtype = value.dtype();
     const Tensor sum = merged(value);
     values.emplace_back(name, sum.shares_storage(value) ? value.alias() : sum);
@@ -89,10 +89,25 @@ void merge(Model& model) {
   const auto take = [&](const std::string& name, const Shape&) {
     return std::ranges::find(values, name, [](const auto& pair) { return pair.first; })->second;
   };
-  model.parameters = {};
-  model.build(Scope(model.parameters, dtype, take), config);
-  for (const auto& [name, value] : before) {  // a head of the caller's, for example
-    if (!is_of_adapter(name) && !model.parameters.contains(name)) model.parameters.add(name, value);
+  result.parameters = {};
+  result.build(Scope(result.parameters, dtype, take), config);
+  return result;
+}
+
+void merge(Model& model) {
+  if (model.config().adapter.layers.empty()) return;
+  const auto is_widened = [](const auto& entry) {
+    return is_stored_only(entry.second.dtype()) && has_adapter(entry.second);
+  };
+  if (std::ranges::any_of(model.parameters, is_widened)) {
+    const Model wide = merged(model);
+    merge(model.parameters, wide.parameters);
+    model.network_ = wide.network_;
+  } else {
+    Model::Network network = model.network();
+    network.head.config.adapter = {};
+    merge(model.parameters);
+    model.network_ = std::make_shared<const Model::Network>(std::move(network));
   }
 }
 

@@ -100,6 +100,7 @@ class Model {
   };
   friend void adapt(Model& model, const std::vector<std::string>& layers, AdapterOptions options, std::uint64_t seed,
                     const std::string& base);
+  friend void merge(Model& model);
   const Network& network() const;
   std::shared_ptr<const Network> network_{};
 };
@@ -113,9 +114,13 @@ class Model {
 ///     Optimizer optimizer(model.parameters, options);   // trains the adapters alone
 void adapt(Model& model, const std::vector<std::string>& layers, AdapterOptions options = {}, std::uint64_t seed = 1,
            const std::string& base = "");
-/// Replaces the network by one without adapters, whose matrices hold the sums; nothing happens without adapters. No parameter
-/// is frozen then. Matrices of a type that only holds weights become float32. Handles to the old parameters keep the old values.
+/// Adds each adapter's product to its matrix and removes the adapters; nothing happens without adapters. The store stays, with all that
+/// you added to it. What was frozen stays frozen, such as the matrices: parameters.unfreeze("") trains on all. Matrices of a type that
+/// only holds weights become float32 in a new network. Throws `Error` while a WeightAverage::Shown is open.
 void merge(Model& model);
+/// Returns a model without adapters, whose matrices hold the sums, and leaves `model` as it is. It has the parameters of the network,
+/// none of them frozen, and shares the memory of those without an adapter. A model without adapters is returned as it is.
+Model merged(const Model& model);
 
 /// Throws `Error` when the model has no head, and so cannot answer.
 void check_has_head(const Model& model);

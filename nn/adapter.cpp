@@ -26,6 +26,8 @@ std::string layer_of(const std::string& parameter, const std::string& scope) {
 
 }  // namespace
 
+bool has_adapter(const Parameter& matrix) { return matrix.adapter && matrix.adapter->A.defined(); }
+
 bool is_of_adapter(const std::string& name) { return name.ends_with(".lora_A") || name.ends_with(".lora_B"); }
 
 void adapt(const Scope& scope, const std::vector<std::string>& layers, AdapterOptions options) {
@@ -46,7 +48,7 @@ void adapt(const Scope& scope, const std::vector<std::string>& layers, AdapterOp
       is_found[i] = is_chosen = true;
     }
     if (!is_chosen) continue;
-    if (matrix.adapter->A.defined()) fail("adapt: {} has an adapter; merge() it first", layer);
+    if (has_adapter(matrix)) fail("adapt: {} has an adapter; merge() it first", layer);
     chosen.emplace_back(layer, matrix);
   }
   const auto missing = std::ranges::find(is_found, false);
@@ -70,34 +72,38 @@ void adapt(const Scope& scope, const std::vector<std::string>& layers, AdapterOp
 }
 
 Tensor adapted(const Tensor& x, const Parameter& W, const Tensor& y) {
-  if (!W.adapter || !W.adapter->A.defined()) return y;
+  if (!has_adapter(W)) return y;
   return y + linear(linear(x, W.adapter->A, {}) * W.adapter->scale, W.adapter->B, {});
 }
 
 Tensor merged(const Parameter& W) {
-  if (!W.adapter || !W.adapter->A.defined()) return W;
+  if (!has_adapter(W)) return W;
   const Tensor& A = W.adapter->A;
   return W.to(A.dtype()) + matmul(A * W.adapter->scale, W.adapter->B);
 }
 
-void merge(const Parameters& parameters) {
+void merge(const Parameters& parameters, const Parameters& widened) {
   for (const auto& [name, matrix] : parameters) {
-    if (!matrix.adapter || !matrix.adapter->A.defined() || !is_stored_only(matrix.dtype())) continue;
+    if (!has_adapter(matrix) || !is_stored_only(matrix.dtype()) || widened.contains(name)) continue;
     fail("merge: {} is {}, which only holds weights; convert it to float32", name, to_string(matrix.dtype()));
   }
+  parameters.check_not_averaged("merge");
   const Parameters::Update update(parameters, "merge");
   const NoRecording unrecorded;
-  for (const auto& [name, matrix] : parameters) {
-    if (!matrix.adapter || !matrix.adapter->A.defined()) continue;
-    matrix.copy_from(merged(matrix));
-    *matrix.adapter = {};
-  }
-  std::vector<std::pair<std::string, Parameter>> kept;
+  Parameters::Entries kept;
   for (const auto& [name, value] : parameters) {
-    if (!is_of_adapter(name)) kept.emplace_back(name, value);
+    if (is_of_adapter(name)) continue;
+    if (const Parameter* const wide = widened.find(name)) {
+      wide->set_frozen(value.is_frozen());
+      kept.emplace_back(name, *wide);
+      continue;
+    }
+    kept.emplace_back(name, value);
+    if (!has_adapter(value)) continue;
+    value.copy_from(merged(value));
+    *value.adapter = {};
   }
-  parameters.entries_->clear();
-  for (const auto& [name, value] : kept) parameters.entries_->emplace_back(name, value);
+  parameters.entries_->swap(kept);
 }
 
 }  // namespace heed

@@ -37,15 +37,18 @@ struct AdapterOptions {
 /// name without a Linear, for one that has an adapter, and for a rank below 1.
 void adapt(const Scope& scope, const std::vector<std::string>& layers, AdapterOptions options = {});
 
-/// Adds each adapter's product to its matrix and removes the adapters from the store. The matrices stay frozen. Throws Error for a
-/// matrix of a type that only holds weights; merge(model) widens these.
-void merge(const Parameters& parameters);
+/// Adds each adapter's product to its matrix and removes the adapters from the store. What was frozen stays frozen, such as the
+/// matrices: unfreeze() them to train on. Parameters of `widened` take the place of those with their names. Throws Error for a matrix of a
+/// type that only holds weights that is not among them, as merge(model) has it, and while a WeightAverage::Shown is open.
+void merge(const Parameters& parameters, const Parameters& widened = {});
 
 /// Returns y = x W, plus what the adapter of W adds. A layer calls it with its product.
 Tensor adapted(const Tensor& x, const Parameter& W, const Tensor& y);
 /// Returns the matrix that a layer multiplies by: W, or W + scale A B.
 Tensor merged(const Parameter& W);
 
+/// Returns whether adapt() gave the matrix an adapter.
+bool has_adapter(const Parameter& matrix);
 /// Returns whether a name is that of an adapter's parameter: "encoder.0.attention.W_Q.lora_A".
 bool is_of_adapter(const std::string& name);
 

@@ -99,7 +99,7 @@ class Parameters {
  private:
   friend class Scope;
   friend class WeightAverage;
-  friend void merge(const Parameters& parameters);
+  friend void merge(const Parameters& parameters, const Parameters& widened);
   using Entries = std::vector<std::pair<const std::string, const Parameter>>;
   const Parameter* find(const std::string& name) const;  // or nullptr
   void insert(const std::string& name, const Parameter& value);

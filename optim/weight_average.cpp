@@ -5,6 +5,20 @@
 #include <algorithm>
 
 namespace heed {
+namespace {
+
+// Throws Error unless `parameters` begins with those of the first add().
+void check_kept(const Parameters& parameters, const NamedTensors& means) {
+  auto entry = parameters.begin();
+  for (const auto& [name, mean] : means) {
+    if (entry == parameters.end() || entry->first != name || entry->second.shape() != mean.shape()) {
+      fail("WeightAverage: parameter '{}' of the first add() is no longer in its place; restart() after merge()", name);
+    }
+    ++entry;
+  }
+}
+
+}  // namespace
 
 WeightAverage::WeightAverage(const Parameters& parameters, WeightAverageOptions options)
     : parameters_(parameters), options_(options) {
@@ -30,6 +44,7 @@ void WeightAverage::add() {
         "restart()",
         means_.size(), parameters_.size());
   }
+  check_kept(parameters_, means_);
   ++steps_;
   constexpr std::int64_t part = 8192;
   std::size_t number = 0;
@@ -73,6 +88,7 @@ void WeightAverage::exchange() {
 
 void WeightAverage::show() {
   refuse_while_shown("another Shown");
+  check_kept(parameters_, means_);
   exchange();
   is_shown_ = true;
   ++parameters_.marks_->averages_shown;

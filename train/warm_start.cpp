@@ -114,8 +114,7 @@ WarmStart continue_pretrained(const Model& other, const fs::path& file, const Mo
 
 WarmStart warm_start(const fs::path& from, const Model& model) {
   const fs::path file = model_file(from);
-  Model other = load_model(file);
-  merge(other);
+  const Model other = merged(load_model(file));
   if (!model.pretrained_config.empty()) return continue_pretrained(other, file, model);
   check_architecture(other.config(), model.config(), file);
   const double scale = other.transformer().config.embedding_scale / model.transformer().config.embedding_scale;

@@ -168,8 +168,7 @@ std::string chat_template(const Model& model) {
 
 void export_gguf(const Model& given, const fs::path& file, GgufType wanted) {
   const NoRecording unrecorded;
-  Model model = given;
-  merge(model);
+  Model model = merged(given);
   if (!model.head().generates()) {
     fail("export: GGUF files hold language models, not a {}", name_of(model.config().head));
   }

@@ -180,8 +180,9 @@ void bind_parameters(nb::module_& m) {
       "Freezes the parameters in a scope and adds adapters (LoRA, Hu et al. 2021) to the Linear layers there with "
       "these names, or whose names end so. The adapters are parameters, LAYER.lora_A (in, rank) and LAYER.lora_B "
       "(rank, out).");
-  m.def("merge", nb::overload_cast<const Parameters&>(&merge), "parameters"_a,
-        "Adds each adapter's product to its matrix and removes the adapters.");
+  m.def(
+      "merge", [](const Parameters& parameters) { merge(parameters); }, "parameters"_a,
+      "Adds each adapter's product to its matrix and removes the adapters. What was frozen stays frozen.");
   nb::class_<Copies>(m, "_Copies").def(nb::init<>());
   nb::class_<Place>(m, "Scope")
       .def(

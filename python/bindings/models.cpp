@@ -270,7 +270,9 @@ void bind_models(nb::module_& m) {
       .def("_adapt",
            [](Model& model, const std::vector<std::string>& layers, int rank, double alpha, std::uint64_t seed,
               const std::string& base) { adapt(model, layers, {.rank = rank, .alpha = alpha}, seed, base); })
-      .def("merge", nb::overload_cast<Model&>(&merge), "Adds the adapters to the matrices and removes them.")
+      .def("merge", nb::overload_cast<Model&>(&merge),
+           "Adds the adapters to the matrices and removes them. What was frozen stays frozen, such as the matrices: "
+           "parameters.unfreeze() trains on all.")
       .def(
           "load_adapter",
           [](Model& model, const PathName& path) {

@@ -7,6 +7,7 @@
 #include <heed/nn/attention.h>
 #include <heed/nn/mlp.h>
 #include <heed/optim/optimizer.h>
+#include <heed/optim/weight_average.h>
 
 using namespace heed;
 
@@ -137,4 +138,26 @@ TEST_CASE("adapt refuses names without a Linear and wrong options") {
   CHECK(trained_names(parameters).size() == parameters.size());
   adapt(scope / "mlp", {"in"});
   CHECK(trained_names(parameters) == std::vector<std::string>{"words.weight", "mlp.in.lora_A", "mlp.in.lora_B"});
+}
+
+TEST_CASE("merge refuses to change parameters while their average is shown, and an average notices it later") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  const Linear layer(scope / "in", 3, 2);
+  adapt(scope, {"in"}, {.rank = 1});
+  WeightAverage average(parameters);
+  average.add();
+  {
+    const WeightAverage::Shown shown(average);
+    CHECK(message([&] { merge(parameters); }).starts_with("merge: the parameters hold a WeightAverage"));
+  }
+  merge(parameters);
+  CHECK(message([&] {
+          average.add();
+        }).starts_with("WeightAverage: expected as many parameters as at the first add(), 4, got 2"));
+  const std::string gone =
+      "WeightAverage: parameter 'in.lora_A' of the first add() is no longer in its place; restart() after merge()";
+  CHECK(message([&] { const WeightAverage::Shown shown(average); }) == gone);
+  const Linear more(scope / "more", 3, 2);
+  CHECK(message([&] { average.add(); }) == gone);
 }

@@ -1,0 +1,31 @@
+"""What a Batch holds, and the loss of it."""
+
+import heedml
+import numpy
+import pytest
+
+
+def language_model():
+    return heedml.Model(heedml.language_model(heedml.gpt2(1, 2, 8, max_length=8)), 10, seed=1)
+
+
+def test_a_merged_model_keeps_its_own_head_and_what_is_frozen():
+    model = language_model()
+    head = heedml.Linear(heedml.Scope(model.parameters, seed=3) / "classifier", 8, 3)
+    model.adapt(["W_Q"], rank=2)
+    model.parameters.unfreeze("classifier")
+    adam, batch = heedml.AdamW(model.parameters, lr=0.1), heedml.Batch([[1, 2, 3], [4, 5, 6]])
+
+    def gradients():
+        with heedml.Recording():
+            return heedml.cross_entropy(head(model.states(batch)[:, 0]), [1, 2]).backward()
+
+    adam.step(gradients())
+    store, states = model.parameters, model.states(batch).numpy()
+    model.merge()
+    numpy.testing.assert_allclose(model.states(batch).numpy(), states, atol=1e-5)
+    assert list(store) == list(model.parameters) and not any("lora" in name for name in store)
+    assert [name for name, value in store.items() if not value.is_frozen] == ["classifier.weight", "classifier.bias"]
+    before = head.weight.numpy().copy()
+    heedml.AdamW(model.parameters, lr=0.1).step(gradients())
+    assert (head.weight.numpy() != before).any()
