@@ -223,14 +223,16 @@ void bind_models(nb::module_& m) {
           "loss",
           [](const Model& model, const Batch& batch, double dropout, std::optional<std::uint64_t> seed, Random* random,
              double embedding_dropout, double attention_dropout) {
-            Random own(seed.value_or(1));
-            return with_dropout({dropout, nullptr, embedding_dropout, attention_dropout}, random ? random : &own,
+            if (seed && random) fail("Model.loss: expected a seed or random, got both");
+            std::optional<Random> own;
+            if (seed) random = &own.emplace(*seed);
+            return with_dropout({dropout, nullptr, embedding_dropout, attention_dropout}, random,
                                 [&](const Dropout& drop) { return model.loss(batch, drop); });
           },
           "batch"_a, "dropout"_a = 0.0, "seed"_a = nb::none(), nb::kw_only(), "random"_a = nb::none(),
           "embedding_dropout"_a = 0.0, "attention_dropout"_a = 0.0,
           "Returns the mean cross-entropy of the labels: (). `dropout` is the share of the outputs of each attention "
-          "and MLP that is dropped. Give each step another `seed`, or a `random` that goes on.")
+          "and MLP that is dropped. Dropout needs a `random` that goes on, or another `seed` for each step.")
       .def(
           "append",
           [](const Model& model, const IntegerArray& tokens, HeldCache& cache) {

@@ -9,6 +9,18 @@ def language_model():
     return heedml.Model(heedml.language_model(heedml.gpt2(1, 2, 8, max_length=8)), 10, seed=1)
 
 
+def test_dropout_of_a_loss_needs_random_numbers():
+    model, batch = language_model(), heedml.Batch([[1, 2, 3, 4]], targets=[[2, 3, 4, 5]])
+    for rates in ({"dropout": 0.5}, {"attention_dropout": 0.5}, {"embedding_dropout": 0.5}):
+        with pytest.raises(heedml.Error, match="no random numbers were given"):
+            model.loss(batch, **rates)
+        assert model.loss(batch, **rates, seed=1).item() != model.loss(batch, **rates, seed=2).item()
+    with pytest.raises(heedml.Error, match="Model.loss: expected a seed or random, got both"):
+        model.loss(batch, 0.5, seed=7, random=heedml.Random(1))
+    random = heedml.Random(1)
+    assert model.loss(batch, 0.5, random=random).item() != model.loss(batch, 0.5, random=random).item()
+
+
 def test_a_merged_model_keeps_its_own_head_and_what_is_frozen():
     model = language_model()
     head = heedml.Linear(heedml.Scope(model.parameters, seed=3) / "classifier", 8, 3)
