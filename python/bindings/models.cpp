@@ -13,8 +13,15 @@
 namespace heed::python {
 namespace {
 
+// Returns a copy that cannot be written, since the batch would keep its values.
+nb::object constant_array(const Ids& ids) {
+  nb::object array = array_of(ids);
+  array.attr("setflags")("write"_a = false);
+  return array;
+}
+
 Later<"NDArray[int32] | None"> optional_array(const Ids& ids) {
-  return {ids.numel() == 0 ? nb::none() : array_of(ids)};
+  return {ids.numel() == 0 ? nb::none() : constant_array(ids)};
 }
 
 // Arrays of a Batch that may be missing.
@@ -64,8 +71,10 @@ void bind_batch(nb::module_& m) {
                   "None = None, query: ArrayLike | None = None, candidates: ArrayLike | None = None, answer: ArrayLike "
                   "| None = None, chosen: ArrayLike | None = None, targets: ArrayLike | None = None) -> None"))
       .def_prop_ro(
-          "tokens", [](const Batch& b) { return Int32Array{array_of(b.tokens)}; }, "(B, T)")
-      .def_ro("lengths", &Batch::lengths, "Tokens of each text; empty: T each.")
+          "tokens", [](const Batch& b) { return Int32Array{constant_array(b.tokens)}; }, "(B, T)")
+      .def_prop_ro(
+          "lengths", [](const Batch& b) { return Later<"tuple[int, ...]">{nb::tuple(nb::cast(b.lengths))}; },
+          "Tokens of each text; empty: T each. The loss leaves out targets behind them.")
       .def("__len__", &Batch::size)
       .def("__repr__",
            [](const Batch& b) { return fmt::format("heedml.Batch(tokens of shape {})", to_string(b.tokens.shape())); });
@@ -198,14 +207,14 @@ void bind_models(nb::module_& m) {
           "path"_a, "mapped"_a = false)
       .def_prop_ro(
           "config", [](const Model& model) { return JsonDict{python_of(format_json(to_json(model.config())))}; },
-          "What the model computes: its head, its transformer, its logits.")
+          "What the model computes: its head, its transformer, its logits. A copy.")
       .def_prop_ro(
           "parameters", [](const Model& model) { return model.parameters; }, "The parameters by name.")
       .def_prop_rw(
           "vocabulary", [](const Model& model) { return model.vocabulary.words(); },
           [](Model& model, const std::vector<std::string>& words) { model.vocabulary = Vocabulary(words); },
-          "The tokens by number.")
-      .def_rw("queries", &Model::queries, "Words that training asked about.")
+          "The tokens by number: a copy. Assign a list to change them.")
+      .def_rw("queries", &Model::queries, "Words that training asked about: a copy. Assign a list to change them.")
       .def_rw("step", &Model::step, "The training step.")
       .def_prop_ro("layers", &Model::layers, "The number of layers.")
       .def_prop_ro("heads", &Model::heads, "The number of heads per layer.")

@@ -177,7 +177,12 @@ TEXTS = {
         lbfgs = heedml.Lbfgs(parameters)
         lbfgs.step(lambda: heedml.mse_loss(net(x), y))
     """,
-    "Batch": """B texts of at most T tokens, with questions and labels where there are any. Arrays are of int32, or None.""",
+    "Batch": """B texts of at most T tokens, with questions and labels where there are any. Arrays are of int32, or None.
+
+        batch = heedml.Batch(ids[:, :-1], targets=ids[:, 1:])   # for a model of the next token: targets are not shifted
+
+    Arrays are copies that cannot be written: make another Batch for other tokens.
+    """,
 }
 
 

@@ -9,6 +9,20 @@ def language_model():
     return heedml.Model(heedml.language_model(heedml.gpt2(1, 2, 8, max_length=8)), 10, seed=1)
 
 
+def test_arrays_of_a_batch_cannot_be_written_since_they_are_copies():
+    ids = [[1, 2, 3], [4, 5, 0]]
+    batch = heedml.Batch(ids, lengths=[3, 2], segments=ids, targets=ids)
+    for array in (batch.tokens, batch.segments, batch.targets):
+        assert not array.flags.writeable
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 9
+    with pytest.raises(TypeError):
+        batch.lengths[0] = 1
+    assert batch.lengths == (3, 2) and heedml.Batch(ids).lengths == ()
+    hidden = numpy.where(batch.tokens == 2, 9, batch.tokens)
+    assert heedml.Batch(hidden, lengths=batch.lengths).tokens.tolist() == [[1, 9, 3], [4, 5, 0]]
+
+
 def test_dropout_of_a_loss_needs_random_numbers():
     model, batch = language_model(), heedml.Batch([[1, 2, 3, 4]], targets=[[2, 3, 4, 5]])
     for rates in ({"dropout": 0.5}, {"attention_dropout": 0.5}, {"embedding_dropout": 0.5}):
