@@ -1,12 +1,28 @@
 #include <heed/autograd/error.h>
 #include <heed/data/batch.h>
 
+#include <algorithm>
+
 namespace heed {
 
 Ids Batch::segments_or_zero() const {
   if (segments.numel() == 0) return Ids(tokens.shape(), std::vector<std::int32_t>(tokens.numel()));
   if (segments.shape() == tokens.shape()) return segments;
   fail("Transformer: expected segments {}, got {}", to_string(tokens.shape()), to_string(segments.shape()));
+}
+
+Ids Batch::targets_in_texts() const {
+  const std::int64_t B = size(), T = tokens.shape()[1];
+  if (lengths.empty() || targets.numel() == 0) return targets;
+  if (std::ssize(lengths) != B || targets.numel() != B * T) {
+    fail("Batch: expected {} lengths and {} targets, got {} and {}", B, B * T, lengths.size(), targets.numel());
+  }
+  std::vector<std::int32_t> inside(targets.begin(), targets.end());
+  for (std::int64_t b = 0; b < B; ++b) {
+    const std::int64_t length = std::clamp<std::int64_t>(lengths[static_cast<std::size_t>(b)], 0, T);
+    std::fill(inside.begin() + b * T + length, inside.begin() + (b + 1) * T, -1);
+  }
+  return Ids(targets.shape(), std::move(inside));
 }
 
 Batch part_of(const Batch& batch, int part, int parts) {

@@ -20,14 +20,18 @@ struct Batch {
   Ids candidates{};            ///< (B, C, 2): begin and end of each candidate, -1 for padding; empty: none
 
   // Labels; -1 marks a missing one.
-  Ids answer{};   ///< (B): the number of the word that answers the question
-  Ids chosen{};   ///< (B): the index of the correct candidate
-  Ids targets{};  ///< (B T) or (B, T): the token to predict at each token, the next or the hidden one
+  Ids answer{};  ///< (B): the number of the word that answers the question
+  Ids chosen{};  ///< (B): the index of the correct candidate
+  /// (B T) or (B, T): the token to predict at each token. They are not shifted: of a model of the next token, targets[t] is tokens[t + 1];
+  /// of hidden tokens, it is what stood at t. Those behind a text's length do not count.
+  Ids targets{};
 
   /// Returns B.
   std::int64_t size() const { return tokens.shape()[0]; }
   /// Returns segments, or zeros if empty. Throws `Error` when they are not (B, T).
   Ids segments_or_zero() const;
+  /// Returns targets, with -1 behind the length of each text. Throws `Error` when a text lacks its length or its targets.
+  Ids targets_in_texts() const;
 };
 
 /// Returns the rows of part `part` of `parts` equal parts, padded like the whole batch. Throws `Error` when the parts are

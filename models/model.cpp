@@ -135,9 +135,9 @@ Tensor Model::loss(const Batch& batch, const Dropout& drop) const {
                                     : questions);
   }
   if (is_text && head().fills_masks()) {
-    return masked_token_loss(head(), transformer()(batch, {.drop = drop}).output, batch.targets);
+    return masked_token_loss(head(), transformer()(batch, {.drop = drop}).output, batch.targets_in_texts());
   }
-  if (is_text) return token_loss(logits({.tokens = batch.tokens}, drop), batch.targets);
+  if (is_text) return token_loss(logits({.tokens = batch.tokens}, drop), batch.targets_in_texts());
   check_has_head(*this);
   return cross_entropy(run(batch, {.compute = Compute::query, .drop = drop}).logits, labels(batch));
 }
@@ -160,7 +160,7 @@ ModelOutput Model::run(const Batch& batch, const RunOptions& options) const {
 }
 
 Ids Model::labels(const Batch& batch) const {
-  if (batch.targets.numel() > 0) return batch.targets;
+  if (batch.targets.numel() > 0) return batch.targets_in_texts();
   if (!head().chooses_candidates()) return batch.answer;
   if (batch.candidates.numel() == 0) fail("the model chooses among candidates; expected examples with candidates");
   const auto none = config().or_none ? static_cast<std::int32_t>(batch.candidates.shape()[1]) : -1;

@@ -24,6 +24,24 @@ void set_adapters(const Parameters& parameters) {
 
 }  // namespace
 
+TEST_CASE("Targets behind the length of a text do not count") {
+  Parameters parameters;
+  const Ids tokens({2, 4}, {1, 2, 3, 4, 5, 6, 0, 0}), all({2, 4}, {2, 3, 4, 5, 6, 0, 0, 0});
+  const Ids inside({2, 4}, {2, 3, 4, 5, 6, -1, -1, -1});
+  const bool masked = GENERATE(false, true);
+  const Model model(Scope(parameters, 1, DType::float64), masked ? masked_language_model(shape) : decoder_of(shape));
+  const Batch padded{.tokens = tokens, .lengths = {4, 1}, .targets = all},
+      ignored{.tokens = tokens, .lengths = {4, 1}, .targets = inside};
+  CHECK(model.loss(padded).item() == model.loss(ignored).item());
+  CHECK(model.loss(padded).item() != model.loss({.tokens = tokens, .targets = all}).item());
+  CHECK(model.loss({.tokens = tokens, .lengths = {4, 1}, .targets = reshape(all, {8})}).item() ==
+        model.loss(ignored).item());
+  CHECK(model.predictions(padded) == 5);
+  CHECK(model.labels(padded).to_vector() == inside.to_vector());
+  CHECK(message([&] { model.labels({.tokens = tokens, .lengths = {4}, .targets = all}); }) ==
+        "Batch: expected 2 lengths and 8 targets, got 1 and 8");
+}
+
 TEST_CASE("merge keeps the store of a model, with what was added to it and what is frozen") {
   Model model(decoder_of(shape));
   Parameters parameters = model.parameters;

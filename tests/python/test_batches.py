@@ -23,6 +23,17 @@ def test_arrays_of_a_batch_cannot_be_written_since_they_are_copies():
     assert heedml.Batch(hidden, lengths=batch.lengths).tokens.tolist() == [[1, 9, 3], [4, 5, 0]]
 
 
+def test_targets_behind_a_text_do_not_count():
+    model, sequences = language_model(), [[5, 6, 7, 8, 9], [1, 2, 3], [4, 5]]
+    ids, lengths = heedml.pad_sequences(sequences)
+    batch = heedml.Batch(ids[:, :-1], lengths=[n - 1 for n in lengths], targets=ids[:, 1:])
+    each = [heedml.Batch([text[:-1]], targets=[text[1:]]) for text in sequences]
+    counts = [len(text) - 1 for text in sequences]
+    expected = sum(n * model.loss(one).item() for n, one in zip(counts, each)) / sum(counts)
+    assert model.loss(batch).item() == pytest.approx(expected, rel=1e-6)
+    assert batch.targets.tolist() == ids[:, 1:].tolist()
+
+
 def test_dropout_of_a_loss_needs_random_numbers():
     model, batch = language_model(), heedml.Batch([[1, 2, 3, 4]], targets=[[2, 3, 4, 5]])
     for rates in ({"dropout": 0.5}, {"attention_dropout": 0.5}, {"embedding_dropout": 0.5}):
