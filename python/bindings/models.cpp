@@ -28,14 +28,17 @@ Later<"NDArray[int32] | None"> optional_array(const Ids& ids) {
 struct BatchField {
   const char* name;
   Ids Batch::*ids;
-  const char* shape;
+  const char* description;
 };
-constexpr BatchField batch_fields[] = {{"segments", &Batch::segments, "(B, T)"},
-                                       {"query", &Batch::query, "(B)"},
-                                       {"candidates", &Batch::candidates, "(B, C, 2)"},
-                                       {"answer", &Batch::answer, "(B)"},
-                                       {"chosen", &Batch::chosen, "(B)"},
-                                       {"targets", &Batch::targets, "(B, T)"}};
+constexpr BatchField batch_fields[] = {
+    {"segments", &Batch::segments, "(B, T): token types or sentence numbers."},
+    {"query", &Batch::query, "(B): the token at which each text is asked."},
+    {"candidates", &Batch::candidates, "(B, C, 2): begin and end of each candidate, -1 for padding."},
+    {"answer", &Batch::answer, "(B): the number of the word that answers each question; -1: unknown."},
+    {"chosen", &Batch::chosen, "(B): the index of the correct candidate; -1: none."},
+    {"targets", &Batch::targets,
+     "(B, T): the token to predict at each token; -1: none. They are not shifted: for the next token, targets[b, t] is "
+     "tokens[b, t + 1]."}};
 
 Batch made_batch(const IntegerArray& tokens, const IntegerArray& lengths, const nb::kwargs& given) {
   Batch batch{.tokens = ids_of("Batch: tokens", tokens)};
@@ -80,7 +83,7 @@ void bind_batch(nb::module_& m) {
            [](const Batch& b) { return fmt::format("heedml.Batch(tokens of shape {})", to_string(b.tokens.shape())); });
   for (const BatchField& field : batch_fields) {
     batch.def_prop_ro(
-        field.name, [ids = field.ids](const Batch& b) { return optional_array(b.*ids); }, field.shape);
+        field.name, [ids = field.ids](const Batch& b) { return optional_array(b.*ids); }, field.description);
   }
 }
 
