@@ -81,7 +81,7 @@ struct Training {
 };
 
 Config config_of(const std::string& path, const std::string& text, const std::vector<std::string>& settings) {
-  return text.empty() ? read_config(path, settings) : parse_config(text, "the dict", settings);
+  return text.empty() ? read_config(path, settings) : read_config_text(text, "the dict", settings);
 }
 
 std::string trained(Training& asked) {

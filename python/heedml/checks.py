@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import numpy
 
 from .errors import Error
 
@@ -52,6 +55,23 @@ def texts(where: str, one: str, value: Any) -> list[str]:
     if isinstance(value, bytes) or not isinstance(value, Iterable):
         raise Error(f"{where}: expected a str or several, got {type(value).__name__}")
     return [text(where, value)] if isinstance(value, str) else [text(f"{one} {i}", each) for i, each in enumerate(value)]
+
+
+def plain(where: str, value: Any) -> Any:
+    """Returns a value with the numbers of NumPy and paths as json writes them. Raises Error that begins with the key of any other type."""
+    if isinstance(value, Mapping):
+        for key in value:
+            text(f"a key of {where or 'the dict'}", key)
+        return {key: plain(f"{where}.{key}" if where else key, each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(f"{where} {i}", each) for i, each in enumerate(value)]
+    if isinstance(value, (numpy.generic, numpy.ndarray)):
+        return plain(where, value.tolist())
+    if isinstance(value, os.PathLike):
+        return plain(where, os.fspath(value))
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    raise Error(f"{where}: expected a number, a str, a path, a list or a dict, got {type(value).__name__}")
 
 
 def function(where: str, value: Any) -> Any:

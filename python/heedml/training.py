@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import _core
+from . import _core, checks
 from ._core import Batch, Optimizer, Tensor
 from .errors import Error, keywords
 from .models import Model, load
@@ -17,11 +17,16 @@ from .running import running
 
 def _source(config: Path | Mapping[str, Any] | None) -> tuple[str, str]:
     """Returns the path of a configuration, or its text: JSON is YAML."""
-    return ("", json.dumps(dict(config))) if isinstance(config, Mapping) else (text_of(config or ""), "")
+    if isinstance(config, Mapping):
+        return "", json.dumps(checks.plain("", config), ensure_ascii=False)
+    return text_of(config or ""), ""
 
 
 def _settings(given: Mapping[str, Any] | None) -> list[str]:
-    return [f"{key}={json.dumps(value) if isinstance(value, bool) else value}" for key, value in (given or {}).items()]
+    def shown(value: Any) -> Any:
+        return json.dumps(value) if isinstance(value, bool) else value
+
+    return [f"{key}={shown(checks.plain(key, value))}" for key, value in (given or {}).items()]
 
 
 def train(config: Path | Mapping[str, Any] | None = None, *, set: Mapping[str, Any] | None = None,

@@ -328,7 +328,11 @@ ResumedConfig read_resumed_config(const std::filesystem::path& path, const std::
 }
 
 Config read_config(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  return SettingsReader(path.string(), checked_utf8(read_file(path), path.string())).read(overrides, true);
+  return read_config_text(read_file(path), path.string(), overrides);
+}
+
+Config read_config_text(const std::string& text, const std::string& source, const std::vector<std::string>& overrides) {
+  return SettingsReader(source, checked_utf8(text, source)).read(overrides, true);
 }
 
 Config parse_config(const std::string& text, const std::string& source, const std::vector<std::string>& overrides) {

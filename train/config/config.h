@@ -83,10 +83,12 @@ struct Config {
 
 /// Reads `path` (strict YAML, UTF-8), then the `--set` overrides ("model.heads=4"); later overrides win. fit_defaults()
 /// adapts the keys that are not given. read_config() takes the shape of the model from a pretrained model.from; keys that
-/// contradict it are mistakes. Throws one Error that lists every mistake in both, one per line: "toy.yaml:12:5:
+/// contradict it are mistakes. read_config_text() reads the text of such a file; parse_config() opens no model. Throws one Error that lists every mistake in both, one per line: "toy.yaml:12:5:
 /// unknown key 'learing_rate' in optim (did you mean 'lr'?)" or "--set model.heads=0: model.heads must be an integer
 /// from 1 to 64, got '0'". A syntax error is reported alone.
 Config read_config(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
+Config read_config_text(const std::string& text, const std::string& source,
+                        const std::vector<std::string>& overrides = {});
 Config parse_config(const std::string& text, const std::string& source, const std::vector<std::string>& overrides = {});
 
 /// The configuration of a resumed run, from its config.yaml, and the changes that the overrides make.
