@@ -3,9 +3,48 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 namespace heed {
+namespace {
+
+std::vector<std::int32_t> all_of(const std::vector<double>& numbers) {
+  std::vector<std::int32_t> places(numbers.size());
+  std::iota(places.begin(), places.end(), 0);
+  return places;
+}
+
+// Returns the places of the `count` largest numbers, the largest first; of equal numbers the first.
+std::vector<std::int32_t> largest(const std::vector<double>& numbers, std::size_t count) {
+  std::vector<double> sorted = numbers;
+  const auto last = sorted.begin() + static_cast<std::ptrdiff_t>(count) - 1;
+  std::ranges::nth_element(sorted, last, std::greater());
+  const double least = *last;
+  std::ptrdiff_t equal = static_cast<std::ptrdiff_t>(count) -
+                         std::ranges::count_if(sorted.begin(), last, [&](double x) { return x > least; });
+  std::vector<std::int32_t> places;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] > least || (numbers[i] == least && equal-- > 0)) places.push_back(static_cast<std::int32_t>(i));
+  }
+  std::ranges::stable_sort(places, [&](std::int32_t a, std::int32_t b) {
+    return numbers[static_cast<std::size_t>(a)] > numbers[static_cast<std::size_t>(b)];
+  });
+  return places;
+}
+
+// Returns the places of the largest weights, the largest first, at least as many as have the sum `enough`.
+std::vector<std::int32_t> most_probable(const std::vector<double>& weights, double enough) {
+  for (std::size_t count = 64; count < weights.size(); count *= 8) {
+    std::vector<std::int32_t> places = largest(weights, count);
+    double sum = 0;
+    for (const std::int32_t i : places) sum += weights[static_cast<std::size_t>(i)];
+    if (sum >= enough) return places;
+  }
+  return largest(weights, weights.size());
+}
+
+}  // namespace
 
 void check(const Sampling& sampling, const char* where) {
   const auto& [temperature, top_k, top_p] = sampling;
@@ -24,23 +63,18 @@ std::int32_t sample(const Tensor& logits, const Sampling& sampling, Random& rand
   if (std::ranges::any_of(weights, [](double x) { return std::isnan(x); })) {
     throw NotFinite("sample: a logit is NaN: the model's weights are too large, or damaged");
   }
-  const double largest = *std::ranges::max_element(weights);
-  if (largest == -INFINITY) throw NotFinite("sample: all logits are -infinity: there is nothing to draw");
-  if (temperature == 0 || std::isinf(largest)) {
+  const double most = *std::ranges::max_element(weights);
+  if (most == -INFINITY) throw NotFinite("sample: all logits are -infinity: there is nothing to draw");
+  if (temperature == 0 || std::isinf(most)) {
     return static_cast<std::int32_t>(std::ranges::max_element(weights) - weights.begin());
   }
-  for (double& x : weights) x = std::exp((x - largest) / temperature);
-  std::vector<std::int32_t> order(weights.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto weight = [&](std::int32_t i) { return weights[static_cast<std::size_t>(i)]; };
-  const bool leaves_out = top_k > 0 && top_k < std::ssize(order);
-  if (leaves_out || top_p < 1) {
-    std::ranges::stable_sort(order, [&](std::int32_t a, std::int32_t b) { return weight(a) > weight(b); });
-    if (leaves_out) order.resize(static_cast<std::size_t>(top_k));
-  }
+  const auto weight = [&](std::int32_t i) -> double& { return weights[static_cast<std::size_t>(i)]; };
+  const auto is_left_out = top_k > 0 && top_k < std::ssize(weights);
+  std::vector<std::int32_t> order = is_left_out ? largest(weights, static_cast<std::size_t>(top_k)) : all_of(weights);
   double total = 0;
-  for (const std::int32_t i : order) total += weight(i);
+  for (const std::int32_t i : order) total += weight(i) = std::exp((weight(i) - most) / temperature);
   if (top_p < 1) {
+    if (!is_left_out) order = most_probable(weights, top_p * total);
     double kept = 0;
     std::size_t count = 0;
     while (count < order.size() && (count == 0 || kept < top_p * total)) kept += weight(order[count++]);
