@@ -80,8 +80,11 @@ Optimizer::Optimizer(const Parameters& parameters, OptimizerOptions options)
   for (const auto& [name, parameter] : parameters) {
     if (parameter.is_frozen()) continue;
     if (!parameter.is_contiguous()) {
-      fail("Optimizer: parameter '{}' is a view with gaps; give the store a variable of its own, variable(x.clone())",
-           name);
+      fail(
+          "Optimizer: parameter '{}' is a view with gaps. If its model was loaded mapped, load it without, or adapt() "
+          "it; "
+          "else give the store a variable of its own, variable(x.clone())",
+          name);
     }
     const OptimizerOptions::Group* group = group_of(name, options_);
     OptimizerOptions own = options_;

@@ -93,7 +93,8 @@ TEST_CASE("Optimizer and WeightAverage reject a parameter that is a view with ga
   parameters.add("p", variable(view));
   CHECK(message([&] { WeightAverage{parameters}; }) == "WeightAverage: parameter 'p' is a view with gaps");
   CHECK(message([&] { Optimizer(parameters, {}); }) ==
-        "Optimizer: parameter 'p' is a view with gaps; give the store a variable of its own, variable(x.clone())");
+        "Optimizer: parameter 'p' is a view with gaps. If its model was loaded mapped, load it without, or adapt() it; "
+        "else give the store a variable of its own, variable(x.clone())");
   parameters.freeze("p");
   CHECK(Optimizer(parameters, {}).steps() == 0);
   parameters.unfreeze("p");  // the views share their memory
