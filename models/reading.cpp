@@ -300,8 +300,8 @@ Batch batch_of(const Model& model, const Example& example) {
     }
   }
   if (!unknown.empty()) {
-    fail("not among the {} {} that the model knows: {}", vocabulary.size(), name_of_entries(vocabulary),
-         listed(unknown));
+    fail("not among the {} {} that the model knows: {}", vocabulary.size(),
+         name_of_entries(vocabulary, model.tokenizer.split()), listed(unknown));
   }
   if (T > config.max_length && model.head().has_token_logits()) {
     fail("the text has {} tokens; the model sees {} at once", T, config.max_length);

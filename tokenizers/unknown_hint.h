@@ -1,5 +1,6 @@
 #pragma once
 #include <heed/data/vocabulary.h>
+#include <heed/tokenizers/tokenize.h>
 
 #include <cstddef>
 #include <string>
@@ -8,10 +9,10 @@
 namespace heed {
 
 /// Returns the hint for token `i` of a text that `vocabulary` does not have: the most similar word, or the Unicode normal form in which the
-/// text would be known, such as a composed "é" for "e" with an accent. "" without one.
+/// text would be known, such as a composed "é" for "e" with an accent, or the word with or without the space before it. "" without one.
 std::string unknown_hint(const std::vector<std::string>& tokens, std::size_t i, const Vocabulary& vocabulary);
 
-/// Returns what messages call the entries of a vocabulary: "words", or "characters" when each is one.
-const char* name_of_entries(const Vocabulary& vocabulary);
+/// Returns what messages call the entries of a vocabulary of texts split so: "words", or "characters" when each is one.
+const char* name_of_entries(const Vocabulary& vocabulary, Split split);
 
 }  // namespace heed

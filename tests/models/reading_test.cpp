@@ -281,3 +281,19 @@ TEST_CASE("batch_of() calls characters so, and names the Unicode normal form in 
   CHECK(reading({"c", "a", "f", "e", "\u00e9"}, Split::characters, decomposed).ends_with(form + "NFC)"));
   CHECK(reading({"c", "a", "f", "e", "\u0301"}, Split::characters, composed).ends_with(form + "NFD)"));
 }
+
+TEST_CASE("batch_of() says where a word is known with or without the space before it") {
+  const auto reading = [](const std::vector<std::string>& known, const char* text) {
+    Model model = small_model(decoder_of(small_config()));
+    model.vocabulary = Vocabulary(known), model.tokenizer = Tokenizer::of_text(Split::words);
+    return message([&] { batch_of(model, question(model, text)); });
+  };
+  CHECK(
+      reading({"a", "b"}, "a b") ==
+      "not among the 2 words that the model knows: ' b' (known as 'b'; tokens behind the first carry the space before "
+      "them)");
+  CHECK(reading({" a", " b"}, "a b") ==
+        "not among the 2 words that the model knows: 'a' (known as ' a', with the space before it)");
+  CHECK(reading({"a", " ", " ,"}, "a ,") ==
+        "not among the 3 words that the model knows: ',' (known as ' ,', which is read as two tokens)");
+}
