@@ -248,6 +248,8 @@ class Model(_core._Model):
 
     def steps(self, sentence: str, query: str | None = None, *, layer: int = 0, head: int = 0) -> studies.Steps:
         """Returns the computation of one head step by step: X, Q, K, V, scores, weights, output."""
+        layer = checks.whole("steps: layer", layer, 0, self.layers - 1)
+        head = checks.whole("steps: head", head, 0, self.heads - 1)
         options = _options(sentence=sentence, query=query, layer=layer + 1, head=head + 1)
         return studies.Steps(self._ask("steps", *options, "--json"))
 

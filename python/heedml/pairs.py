@@ -6,10 +6,11 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import checks
 from .errors import Error, library
 from .paths import Path, text_of
 from .studies import Row
@@ -42,6 +43,12 @@ class Pairs:
         return f"heedml.Pairs({len(self)} pairs{first})"
 
 
+def _line(i: int, row: Any) -> str:
+    if not isinstance(row, Mapping):
+        raise Error(f"pair {i}: expected a dict, got {type(row).__name__}")
+    return json.dumps(checks.plain("", row)) + "\n"
+
+
 PairsOf = Path | Pairs | Sequence[Mapping[str, Any]]
 
 
@@ -51,7 +58,9 @@ def file_of(pairs: PairsOf) -> Iterator[str]:
     if isinstance(pairs, (str, bytes, os.PathLike)):
         yield text_of(pairs)
         return
-    given = pairs if isinstance(pairs, Pairs) else Pairs("".join(json.dumps(dict(row)) + "\n" for row in pairs))
+    if isinstance(pairs, Mapping) or not isinstance(pairs, (Pairs, Iterable)):
+        raise Error(f"pairs: expected those of Model.pairs(), a file or a list of dicts, got {type(pairs).__name__}")
+    given = pairs if isinstance(pairs, Pairs) else Pairs("".join(_line(i, row) for i, row in enumerate(pairs)))
     with tempfile.TemporaryDirectory(prefix="heedml-") as directory:
         path = os.path.join(directory, "pairs.jsonl")
         given.save(path)

@@ -56,3 +56,16 @@ def test_messages_name_an_index():
         gradients[0]
     with pytest.raises(TypeError, match=r"^Gradients\[\]: gradient: .*Usage: Gradients\[variable\] = gradient$"):
         gradients[heedml.variable([1.0])] = None
+
+
+def test_steps_and_pairs_count_as_python_does():
+    model = heedml.Model(heedml.language_model(heedml.gpt2(2, 2, 8, max_length=8)), ["a", " cat"])
+    with pytest.raises(heedml.Error, match="^steps: layer: expected a whole number from 0 to 1, got 5$"):
+        model.steps("a cat", layer=5)
+    with pytest.raises(heedml.Error, match="^steps: head: expected a whole number from 0 to 1, got -1$"):
+        model.steps("a cat", head=-1)
+    for method in (model.restored, model.circuit):
+        with pytest.raises(heedml.Error, match=r"^pairs: expected those of Model.pairs\(\), a file or a list of dicts, got int$"):
+            method(5)
+        with pytest.raises(heedml.Error, match="^pair 0: expected a dict, got str$"):
+            method(["a"])
