@@ -111,10 +111,12 @@ std::string wrapped(std::string_view text, int width, int indent) {
     const std::string_view word = text.substr(0, end);  // includes the spaces before it
     text.remove_prefix(end);
     if (column > indent && column + display_width(word) > width) {
+      const std::size_t spaces = word.find_first_not_of(' ');
+      if (spaces == word.npos) break;  // at the end of the text
       result += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
       column = indent;
-      result += word.substr(word.find_first_not_of(' '));
-      column += display_width(word.substr(word.find_first_not_of(' ')));
+      result += word.substr(spaces);
+      column += display_width(word.substr(spaces));
     } else {
       result += word;
       column += display_width(word);

@@ -73,6 +73,7 @@ TEST_CASE("wrapped breaks a line at spaces") {
   CHECK(wrapped("longer than five", 5) == "longer\nthan\nfive");
   CHECK(wrapped("before 28.0 % ± 6.3 of 200", 10) == "before\n28.0 % ± 6.3\nof 200");
   CHECK(wrapped("it is 100 %", 8) == "it is\n100 %");
+  CHECK(wrapped("one two  ", 8) == "one two");  // no line of spaces
 }
 
 TEST_CASE("share_row puts the name on a separate line if the terminal is narrow") {
