@@ -38,7 +38,7 @@ Tensor conv2d(const Tensor& x, const Tensor& W, const Tensor& bias = {}, const C
 Tensor conv1d(const Tensor& x, const Tensor& W, const Tensor& bias = {}, const ConvOptions& options = {});
 
 /// Returns the padding with which a convolution of stride 1 keeps height and width: dilation (kernel - 1) / 2. Throws `Error` where
-/// that is no whole number: pad() adds the odd zero at one end.
+/// dilation (kernel - 1) is odd: pad() then adds a zero at one end.
 ///
 ///     const Tensor h = conv2d(x, W, b, {.padding = same_padding(5)});   // (B, C, H, W) -> (B, out, H, W)
 HeightWidth same_padding(HeightWidth kernel, HeightWidth dilation = 1);

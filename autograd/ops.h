@@ -364,16 +364,4 @@ void add_in_place(Tensor& total, const Tensor& x);  ///< total += x in total's s
 double sum_of_squares(const Tensor& x);             ///< in double; the same for any number of threads
 void scale_in_place(Tensor& x, double factor);      ///< x *= factor; in new storage if another handle shares it
 
-/// Functions of PyTorch that have another name here.
-///@{
-void bmm(const std::same_as<Tensor> auto&, auto&&...) = delete;         // matmul(x, y)
-void cat(const std::vector<Tensor>&, auto&&...) = delete;               // concat({x, y}, 1)
-void eye(std::integral auto, auto&&...) = delete;                       // one_hot(arange_ids(n), n)
-void linspace(double, double, std::integral auto, auto&&...) = delete;  // arange(n) * ((end - begin) / (n - 1)) + begin
-void ones_like(const std::same_as<Tensor> auto&, auto&&...) = delete;   // ones(x.shape(), x.dtype())
-void randn(const Shape&, auto&&...) = delete;                           // random_normal({2, 3}, random)
-void randn(std::integral auto, auto&&...) = delete;                     // random_normal({2, 3}, random)
-void zeros_like(const std::same_as<Tensor> auto&, auto&&...) = delete;  // zeros(x.shape(), x.dtype())
-///@}
-
 }  // namespace heed

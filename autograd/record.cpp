@@ -36,12 +36,9 @@ namespace {
 using tape::SavedTensor, tape::Tape, tape::takes_gradient, tape::thread;
 
 // The numbers of the recordings that are open on any thread.
-struct OpenRecordings {
-  std::mutex mutex;
-  std::set<std::uint64_t> ids;
-};
-OpenRecordings& open_recordings() {
-  static auto* const all = new OpenRecordings;  // threads may end after the statics
+std::mutex open_mutex;
+std::set<std::uint64_t>& open_recordings() {
+  static auto* const all = new std::set<std::uint64_t>;  // threads may end after the statics
   return *all;
 }
 
@@ -102,10 +99,8 @@ Recording::Recording() {
   }
   own_ = new Tape;
   own_->id = ++count;
-  {
-    const std::lock_guard lock(open_recordings().mutex);
-    open_recordings().ids.insert(own_->id);
-  }
+  const std::lock_guard lock(open_mutex);
+  open_recordings().insert(own_->id);
   own_->outer = std::exchange(thread.tape, own_);
   thread.paused = false;
 }
@@ -116,11 +111,9 @@ Recording::~Recording() {
   if (!*at) return;                               // another thread's, which still uses it
   if (at == &thread.tape) thread.paused = own_->outer != nullptr;
   *at = own_->outer;
-  {
-    const std::lock_guard lock(open_recordings().mutex);
-    open_recordings().ids.erase(own_->id);
-  }
-  delete own_;
+  const std::unique_ptr<Tape> ended(own_);  // freed behind the lock: that may wait for Python's
+  const std::lock_guard lock(open_mutex);
+  open_recordings().erase(own_->id);
 }
 
 std::int64_t Recording::size() const { return own_->size(); }
@@ -147,9 +140,8 @@ bool Recorder::is_of_other_thread(const Tensor& x) {
   for (const Tape* tape = thread.tape; tape; tape = tape->outer) {
     if (tape->id == id) return false;
   }
-  OpenRecordings& all = open_recordings();
-  const std::lock_guard lock(all.mutex);
-  return all.ids.contains(id);
+  const std::lock_guard lock(open_mutex);
+  return open_recordings().contains(id);
 }
 
 bool Recorder::follows(const Tensor& x) {
