@@ -22,8 +22,8 @@ struct Batch {
   // Labels; -1 marks a missing one.
   Ids answer{};  ///< (B): the number of the word that answers the question
   Ids chosen{};  ///< (B): the index of the correct candidate
-  /// (B T) or (B, T): the token to predict at each token. They are not shifted: of a model of the next token, targets[t] is tokens[t + 1];
-  /// of hidden tokens, it is what stood at t. Those behind a text's length do not count.
+  /// (B T) or (B, T): the token to predict at each token. They are not shifted: to predict the next token, targets[t] is tokens[t + 1];
+  /// to predict hidden tokens, it is the token that was hidden at t. Targets behind a text's length do not count.
   Ids targets{};
 
   /// Returns B.

@@ -115,7 +115,7 @@ class Model {
 void adapt(Model& model, const std::vector<std::string>& layers, AdapterOptions options = {}, std::uint64_t seed = 1,
            const std::string& base = "");
 /// Adds each adapter's product to its matrix and removes the adapters; nothing happens without adapters. The store stays, with all that
-/// you added to it. What was frozen stays frozen, such as the matrices: parameters.unfreeze("") trains on all. Matrices of a type that
+/// you added to it. Frozen parameters stay frozen, such as the matrices: parameters.unfreeze("") trains on all. Matrices of a type that
 /// only holds weights become float32 in a new network. Throws `Error` while a WeightAverage::Shown is open.
 void merge(Model& model);
 /// Returns a model without adapters, whose matrices hold the sums, and leaves `model` as it is. It has the parameters of the network,

@@ -37,7 +37,7 @@ struct AdapterOptions {
 /// name without a Linear, for one that has an adapter, and for a rank below 1.
 void adapt(const Scope& scope, const std::vector<std::string>& layers, AdapterOptions options = {});
 
-/// Adds each adapter's product to its matrix and removes the adapters from the store. What was frozen stays frozen, such as the
+/// Adds each adapter's product to its matrix and removes the adapters from the store. Frozen parameters stay frozen, such as the
 /// matrices: unfreeze() them to train on. Parameters of `widened` take the place of those with their names. Throws Error for a matrix of a
 /// type that only holds weights that is not among them, as merge(model) has it, and while a WeightAverage::Shown is open.
 void merge(const Parameters& parameters, const Parameters& widened = {});

@@ -182,7 +182,7 @@ void bind_parameters(nb::module_& m) {
       "(rank, out).");
   m.def(
       "merge", [](const Parameters& parameters) { merge(parameters); }, "parameters"_a,
-      "Adds each adapter's product to its matrix and removes the adapters. What was frozen stays frozen.");
+      "Adds each adapter's product to its matrix and removes the adapters. Frozen parameters stay frozen.");
   nb::class_<Copies>(m, "_Copies").def(nb::init<>());
   nb::class_<Place>(m, "Scope")
       .def(

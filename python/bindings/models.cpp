@@ -285,7 +285,7 @@ void bind_models(nb::module_& m) {
            [](Model& model, const std::vector<std::string>& layers, int rank, double alpha, std::uint64_t seed,
               const std::string& base) { adapt(model, layers, {.rank = rank, .alpha = alpha}, seed, base); })
       .def("merge", nb::overload_cast<Model&>(&merge),
-           "Adds the adapters to the matrices and removes them. What was frozen stays frozen, such as the matrices: "
+           "Adds the adapters to the matrices and removes them. Frozen parameters stay frozen, such as the matrices: "
            "parameters.unfreeze() trains on all.")
       .def(
           "load_adapter",

@@ -42,7 +42,7 @@ TEST_CASE("Targets behind the length of a text do not count") {
         "Batch: expected 2 lengths and 8 targets, got 1 and 8");
 }
 
-TEST_CASE("merge keeps the store of a model, with what was added to it and what is frozen") {
+TEST_CASE("merge keeps the store of a model, with additions of others and frozen parameters") {
   Model model(decoder_of(shape));
   Parameters parameters = model.parameters;
   adapt(model, {"W_Q", "out"}, {.rank = 2});

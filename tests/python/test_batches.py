@@ -1,4 +1,4 @@
-"""What a Batch holds, and the loss of it."""
+"""Batches, the loss of one, and models with adapters."""
 
 import heedml
 import numpy
