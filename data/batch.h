@@ -30,7 +30,7 @@ struct Batch {
   std::int64_t size() const { return tokens.shape()[0]; }
   /// Returns segments, or zeros if empty. Throws `Error` when they are not (B, T).
   Ids segments_or_zero() const;
-  /// Returns targets, with -1 behind the length of each text. Throws `Error` when a text lacks its length or its targets.
+  /// Returns targets, with -1 behind the length of each text. Throws `Error` when a text has no length or no targets.
   Ids targets_in_texts() const;
 };
 

@@ -96,7 +96,7 @@ std::shared_ptr<T[]> unset_values(const char* operation, const Shape& shape) {
 }
 
 // Sets to[i] = from[i] for i in [0, n), and returns whether all are integers of 32 bits. Compiled once, with the vector instructions
-// that the bindings lack.
+// that the bindings do not have.
 bool narrow(const std::int64_t* from, std::int64_t n, std::int32_t* to);
 
 }  // namespace heed::cpu

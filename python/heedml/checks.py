@@ -45,7 +45,7 @@ def text(where: str, value: Any) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise Error(f"{where}: character {error.start} is {value[error.start]!r}, half of a surrogate pair, which UTF-8 lacks; "
+        raise Error(f"{where}: character {error.start} is {value[error.start]!r}, half of a surrogate pair, which UTF-8 does not have; "
                     "text.encode('utf-8', 'replace').decode() replaces it") from None
     return value
 

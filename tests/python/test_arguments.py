@@ -15,7 +15,7 @@ def test_generate_and_encode_name_the_wrong_argument():
             model.generate(**{"prompt": "a", "tokens": 2, name: value})
     with pytest.raises(heedml.Error, match=f"^generate: seed: expected a whole number from 0 to {2**64 - 2}, got {2**64 - 1}$"):
         model.generate(["a", "b"], 2, seed=2**64 - 1)
-    half = r"character 1 is '\\ud800', half of a surrogate pair, which UTF-8 lacks; text.encode\('utf-8', 'replace'\).decode\(\) replaces it"
+    half = r"character 1 is '\\ud800', half of a surrogate pair, which UTF-8 does not have; text.encode\('utf-8', 'replace'\).decode\(\) replaces it"
     for call, where in ((lambda: model.generate("a\ud800", 2), "generate: prompt"), (lambda: model.encode(["a", "a\ud800"]), "encode: text 1")):
         with pytest.raises(heedml.Error, match=f"^{where}: {half}$"):
             call()
