@@ -68,9 +68,9 @@ std::string heads_text(const AttentionConfig& config) {
 
 void bind_attention(nb::module_& m) {
   bind_cache(m);
-  nb::class_<Mask> mask(m, "Mask");
-  mask.attr("__array_ufunc__") = nb::none();  // so that array & mask asks the mask
-  mask.def(nb::init<>())
+  nb::class_<Mask> bound(m, "Mask");
+  bound.attr("__array_ufunc__") = nb::none();  // so that array & mask asks the mask
+  bound.def(nb::init<>())
       .def(
           "__init__", [](Mask* self, const BooleanArray& visible) { new (self) Mask(booleans_of("Mask", visible)); },
           "visible"_a, "Takes booleans that broadcast to (B, heads, T_q, T_k).")
