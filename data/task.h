@@ -61,7 +61,8 @@ struct Task {
   /// The text of a language model. `train` is then empty, and `held_out` holds excerpts to look at.
   std::optional<Corpus> corpus{};
   std::size_t known_left_out = 0;  ///< held-out sentences that were removed because they are also in the training set
-  std::size_t alike_left_out = 0;  ///< sentences that were removed because two candidates have the same tokens
+  std::vector<std::string> known_texts{};  ///< held-out files whose whole text is a part of the training text
+  std::size_t alike_left_out = 0;          ///< sentences that were removed because two candidates have the same tokens
 };
 
 /// Examples as numbers, ready for batches. antecedent and counterpart have the meaning of Example.

@@ -154,8 +154,13 @@ std::vector<std::string> notes_on_unseen(const Task& task) {
   return lines;
 }
 
-// Returns lines about the user's own sentences.
-std::vector<std::string> notes_on_sentences(const Experiment& e) {
+// Returns lines about the user's own texts or sentences.
+std::vector<std::string> notes_on_data(const Experiment& e) {
+  if (!e.task.known_texts.empty()) {
+    return {fmt::format(
+        "note   {}: the held-out text is a part of the training text, so its loss does not measure other texts",
+        listed(e.task.known_texts))};
+  }
   if (e.config.data.kind != TaskKind::candidates && e.config.data.kind != TaskKind::jsonl) return {};
   std::vector<std::string> lines = {"asked  " + asked_line(e.task)};
   for (std::string& line : notes_on_unknown(e)) lines.push_back(std::move(line));
@@ -217,7 +222,7 @@ std::string opening(const Experiment& e, const std::filesystem::path& run, const
                              e.begun_from->step, grouped(e.begun_from->words_known), grouped(words),
                              e.begun_from->words_known < words ? "; the others start at random" : ""));
   }
-  const std::vector<std::string> notes = notes_on_sentences(e);
+  const std::vector<std::string> notes = notes_on_data(e);
   lines.insert(lines.begin() + 3, notes.begin(), notes.end());
   std::string text;
   for (const std::string& line : lines) text += wrapped(line, terminal.width, line.starts_with("The") ? 0 : 7) + "\n";
@@ -244,7 +249,7 @@ std::string dry_run(const Experiment& e) {
       fmt::format("model  {} parameters: {} of {}, {}", grouped(e.model.parameters.numel()),
                   plural(model.layers, "layer"), plural(model.heads(), "head"), widths_text(model)),
       "memory " + memory_text(e.memory), "data   " + data_line(e)};
-  for (const std::string& line : notes_on_sentences(e)) lines.push_back(line);
+  for (const std::string& line : notes_on_data(e)) lines.push_back(line);
   lines.push_back(fmt::format("steps  {} of {} examples: up to {} tokens per step, {:.1f} times through the data",
                               grouped(config.optim.schedule.steps), grouped(config.train.batch_size), grouped(tokens),
                               static_cast<double>(config.optim.schedule.steps) *

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <filesystem>
 #include <utility>
 
 namespace heed {
@@ -21,6 +23,32 @@ std::vector<std::string> read_texts(const std::string& paths, Split split) {
     if (split != Split::bytes) checked_text(texts.back(), path);
   }
   return texts;
+}
+
+// Throws Error for a file that is both trained and tested on.
+void check_apart(const std::string& train, const std::string& test) {
+  for (const std::string& tested : divided_paths(test)) {
+    for (const std::string& trained : divided_paths(train)) {
+      std::error_code missing;
+      if (!std::filesystem::equivalent(tested, trained, missing)) continue;
+      fail("data.test: {} is a file of data.train; expected another text, or none: the last tenth is then held out",
+           tested);
+    }
+  }
+}
+
+// Returns the files of `test` whose whole text is a part of a training text.
+std::vector<std::string> known_texts(const std::string& test, const std::vector<std::string>& tests,
+                                     const std::vector<std::string>& texts) {
+  const std::vector<std::string> paths = divided_paths(test);
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    const auto has_it = [&](const std::string& text) {  // memmem takes linear time, string::find does not
+      return !tests[i].empty() && memmem(text.data(), text.size(), tests[i].data(), tests[i].size()) != nullptr;
+    };
+    if (std::ranges::any_of(texts, has_it)) known.push_back(paths[i]);
+  }
+  return known;
 }
 
 // Assigns numbers to tokens in order of appearance.
@@ -101,6 +129,10 @@ TokenizedTask text_task(const std::string& train, const std::string& test, Split
   task.max_length = context;
   const std::vector<std::string> texts = read_texts(train, split);
   const std::vector<std::string> tests = test.empty() ? std::vector<std::string>{} : read_texts(test, split);
+  if (!test.empty()) {
+    check_apart(train, test);
+    task.known_texts = known_texts(test, tests, texts);
+  }
   std::size_t bytes = 0;
   for (const std::string& text : texts) bytes += text.size();
   // The training part, and the last tenth of all files in order.

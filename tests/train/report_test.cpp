@@ -88,6 +88,17 @@ TEST_CASE("opening counts held-out words that training does not have and held-ou
   CHECK(text.find("\nnote   1 held-out sentence left out: the training set has it, too\n") != std::string::npos);
 }
 
+TEST_CASE("opening says that a held-out text is a part of the training text") {
+  const Scratch scratch;
+  const std::string train = (scratch / "train.txt").string(), test = (scratch / "test.txt").string();
+  write_file(train, "the cat sat on the mat. the dog sat on the rug.");
+  write_file(test, "the dog sat on the rug.");
+  const std::vector<std::string> settings{"data.task=text", "data.train=" + train, "data.test=" + test,
+                                          "data.context=8", "data.tokens=characters"};
+  const std::string text = opening(small_experiment(settings), "runs/toy", {.width = 300});
+  CHECK(text.find("\nnote   " + test + ": the held-out text is a part of the training text, ") != std::string::npos);
+}
+
 TEST_CASE("resumption names the step from which a run continues, and the changed settings") {
   const Config config = parse_config("train: {steps: 300}", "f");
   CHECK(resumption(120, config, {}, {}) == "from   step 120 of 300\n");

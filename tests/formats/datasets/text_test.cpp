@@ -47,6 +47,19 @@ TEST_CASE("text_task holds out the last tenth of a text") {
   CHECK(texts.task("a", Split::characters, 4).vocabulary.word(1) == "o");
 }
 
+TEST_CASE("text_task refuses a file of both texts, and names held-out texts that are parts of the training text") {
+  const Texts texts;
+  write_file(texts / "a", "abcdefghijklmnopqrst");
+  write_file(texts / "b", "cdefg");
+  write_file(texts / "c", "cdefgx");
+  CHECK(message([&] { texts.task("b,a", Split::characters, 3, "a"); }) ==
+        "data.test: " + (texts / "a").string() +
+            " is a file of data.train; expected another text, or none: the last tenth is then held out");
+  CHECK(texts.task("c,a", Split::characters, 3, "b").known_texts == std::vector{(texts / "b").string()});
+  CHECK(texts.task("a", Split::characters, 3, "c").known_texts.empty());
+  CHECK(texts.task("a", Split::characters, 3).known_texts.empty());
+}
+
 TEST_CASE("text_task joins several files into one text, and accepts a separate held-out text") {
   const Texts texts;
   write_file(texts / "a", "abcdefghij");
@@ -201,10 +214,10 @@ TEST_CASE("A pretrained tokenizer reads a long text in pieces of whole lines") {
   const Texts texts;
   std::string text;
   while (text.size() < 2'300'000) text += "the birds saw a cat .\n";
-  write_file(texts / "a", text);
+  for (const char* name : {"a", "b"}) write_file(texts / name, text);
   const Tokenizer tokenizer = Tokenizer::of_text(PretrainedTokenizer(tokenizer_json(false)));
   const TokenizedTask task =
-      text_task((texts / "a").string(), (texts / "a").string(), Split::subwords, 8, 0, tokenizer);
+      text_task((texts / "a").string(), (texts / "b").string(), Split::subwords, 8, 0, tokenizer);
   CHECK(task.corpus->train.size() == static_cast<std::int64_t>(text.size() / 22 * 8));
   CHECK(task.corpus->train[7] == task.vocabulary[std::string(".")]);
 }
