@@ -44,33 +44,39 @@ Model model_of_run(const fs::path& run) {
 using Question = std::pair<std::vector<std::string>, int>;  // the tokens, and the one to ask about
 Question question_of(const Example& e) { return {e.tokens, e.query}; }
 
-// Returns the files of data.train, which config.yaml keeps as "a.jsonl,b.jsonl".
+// Returns the files of sentences that exist in data.train, which config.yaml keeps as "a.jsonl,b.jsonl".
 std::vector<std::string> training_files(const fs::path& run) {
   if (!is_of_train(run)) return {};
   const std::string text = read_file(run / "config.yaml"), key = "\n  train: \"";
   const std::size_t at = text.find(key), begin = at + key.size();
   std::istringstream names(at == text.npos ? "" : text.substr(begin, text.find('"', begin) - begin));
   std::vector<std::string> files;
-  for (std::string name; std::getline(names, name, ',');) files.push_back(name);
+  for (std::string name; std::getline(names, name, ',');) {
+    if (name.ends_with(".jsonl") && fs::is_regular_file(name)) files.push_back(name);
+  }
   return files;
 }
 
 // Throws Error when the run was trained on sentences of the file `test`.
 void check_not_learned(const fs::path& run, const std::string& test, const std::vector<Example>& tested) {
-  for (const std::string& file : training_files(run)) {
-    if (!file.ends_with(".jsonl") || !fs::is_regular_file(file)) continue;
-    std::set<Question> learned;
-    for (const Example& e : read_jsonl(file)) learned.insert(question_of(e));
-    for (const Example& e : read_held_out(run)) learned.erase(question_of(e));
-    const auto known =
-        std::ranges::count_if(tested, [&](const Example& e) { return learned.contains(question_of(e)); });
-    if (known == 0) continue;
-    fail("{}: {} was trained on {} of its {} sentences, those of {}; name a file on which no run was trained", test,
-         run.string(), known, tested.size(), file);
-  }
+  const std::int64_t learned = count_learned(run, tested, read_jsonl);
+  if (learned == 0) return;
+  fail("{}: {} was trained on {} of its {} sentences, those of {}; name a file on which no run was trained", test,
+       run.string(), learned, tested.size(), listed(training_files(run)));
 }
 
 }  // namespace
+
+std::int64_t count_learned(const fs::path& run, const std::vector<Example>& tested, const ReadSentences& read) {
+  std::set<Question> learned;
+  for (const std::string& file : training_files(run)) {
+    for (const Example& e : read(file)) learned.insert(question_of(e));
+  }
+  if (!learned.empty() && fs::exists(held_out_path(run))) {
+    for (const Example& e : read_held_out(run)) learned.erase(question_of(e));
+  }
+  return std::ranges::count_if(tested, [&](const Example& e) { return learned.contains(question_of(e)); });
+}
 
 std::vector<Example> read_held_out(const fs::path& run) {
   if (!fs::is_directory(run)) {

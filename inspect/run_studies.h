@@ -5,6 +5,7 @@
 #include <heed/explain/studies/matched_heads.h>
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,14 @@ namespace heed {
 
 /// Reads held_out.jsonl of a run. Throws Error if it is missing.
 std::vector<Example> read_held_out(const std::filesystem::path& run);
+
+/// Reads the sentences of a file.
+using ReadSentences = std::function<std::vector<Example>(const std::string& file)>;
+
+/// Returns how many of `tested` a run was trained on, by the files of sentences (JSONL) that its data.train names and that exist.
+/// `read` reads them as `tested` was read.
+std::int64_t count_learned(const std::filesystem::path& run, const std::vector<Example>& tested,
+                           const ReadSentences& read);
 
 constexpr std::size_t max_run_pairs = 100;  ///< minimal pairs that a run's circuit is found on, unless asked otherwise
 

@@ -56,7 +56,16 @@ const Command evaluate_command{
               if (is_text) {
                 add(file, evaluate_text(model, read_file(file), context, of_run(request.runs[0], request.progress)));
               } else {
-                add(file, evaluate_answers(model, sentences_of(model, request, file)));
+                const auto read = [&](const std::string& name) { return sentences_of(model, request, name); };
+                const std::vector<Example> sentences = read(file);
+                add(file, evaluate_answers(model, sentences));
+                const std::int64_t learned = count_learned(request.runs[0], sentences, read);
+                all.back()["learned"] = learned;
+                if (learned > 0) {
+                  text += paragraph(fmt::format("The run was trained on {} of these {}.", learned,
+                                                counted(std::ssize(sentences), "sentence")),
+                                    request.view.terminal);
+                }
               }
             } catch (const Error& error) {
               const std::string message = error.what();

@@ -29,6 +29,24 @@ TEST_CASE("inspect evaluate prints accuracy and loss of sentences with intervals
   CHECK(run.error({"evaluate", "RUN", "missing.jsonl"}) == "cannot read missing.jsonl: No such file or directory");
 }
 
+TEST_CASE("inspect evaluate counts the sentences that the run was trained on") {
+  const InspectedRun run;
+  std::vector<Example> examples(3, dog_example());
+  examples[1].tokens[1] = "cross";
+  const std::string own = (run.path / "own.jsonl").string(), file = (run.path / "mine.jsonl").string();
+  write_jsonl(own, examples);
+  examples[2].tokens[1] = "animal";
+  write_jsonl(file, examples);
+  write_jsonl(held_out_path(run.path), {examples[1]});
+  const auto said = [&](const char* text) {
+    return run.inspect({"evaluate", "RUN", file}).find(text) != std::string::npos;
+  };
+  CHECK(!said("trained on"));
+  write_file(run.path / "config.yaml", "seed: 1\ndata:\n  train: \"missing.jsonl," + own + "\"\n");
+  CHECK(said("\nThe run was trained on 1 of these 3 sentences.\n"));  // it held out the second
+  CHECK(parse_json(run.inspect({"evaluate", "RUN", file, "--json"}))[0]["learned"] == 1);
+}
+
 TEST_CASE("inspect evaluate prints loss and perplexity of a text for a pretrained model") {
   CopiedModel copy("gpt2");
   write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
