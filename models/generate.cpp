@@ -91,7 +91,7 @@ struct Growing {
   Growing(const Model& of, const Generation& given, const OnText& write)
       : model(of),
         wanted(given),
-        tokens(prompt_tokens(of, given.prompt)),
+        tokens(given.prompt_ids.empty() ? prompt_tokens(of, given.prompt) : given.prompt_ids),
         text(given.stop, write),
         random(Random(given.seed).stream("continue")) {}
 

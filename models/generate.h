@@ -15,7 +15,8 @@ struct Generation {
   int tokens = 500;    ///< maximum number of generated tokens
   Sampling sampling{};
   std::uint64_t seed = 1;
-  std::string stop{};  ///< generation ends before this text; empty: disabled
+  std::string stop{};                      ///< generation ends before this text; empty: disabled
+  std::vector<std::int32_t> prompt_ids{};  ///< the prompt's tokens; empty: those that the model reads in `prompt`
   /// Guess tokens from repetitions of the text (Lookup), and compute several in one pass. The text is the same, sooner where
   /// it repeats itself. Sampled texts may differ where rounding decides.
   bool speculate = false;

@@ -149,9 +149,23 @@ void check_positions(const TransformerConfig& config, const std::vector<std::int
       padding - tokens.begin() + 1, *padding);
 }
 
+// Returns the token at which a model without query words is asked: a masked one at the last mask, others at the last token, and both
+// a masked one without a mask and a model without a head before the tokens that a template adds ([SEP]).
+static int usual_query(const Model& model, const std::vector<std::string>& tokens) {
+  const int last = static_cast<int>(tokens.size()) - 1;
+  const bool is_masked = model.head().fills_masks();
+  const auto& pretrained = model.tokenizer.pretrained();
+  std::string mask = mask_token;
+  if (pretrained) mask = pretrained->special().mask ? model.vocabulary.word(*pretrained->special().mask) : "";
+  if (const int at = last_index_of(mask, tokens); is_masked && at >= 0) return at;
+  if (!pretrained || (!is_masked && model.head().exists())) return last;
+  const std::vector<std::string> behind = tokens_of(model, pretrained->behind());
+  const bool has_template = std::ssize(behind) <= last && std::equal(behind.rbegin(), behind.rend(), tokens.rbegin());
+  return has_template ? last - static_cast<int>(behind.size()) : last;
+}
+
 // Returns the question for a model that has a tokenizer of its own.
 static Example pretrained_question(const Model& model, std::string_view read, const std::string& query) {
-  const bool is_masked = model.head().fills_masks();
   std::string sought = query;
   const std::string text = with_own_masks(model, checked_utf8(read, "sentence"), sought);
   Example example;
@@ -162,7 +176,6 @@ static Example pretrained_question(const Model& model, std::string_view read, co
     if (model.vocabulary.contains(token)) ids.push_back(model.vocabulary[token]);
   }
   check_positions(model.transformer().config, ids);
-  example.query = static_cast<int>(example.tokens.size()) - 1;
   if (!sought.empty()) {
     example.query = last_token_of(sought, *model.tokenizer.pretrained(), text);
     if (example.query < 0) {
@@ -170,13 +183,7 @@ static Example pretrained_question(const Model& model, std::string_view read, co
     }
     return example;
   }
-  const auto mask = is_masked ? model.tokenizer.pretrained()->special().mask : std::nullopt;
-  if (const int at = mask ? last_index_of(model.vocabulary.word(*mask), example.tokens) : -1; at >= 0) {
-    example.query = at;
-  } else if (is_masked || !model.head().exists()) {  // the last token of the text, not [SEP]
-    const int behind = static_cast<int>(model.tokenizer.pretrained()->behind().size());
-    example.query = std::max(0, example.query - behind);
-  }
+  example.query = usual_query(model, example.tokens);
   return example;
 }
 
@@ -240,18 +247,13 @@ Example question(const Model& model, std::string_view text, const std::string& q
   if (model.tokenizer.pretrained()) return pretrained_question(model, text, query);
   check_tokenizer(model);
   Example example;
-  const bool is_masked = model.head().fills_masks();
   const std::string_view read = is_of_texts_alone(model.tokenizer.split()) ? text : checked_utf8(text, "sentence");
   std::string sought = query;
   example.tokens = tokens_of(model, with_own_masks(model, read, sought));
   if (example.tokens.empty()) fail("the sentence is empty");
   if (example.tokens.size() > 1 && is_unknown_full_stop(model, example.tokens.back())) example.tokens.pop_back();
-  if (sought.empty() && is_masked) {
-    example.query = last_index_of(mask_token, example.tokens);
-    if (example.query >= 0) return example;
-  }
   if (sought.empty() && (model.head().has_token_logits() || !model.head().exists())) {
-    example.query = static_cast<int>(example.tokens.size()) - 1;
+    example.query = usual_query(model, example.tokens);
     return example;
   }
   example.sentences = sentence_numbers(example.tokens);
@@ -279,30 +281,73 @@ Example question(const Model& model, std::string_view text, const std::string& q
   return example;
 }
 
-Batch batch_of(const Model& model, const Example& example) {
-  const TransformerConfig& config = model.transformer().config;
+// Returns the number of each token. Throws Error that lists those that the model does not know.
+static std::vector<std::int32_t> ids_of(const Model& model, const std::vector<std::string>& tokens) {
   const Vocabulary& vocabulary = model.vocabulary;
-  const int T = static_cast<int>(example.tokens.size());
-  if (T == 0) fail("expected a text of at least one token, got none");
-  if (example.query < 0 || example.query >= T) fail("expected a query from 0 to {}, got {}", T - 1, example.query);
   std::vector<std::string> unknown;
   std::set<std::string_view> seen;  // unknown tokens
-  std::vector<std::int32_t> tokens;
-  for (std::size_t i = 0; i < example.tokens.size(); ++i) {
-    const std::string& token = example.tokens[i];
+  std::vector<std::int32_t> ids;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const std::string& token = tokens[i];
     if (vocabulary.contains(token) || vocabulary.unknown()) {
-      tokens.push_back(vocabulary[token]);
+      ids.push_back(vocabulary[token]);
     } else {
       if (!seen.insert(token).second) continue;
       const bool is_listed = unknown.size() < 20;  // limits the hints, since each searches the whole vocabulary
-      unknown.push_back(
-          fmt::format("'{}'{}", excerpt(token), is_listed ? unknown_hint(example.tokens, i, vocabulary) : ""));
+      unknown.push_back(fmt::format("'{}'{}", excerpt(token), is_listed ? unknown_hint(tokens, i, vocabulary) : ""));
     }
   }
   if (!unknown.empty()) {
     fail("not among the {} {} that the model knows: {}", vocabulary.size(),
          name_of_entries(vocabulary, model.tokenizer.split()), listed(unknown));
   }
+  return ids;
+}
+
+std::vector<std::int32_t> token_ids(const Model& model, std::string_view text, bool with_template) {
+  check_tokenizer(model);
+  std::string none;
+  const std::string read = with_own_masks(model, text, none);
+  if (with_template || !model.tokenizer.pretrained()) return ids_of(model, tokens_of(model, read));
+  std::vector<std::int32_t> ids;
+  for (const EncodedToken& token : model.tokenizer.pretrained()->encode(read, false)) ids.push_back(token.id);
+  return ids;
+}
+
+std::vector<std::string> tokens_of(const Model& model, const std::vector<std::int32_t>& ids) {
+  std::vector<std::string> tokens;
+  for (const std::int32_t id : ids) tokens.push_back(model.vocabulary.word(id));
+  return tokens;
+}
+
+Example question(const Model& model, const std::vector<std::int32_t>& ids, const std::string& query) {
+  const OutputHead& head = model.head();
+  if (head.chooses_candidates()) fail("the model chooses among candidates, which only a text can mark; give the text");
+  if (ids.empty()) fail("expected the ids of at least one token, got none");
+  check_positions(model.transformer().config, ids);
+  Example example{.tokens = tokens_of(model, ids)};
+  if (query.empty() && (model.tokenizer.pretrained() || head.has_token_logits() || !head.exists())) {
+    example.query = usual_query(model, example.tokens);
+    return example;
+  }
+  example.query = -1;
+  for (const std::string& word : query.empty() ? model.queries : std::vector{query}) {
+    example.query = std::max(example.query, last_index_of(word, example.tokens));
+  }
+  if (example.query < 0 && query.empty()) fail_without_query(model);
+  if (example.query < 0) {
+    fail("no token is '{}'{}; the tokens: {}", query, did_you_mean(query, example.tokens),
+         listed(example.tokens, " ", 100));
+  }
+  return example;
+}
+
+Batch batch_of(const Model& model, const Example& example) {
+  const TransformerConfig& config = model.transformer().config;
+  const int T = static_cast<int>(example.tokens.size());
+  if (T == 0) fail("expected a text of at least one token, got none");
+  if (example.query < 0 || example.query >= T) fail("expected a query from 0 to {}, got {}", T - 1, example.query);
+  std::vector<std::int32_t> tokens = ids_of(model, example.tokens);
   if (T > config.max_length && model.head().has_token_logits()) {
     fail("the text has {} tokens; the model sees {} at once", T, config.max_length);
   }

@@ -13,6 +13,20 @@ namespace heed {
 /// sentences. A full stop at the end that the model does not know is left out. Brackets mark the candidates for a model that chooses among candidates. Throws `Error` when the text has no such token.
 Example question(const Model& model, std::string_view text, const std::string& query = "");
 
+/// Returns a question for the tokens with these ids: those of one text, and of the model's template if it adds any. With an empty `query`
+/// it is asked at the token of the text's question. Throws `Error` for ids outside of the vocabulary, without such a token, and for a
+/// model that chooses among candidates.
+Example question(const Model& model, const std::vector<std::int32_t>& ids, const std::string& query = "");
+
+/// Returns the ids of the tokens of a text, of those that the template adds only `with_template`. Throws `Error` for unknown words, and
+/// for a pretrained model without a tokenizer. model.tokenizer.join(tokens_of(model, ids)) is the text again.
+///
+///     const std::vector<std::int32_t> ids = token_ids(model, "a cat");
+std::vector<std::int32_t> token_ids(const Model& model, std::string_view text, bool with_template = true);
+
+/// Returns the tokens with these ids. Throws `Error` for ids outside of the vocabulary.
+std::vector<std::string> tokens_of(const Model& model, const std::vector<std::int32_t>& ids);
+
 /// Returns whether a token is a full stop, and not among those that the model knows.
 bool is_unknown_full_stop(const Model& model, std::string_view token);
 

@@ -198,6 +198,11 @@ SentenceAttention attention_of(const Model& model, const Example& example, Token
   return tokens == Tokens::words && reads_pieces(model) ? of_whole_words(read) : read;
 }
 
+Dump dump_of(const Model& model, const Example& example, Tokens tokens) {
+  const bool is_merged = tokens == Tokens::words && reads_pieces(model);
+  return {model.step, {attention_of(model, example, tokens)}, holds_spaces(model) && !is_merged};
+}
+
 namespace {
 
 // Returns the model of a snapshot, or else the last model; nothing if it is damaged or missing.
@@ -232,8 +237,7 @@ Reading reading_of(const Request& request, Tokens tokens) {
   }
   if (!request.has("sentence")) return reading_of(run, step_of(request));
   Model model = model_of(run, step_of(request), request.progress);
-  const bool is_merged = tokens == Tokens::words && reads_pieces(model);
-  Dump dump{model.step, {attention_of(model, example_of(request, model), tokens)}, holds_spaces(model) && !is_merged};
+  Dump dump = dump_of(model, example_of(request, model), tokens);
   return {std::move(dump), std::move(model)};
 }
 

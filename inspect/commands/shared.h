@@ -64,6 +64,9 @@ enum class Tokens { words, pieces };
 /// Returns the attention of a sentence that the model has read as `example`.
 SentenceAttention attention_of(const Model& model, const Example& example, Tokens tokens);
 
+/// Returns it as a snapshot of this one sentence.
+Dump dump_of(const Model& model, const Example& example, Tokens tokens = Tokens::words);
+
 /// Attention as the model names its tokens. The model is missing if it cannot be read, or if a snapshot's file was given alone.
 struct Reading {
   Dump dump;

@@ -1,5 +1,7 @@
 #include "bindings/config.h"
+#include "inspect/commands/shared.h"
 #include "inspect/serve/served_model.h"
+#include "views/written_tokens.h"
 
 #include <heed/explain/trace.h>
 #include <heed/formats/hugging_face.h>
@@ -9,6 +11,7 @@
 #include <heed/models/reading.h>
 
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/variant.h>
 
 namespace heed::python {
 namespace {
@@ -126,8 +129,24 @@ Model copied(const Model& model) {
   return copy;
 }
 
-JsonDict traced(const Model& model, const std::string& text, const std::string& query) {
-  const Example example = question(model, text, query);
+// A text, or the ids of its tokens.
+using TextOrIds = std::variant<std::string, std::vector<std::int32_t>>;
+
+Example question_of(const Model& model, const TextOrIds& text, const std::string& query) {
+  return std::visit([&](const auto& read) { return question(model, read, query); }, text);
+}
+
+// Returns what inspect prints about the attention to the tokens of a text, as JSON.
+std::string attention_json(const Model& model, const TextOrIds& text, const std::string& query) {
+  Dump dump = dump_of(model, question_of(model, text, query));
+  write_out_candidates(dump, model.tokenizer);
+  return json_view(dump);
+}
+
+nb::bytes bytes_of(std::string_view text) { return nb::bytes(text.data(), text.size()); }
+
+JsonDict traced(const Model& model, const TextOrIds& text, const std::string& query) {
+  const Example example = question_of(model, text, query);
   const Trace seen = [&] {
     const nb::gil_scoped_release release;
     return trace(model, batch_of(model, example));
@@ -160,14 +179,17 @@ JsonDict traced(const Model& model, const std::string& text, const std::string& 
   return {result};
 }
 
-// Returns the bytes of the text and of each token, and why it ended.
-// Returns for each prompt the whole text, the tokens, why it ended and how many were forgotten. The seed increases by 1 from text to text.
-nb::list generated(const Model& model, const std::vector<std::string>& prompts, Generation wanted,
+// Returns for each prompt its text, what follows, the tokens, why it ended and how many were forgotten. The seed increases by 1 from text
+// to text.
+nb::list generated(const Model& model, const std::vector<TextOrIds>& prompts, Generation wanted,
                    const nb::object& on_text) {
-  const auto bytes_of = [](std::string_view text) { return nb::bytes(text.data(), text.size()); };
   std::vector<Generation> all;
-  for (const std::string& prompt : prompts) {
-    wanted.prompt = prompt;
+  for (const TextOrIds& prompt : prompts) {
+    if (const auto* const ids = std::get_if<std::vector<std::int32_t>>(&prompt)) {
+      wanted.prompt = model.tokenizer.join(tokens_of(model, *ids)), wanted.prompt_ids = *ids;
+    } else {
+      wanted.prompt = std::get<std::string>(prompt), wanted.prompt_ids.clear();
+    }
     all.push_back(wanted);
     ++wanted.seed;
   }
@@ -185,7 +207,9 @@ nb::list generated(const Model& model, const std::vector<std::string>& prompts, 
   for (std::size_t i = 0; i < results.size(); ++i) {
     nb::list tokens;
     for (const std::string& token : results[i].tokens) tokens.append(bytes_of(token));
-    found.append(nb::make_tuple(bytes_of(texts[i]), tokens, name_of(results[i].ended_by), results[i].forgotten));
+    const std::size_t begin = std::min(all[i].prompt.size(), texts[i].size());
+    found.append(nb::make_tuple(bytes_of(all[i].prompt), bytes_of(std::string_view(texts[i]).substr(begin)), tokens,
+                                name_of(results[i].ended_by), results[i].forgotten));
   }
   return found;
 }
@@ -270,6 +294,20 @@ void bind_models(nb::module_& m) {
           "tokens", [](const Model& model, const std::string& text) { return model.tokenizer(text); }, "text"_a,
           "Returns the tokens of a text.")
       .def(
+          "ids",
+          [](const Model& model, const std::string& text, bool with_template) {
+            return token_ids(model, text, with_template);
+          },
+          "text"_a, nb::kw_only(), "template"_a = true,
+          "Returns the ids of a text's tokens, with those that the model's template adds, such as [CLS], unless "
+          "`template` is False.")
+      .def(
+          "_text",
+          [](const Model& model, const std::vector<std::int32_t>& ids) {
+            return bytes_of(model.tokenizer.join(tokens_of(model, ids)));
+          },
+          "ids"_a)
+      .def(
           "save",
           [](const Model& model, const PathName& path) {
             with_path(path, [&](const auto& place) { save_model(place, model); });
@@ -281,9 +319,11 @@ void bind_models(nb::module_& m) {
             return with_path(path, [&](const auto& place) { return export_hugging_face(model, place); });
           },
           "directory"_a, "Writes a directory that `transformers` loads. Returns the names of its files.")
-      .def("_adapt",
-           [](Model& model, const std::vector<std::string>& layers, int rank, double alpha, std::uint64_t seed,
-              const std::string& base) { adapt(model, layers, {.rank = rank, .alpha = alpha}, seed, base); })
+      .def(
+          "_adapt",
+          [](Model& model, const std::vector<std::string>& layers, int rank, double alpha, std::uint64_t seed,
+             const std::string& base) { adapt(model, layers, {.rank = rank, .alpha = alpha}, seed, base); },
+          "layers"_a, "rank"_a, "alpha"_a, "seed"_a, "base"_a)
       .def("merge", nb::overload_cast<Model&>(&merge),
            "Adds the adapters to the matrices and removes them. Frozen parameters stay frozen, such as the matrices: "
            "parameters.unfreeze() trains on all.")
@@ -306,14 +346,21 @@ void bind_models(nb::module_& m) {
             return format_json(what == "description" ? served.description() : served.answer(what, parse_json(request)));
           },
           Unlocked())
-      .def("_trace", &traced)
+      .def("_trace", &traced, "text"_a, "query"_a)
+      .def("_attention", &attention_json, "text"_a, "query"_a, Unlocked())
       .def(
           "_generate",
-          [](const Model& model, const std::vector<std::string>& prompts, int tokens, double temperature, int top_k,
+          [](const Model& model, const std::vector<TextOrIds>& prompts, int tokens, double temperature, int top_k,
              double top_p, std::uint64_t seed, const std::string& stop, bool speculate, const nb::object& on_text) {
-            return generated(model, prompts, {"", tokens, {temperature, top_k, top_p}, seed, stop, speculate}, on_text);
+            const Generation wanted{.prompt = "",
+                                    .tokens = tokens,
+                                    .sampling = {temperature, top_k, top_p},
+                                    .seed = seed,
+                                    .stop = stop,
+                                    .speculate = speculate};
+            return generated(model, prompts, wanted, on_text);
           },
-          nb::sig("def _generate(self, *arguments: typing.Any) -> list[tuple[bytes, list[bytes], str, int]]"))
+          nb::sig("def _generate(self, *arguments: typing.Any) -> list[tuple[bytes, bytes, list[bytes], str, int]]"))
       .def("__repr__", [](const Model& model) {
         return fmt::format("heedml.Model(kind='{}', layers={}, heads={}, d_model={}, vocabulary={}, numbers={})",
                            name_of(model.config().head), model.layers(), model.heads(),

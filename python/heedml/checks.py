@@ -6,6 +6,7 @@ import math
 import operator
 import os
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy
@@ -55,6 +56,33 @@ def texts(where: str, one: str, value: Any) -> list[str]:
     if isinstance(value, bytes) or not isinstance(value, Iterable):
         raise Error(f"{where}: expected a str or several, got {type(value).__name__}")
     return [text(where, value)] if isinstance(value, str) else [text(f"{one} {i}", each) for i, each in enumerate(value)]
+
+
+def read(where: str, value: Any) -> str | list[int]:
+    """Returns one text, or the ids of its tokens. Raises Error that begins with `where` for anything else."""
+    if isinstance(value, str):
+        return value
+    try:
+        ids = numpy.asarray(value)
+    except ValueError:
+        ids = numpy.empty(0)
+    if ids.ndim == 2 and len(ids) == 1:
+        ids = ids[0]
+    if ids.ndim != 1 or ids.dtype.kind not in "iu":
+        raise Error(f"{where}: expected a str or the ids of one text, got {_shown(value)}")
+    return [whole(f"{where}: id", id, 0, 2**31 - 1) for id in ids.tolist()]
+
+
+def one_or_several(where: str, value: Any) -> tuple[list[str | list[int]], bool]:
+    """Returns texts, or ids of texts, as a list, and whether it was one text. Raises Error that begins with `where` for anything else."""
+    if isinstance(value, str):
+        return [value], True
+    if isinstance(value, (bytes, Mapping)) or not isinstance(value, Iterable):
+        raise Error(f"{where}: expected a str, ids or several of them, got {type(value).__name__}")
+    parts = list(value)
+    if parts and all(isinstance(part, Integral) for part in parts):
+        return [read(where, parts)], True
+    return [read(f"{where} {i}", part) for i, part in enumerate(parts)], False
 
 
 def plain(where: str, value: Any) -> Any:

@@ -21,6 +21,7 @@ from .paths import Path, text_of
 from .running import noted, of_thread, running
 
 Progress = Callable[[str, float, float], None]
+Ids = Sequence[int] | numpy.typing.NDArray[numpy.integer[Any]]
 
 
 def inspect(*words: Path, width: int = 80, progress: Progress | None = None) -> str:
@@ -157,15 +158,26 @@ class Model(_core._Model):
         """
         self._adapt([layers] if isinstance(layers, str) else list(layers), rank, alpha, checks.whole("adapt: seed", seed, 0, 2**64 - 1), text_of(base or self.path or ""))
 
-    def attention(self, sentence: str | None = None, query: str | None = None, *, words: bool = False,
+    def text(self, ids: Ids) -> str:
+        """Returns the text of tokens, such as those of ids(), without the special tokens of a pretrained model."""
+        given = checks.read("text: ids", ids)
+        if isinstance(given, str):
+            raise Error("text: ids: expected the ids of one text, got a str")
+        return self._text(given).decode("utf-8", "replace")
+
+    def attention(self, sentence: str | Ids | None = None, query: str | None = None, *, words: bool = False,
                   step: int | None = None) -> studies.Attention:
-        """Returns the attention weights and the answer for a sentence, or for the run's watched sentences."""
+        """Returns the attention weights and the answer for a sentence, or the ids of its tokens, or for the run's watched sentences."""
+        if sentence is not None and not isinstance(sentence, str):
+            if words or step is not None:
+                raise Error("attention: words and step are for a text, and these are ids")
+            return studies.Attention(self._attention(checks.read("attention: sentence", sentence), checks.text("attention: query", query or "")))
         options = _options(sentence=sentence, query=query, words=words, step=step)
         return studies.Attention(self._ask("", *options, "--json", run=sentence is None))
 
-    def trace(self, text: str, query: str = "") -> Trace:
-        """Returns everything that the model computes for a text."""
-        return Trace(**self._trace(text, query))
+    def trace(self, text: str | Ids, query: str = "") -> Trace:
+        """Returns everything that the model computes for a text, or for the ids of its tokens."""
+        return Trace(**self._trace(checks.read("trace: text", text), checks.text("trace: query", query)))
 
     def causes(self, sentence: str | None = None, query: str | None = None, *, pair: str | None = None,
                limit: int | None = None, by: str | None = None, step: int | None = None,
@@ -268,26 +280,27 @@ class Model(_core._Model):
         return studies.Verification(self._ask("verify", *_options(against=text_of(against)), "--json"))
 
     @overload
-    def generate(self, prompt: str, tokens: int = 500, *, temperature: float = 1, top_k: int = 0, top_p: float = 1, seed: int = 1,
+    def generate(self, prompt: str | list[int], tokens: int = 500, *, temperature: float = 1, top_k: int = 0, top_p: float = 1, seed: int = 1,
                  stop: str = "", speculate: bool = False, on_text: Callable[[str], Any] | None = None) -> studies.Generated: ...
 
     @overload
-    def generate(self, prompt: list[str] | tuple[str, ...], tokens: int = 500, *, temperature: float = 1, top_k: int = 0, top_p: float = 1, seed: int = 1,
-                 stop: str = "") -> list[studies.Generated]: ...
+    def generate(self, prompt: list[str] | tuple[str, ...] | list[list[int]], tokens: int = 500, *, temperature: float = 1, top_k: int = 0,
+                 top_p: float = 1, seed: int = 1, stop: str = "") -> list[studies.Generated]: ...
 
-    def generate(self, prompt: str | list[str] | tuple[str, ...], tokens: int = 500, *, temperature: float = 1, top_k: int = 0, top_p: float = 1,
-                 seed: int = 1, stop: str = "", speculate: bool = False,
+    def generate(self, prompt: str | list[str] | tuple[str, ...] | list[int] | list[list[int]], tokens: int = 500, *, temperature: float = 1,
+                 top_k: int = 0, top_p: float = 1, seed: int = 1, stop: str = "", speculate: bool = False,
                  on_text: Callable[[str], Any] | None = None) -> studies.Generated | list[studies.Generated]:
         """Continues a text, or several at once, in less time than one after another. Text i is drawn with `seed` + i.
+        A text may be the ids of its tokens.
 
         `on_text` gets each piece of a text as soon as it is sampled; returning False ends the text. `speculate` guesses tokens from
         repetitions of a text: the same text in fewer passes."""
         if on_text is not None:
             checks.function("generate: on_text", on_text)
-        prompts = checks.texts("generate: prompt", "generate: prompt", prompt)
-        if on_text is not None and not isinstance(prompt, str):
+        given, is_one = checks.one_or_several("generate: prompt", prompt)
+        if on_text is not None and not is_one:
             raise Error("generate: on_text is for one text")
-        first = checks.whole("generate: seed", seed, 0, 2**64 - max(len(prompts), 1))
+        first = checks.whole("generate: seed", seed, 0, 2**64 - max(len(given), 1))
 
         def decoded(piece: bytes) -> str:
             return piece.decode("utf-8", "replace")
@@ -296,12 +309,12 @@ class Model(_core._Model):
             with running(None):
                 return on_text and on_text(decoded(piece))
 
-        found = self._generate(prompts, checks.whole("generate: tokens", tokens, -2**31, 2**31 - 1),
+        found = self._generate(given, checks.whole("generate: tokens", tokens, -2**31, 2**31 - 1),
                                checks.number("generate: temperature", temperature), checks.whole("generate: top_k", top_k, -2**31, 2**31 - 1),
                                checks.number("generate: top_p", top_p), first, checks.text("generate: stop", stop), bool(speculate), show)
-        made = [studies.Generated(begun, decoded(text)[len(begun):], list(map(decoded, pieces)), ended_by, first + i, forgotten)
-                for i, (begun, (text, pieces, ended_by, forgotten)) in enumerate(zip(prompts, found))]
-        return made[0] if isinstance(prompt, str) else made
+        made = [studies.Generated(decoded(begun), decoded(text), list(map(decoded, pieces)), ended_by, first + i, forgotten)
+                for i, (begun, text, pieces, ended_by, forgotten) in enumerate(found)]
+        return made[0] if is_one else made
 
     def encode(self, texts: str | Sequence[str], *, batch_size: int = 64, pooling: Pooling | None = None, normalize: bool | None = None,
                max_length: int | None = None) -> numpy.typing.NDArray[numpy.float32]:
@@ -334,7 +347,7 @@ class Model(_core._Model):
                 return Page(opened.read(), height, self._answer)
 
 
-for _name in ("logits", "loss", "states", "_trace", "_answer", "_ask"):
+for _name in ("logits", "loss", "states", "_trace", "_attention", "_answer", "_ask"):
     setattr(Model, _name, noted(getattr(Model, _name)))
 for _name in ("append", "_generate"):
     setattr(Model, _name, noted(getattr(Model, _name), in_parts=True))

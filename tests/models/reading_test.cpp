@@ -1,6 +1,7 @@
 #include "tests/catch.h"
 #include "tests/message.h"
 #include "tests/models/sample.h"
+#include "tests/tokenizers/small_tokenizer.h"
 
 #include <heed/formats/datasets/text.h>
 #include <heed/models/reading.h>
@@ -296,4 +297,38 @@ TEST_CASE("batch_of() says where a word is known with or without the space befor
         "not among the 2 words that the model knows: 'a' (known as ' a', with the space before it)");
   CHECK(reading({"a", " ", " ,"}, "a ,") ==
         "not among the 3 words that the model knows: ',' (known as ' ,', which is read as two tokens)");
+}
+
+TEST_CASE("token_ids(), tokens_of() and question() of ids are those of the text") {
+  const Model model = small_model(decoder_of(modern_config()));
+  const std::vector<std::string> tokens{model.vocabulary.word(2), model.vocabulary.word(1), model.vocabulary.word(2)};
+  const std::string text = model.tokenizer.join(tokens);
+  const std::vector<std::int32_t> ids = token_ids(model, text);
+  CHECK(tokens_of(model, ids) == model.tokenizer(text));
+  CHECK(question(model, ids) == question(model, text));
+  CHECK(question(model, ids, tokens_of(model, ids)[1]).query == 1);
+  CHECK(message([&] { question(model, std::vector<std::int32_t>{}); }) ==
+        "expected the ids of at least one token, got none");
+  CHECK(message([&] {
+          question(model, std::vector<std::int32_t>{0, 99999});
+        }).starts_with("vocabulary: no word has number 99999; expected 0 to "));
+  CHECK(message([&] { question(model, ids, "xyz"); }).starts_with("no token is 'xyz'; the tokens: "));
+  CHECK(message([&] { question(Answering(chooser_of(of_known_words())).model, ids); }) ==
+        "the model chooses among candidates, which only a text can mark; give the text");
+}
+
+TEST_CASE("question() of ids is asked where that of the text is, also with a template") {
+  ModelConfig config =
+      GENERATE(language_model(small_config()), masked_language_model(small_config()), bare_transformer(small_config()));
+  config.transformer.causal = config.head == HeadKind::next_token;
+  Model model;
+  model.tokenizer = Tokenizer::of_text(PretrainedTokenizer(tokenizer_json(true)));
+  model.vocabulary = Vocabulary(model.tokenizer.known_tokens());
+  make_network(model, config);
+  for (const char* text : {"the cat saw", "the [MASK] saw a bird", "[MASK] [MASK]"}) {
+    CHECK(question(model, token_ids(model, text)) == question(model, text));
+  }
+  CHECK(token_ids(model, "the bird") == std::vector<std::int32_t>{2, 5, 15, 16, 3});
+  CHECK(token_ids(model, "the bird", false) == std::vector<std::int32_t>{5, 15, 16});
+  CHECK(question(model, {5, 15, 16}).query == 2);
 }

@@ -115,7 +115,7 @@ def test_messages_of_models_have_the_names_of_arguments(tmp_path):
     model.queries = ["it"]
     with pytest.raises(heedml.Error, match="choose one with query="):
         model.attention("the dog slept")
-    with pytest.raises(heedml.Error, match="^sentence: expected one value, got list$"):
+    with pytest.raises(heedml.Error, match="^attention: sentence: expected a str or the ids of one text, got list$"):
         model.attention(["the dog"])
     with pytest.raises(heedml.Error, match="^pairs:1: unknown key 'right'"):
         model.circuit([{"clean": "the dog", "corrupted": "dog the", "right": "dog", "wrong": "the"}])

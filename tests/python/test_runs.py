@@ -294,7 +294,8 @@ def test_a_language_model_of_ones_own_writes(tmp_path):
     for i, (prompt, text) in enumerate(zip(["the ", "a cat", "the cat sat"], several)):
         assert text == model.generate(prompt, 20, seed=5 + i) and text.seed == 5 + i
     assert model.generate([]) == []
-    for wrong, message in [(3, "prompt: expected a str or several, got int"), (["a", 3], "prompt 1: expected a str, got int"),
+    for wrong, message in [(3, "prompt: expected a str, ids or several of them, got int"),
+                           (["a", 3], "prompt 1: expected a str or the ids of one text, got int"), ([0, 9999], "no word has number 9999"),
                            (["a", ""], "text 1: prompt: expected a text of at least one token, got none")]:
         with pytest.raises(heedml.Error, match=message):
             model.generate(wrong)
