@@ -8,7 +8,7 @@ import re
 _KEYWORDS = {"dim": ("axis", "axes", "d"), "dims": ("axes", "axis"), "keepdims": ("keepdim",), "num_embeddings": ("count",),
              "embedding_dim": ("d",), "embed_dim": ("d_model",), "nhead": ("heads",), "other": ("b",), "input": ("x", "logits"),
              "target": ("targets", "labels"), "min": ("low",), "max": ("high",)}
-# Keywords that functions here lack, and what to write.
+# Keywords that functions here do not have, and what to write.
 _REMEDIES = {"ceil_mode": "for windows beyond the end of x, pad it first: x.pad(-1, 0, count, value)"}
 _HINTS = {"Tensor": "heedml.tensor(value) makes one", "Scope": "layers take a scope first: scope = heedml.Scope(seed=1)",
           "Parameters": "scope.parameters of the Scope that the layers are made in"}

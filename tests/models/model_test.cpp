@@ -10,10 +10,10 @@ using namespace heed;
 
 namespace {
 
-const TransformerConfig shape{.vocabulary = 7,
-                              .max_length = 6,
-                              .layers = 2,
-                              .block = {.attention = {.d_model = 8, .heads = 2}, .mlp = {.width = 16}}};
+const TransformerConfig seven_words{.vocabulary = 7,
+                                    .max_length = 6,
+                                    .layers = 2,
+                                    .block = {.attention = {.d_model = 8, .heads = 2}, .mlp = {.width = 16}}};
 
 void set_adapters(const Parameters& parameters) {
   Random random(3);
@@ -29,7 +29,8 @@ TEST_CASE("Targets behind the length of a text do not count") {
   const Ids tokens({2, 4}, {1, 2, 3, 4, 5, 6, 0, 0}), all({2, 4}, {2, 3, 4, 5, 6, 0, 0, 0});
   const Ids inside({2, 4}, {2, 3, 4, 5, 6, -1, -1, -1});
   const bool masked = GENERATE(false, true);
-  const Model model(Scope(parameters, 1, DType::float64), masked ? masked_language_model(shape) : decoder_of(shape));
+  const Model model(Scope(parameters, 1, DType::float64),
+                    masked ? masked_language_model(seven_words) : decoder_of(seven_words));
   const Batch padded{.tokens = tokens, .lengths = {4, 1}, .targets = all},
       ignored{.tokens = tokens, .lengths = {4, 1}, .targets = inside};
   CHECK(model.loss(padded).item() == model.loss(ignored).item());
@@ -43,7 +44,7 @@ TEST_CASE("Targets behind the length of a text do not count") {
 }
 
 TEST_CASE("merge keeps the store of a model, with additions of others and frozen parameters") {
-  Model model(decoder_of(shape));
+  Model model(decoder_of(seven_words));
   Parameters parameters = model.parameters;
   adapt(model, {"W_Q", "out"}, {.rank = 2});
   const Linear own(Scope(parameters, 2) / "classifier", 8, 3);
@@ -70,13 +71,13 @@ TEST_CASE("merge keeps the store of a model, with additions of others and frozen
 }
 
 TEST_CASE("merge widens matrices of 16 bits and keeps the rest of the store") {
-  const Model source(decoder_of(shape));
+  const Model source(decoder_of(seven_words));
   const auto stored = [&](const std::string& name, const Shape&) {
     const Tensor value = source.parameters[name].clone();
     return name.ends_with(".attention.W_Q.weight") || name.ends_with(".W_V.weight") ? value.to(DType::bfloat16) : value;
   };
   Parameters parameters;
-  Model model(Scope(parameters, DType::float32, stored), decoder_of(shape));
+  Model model(Scope(parameters, DType::float32, stored), decoder_of(seven_words));
   adapt(model, {"W_Q"}, {.rank = 2});
   const Linear own(Scope(parameters, 2) / "classifier", 8, 3);
   parameters.unfreeze("encoder.0.attention_norm");
