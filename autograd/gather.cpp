@@ -1,6 +1,7 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/widen.h"
 #include "autograd/internal/adjoints.h"
+#include "autograd/internal/dropout.h"
 
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>

@@ -48,7 +48,6 @@ inline void check_assignable(const Tensor& a, char sign) {
   if (a.is_variable()) [[unlikely]]
     fail_assignment(a, sign);
 }
-void check_dropout(double p);  // throws Error unless p lies in [0, 1)
 }  // namespace detail
 /// Assign a new tensor to the handle; nothing is written in place. Throw Error for a variable, which would stay as it is: write
 /// x = x + y for a new tensor, or x.copy_from(x + y) for new values of the variable.

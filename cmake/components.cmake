@@ -70,7 +70,7 @@ endfunction()
 find_package(fmt REQUIRED)
 find_path(CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas REQUIRED)
 function(heed_core)
-  heed_component(core ${ARGN} DIRECTORIES autograd autograd/cpu autograd/gradcheck files files/internal nn optim data data/tasks
+  heed_component(core ${ARGN} DIRECTORIES autograd autograd/internal autograd/cpu autograd/gradcheck files files/internal nn optim data data/tasks
                  LIBRARIES OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS} INCLUDES ${CBLAS_INCLUDE_DIR})
 endfunction()
 function(heed_core_needs target)

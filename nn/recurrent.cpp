@@ -1,3 +1,5 @@
+#include "autograd/internal/dropout.h"
+
 #include <heed/autograd/autocast.h>
 #include <heed/autograd/recurrent.h>
 #include <heed/nn/adapter.h>

@@ -61,7 +61,7 @@ def texts(where: str, one: str, value: Any) -> list[str]:
 def read(where: str, value: Any) -> str | list[int]:
     """Returns one text, or the ids of its tokens. Raises Error that begins with `where` for anything else."""
     if isinstance(value, str):
-        return value
+        return text(where, value)
     try:
         ids = numpy.asarray(value)
     except ValueError:
@@ -76,7 +76,7 @@ def read(where: str, value: Any) -> str | list[int]:
 def one_or_several(where: str, value: Any) -> tuple[list[str | list[int]], bool]:
     """Returns texts, or ids of texts, as a list, and whether it was one text. Raises Error that begins with `where` for anything else."""
     if isinstance(value, str):
-        return [value], True
+        return [text(where, value)], True
     if isinstance(value, (bytes, Mapping)) or not isinstance(value, Iterable):
         raise Error(f"{where}: expected a str, ids or several of them, got {type(value).__name__}")
     parts = list(value)

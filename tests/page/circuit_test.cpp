@@ -113,7 +113,8 @@ TEST_CASE("The page draws the circuit, and says what a removal leaves of it") {
     CHECK(row.find("\t" + word(text, one[attended]["token"])) != std::string::npos);
     CHECK(row.find(fmt::format(" {:.2f}\t", one[attended]["weight"].get<double>())) != std::string::npos);
   }
-  CHECK(row.ends_with(fmt::format("{:+.2f}", one["effect_at_token"].get<double>())));
+  const double effect = one["effect_at_token"].get<double>();
+  CHECK(row.ends_with(fmt::format("{}{:.2f}", effect < 0 ? "−" : "+", std::abs(effect))));
   const std::string told = chromium->text("document.querySelector('#panel .edges').innerText");
   const std::string head = fmt::format("Here “{}", word("tokens", one["token"]));
   const std::string weight = fmt::format("” ({:.2f}), with “", one["attends_to"]["weight"].get<double>());

@@ -5,6 +5,8 @@
 
 #include <heed/explain/studies/induction_scores.h>
 
+#include <algorithm>
+
 // What the page says about induction heads.
 using namespace heed;
 
@@ -13,8 +15,8 @@ namespace {
 Example copying(std::vector<std::string> tokens) {
   Example example;
   example.query = static_cast<int>(tokens.size()) - 1;
+  example.antecedent = static_cast<int>(std::ranges::find(tokens, tokens.back()) - tokens.begin()) + 1;
   example.tokens = std::move(tokens);
-  example.antecedent = 1;
   return example;
 }
 
@@ -76,7 +78,7 @@ TEST_CASE("The page names each induction head of the rule, and claims nothing ab
   InductionByHand made(10);  // reads 5 tokens twice
   made.add_second_head();
   made.model.step = 400;
-  const Page page(made.model, {copying({"a", "b", "c", "d", "a"})});
+  const Page page(made.model, {copying({"d", "a", "b", "c", "a"})});
   chromium->open(page.file);
   const RepeatedScores scores = repeated_scores(load_model(model_path(page.path / "run")));
   REQUIRE((scores.is_induction(1, 0) && scores.is_induction(1, 1)));
