@@ -53,7 +53,7 @@ std::string heads_view(const HeadChoices& found, const std::string& set, const V
   row("a head drawn at random", found.mean);
   row("the candidate nearest to the pronoun", found.nearest);
   row("the first candidate", found.first);
-  row("the most frequent answer, on the other half", found.most_frequent);
+  row("the most frequent answer, other half", found.most_frequent);
   row("a coin", found.coin);
   std::vector<HeadChoices::Head> heads = found.heads;
   std::ranges::stable_sort(heads, std::greater<>(), [](const HeadChoices::Head& h) { return h.right.share; });
