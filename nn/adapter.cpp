@@ -93,9 +93,9 @@ void merge(const Parameters& parameters, const Parameters& widened) {
   Parameters::Entries kept;
   for (const auto& [name, value] : parameters) {
     if (is_of_adapter(name)) continue;
-    if (const Parameter* const wide = widened.find(name)) {
-      wide->set_frozen(value.is_frozen());
-      kept.emplace_back(name, *wide);
+    if (const Parameter* const replacement = widened.find(name)) {
+      replacement->set_frozen(value.is_frozen());
+      kept.emplace_back(name, *replacement);
       continue;
     }
     kept.emplace_back(name, value);

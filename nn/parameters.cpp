@@ -63,11 +63,12 @@ void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::s
         "{}",
         source, listed(mistakes, "\n  "));
   }
-  for (auto& [name, tensor] : unwrapped) {
+  for (auto& one : unwrapped) {
+    Tensor& tensor = one.second;
     tensor = tensor.detach();
     // Another destination's memory is copied before that is written: loading {a: b, b: a} swaps.
     const bool is_of_another = std::ranges::any_of(
-        to, [&](const auto& other) { return other.second.shares_storage(tensor) && other.first != name; });
+        to, [&](const auto& other) { return other.second.shares_storage(tensor) && other.first != one.first; });
     if (is_of_another) tensor = tensor.clone();
   }
   for (const auto& [name, tensor] : to) tensor.copy_from(*given.at(name));
