@@ -65,6 +65,7 @@ inline void select(Cache& cache, const Ids& texts) {
 /// Removes, if an error ends its scope, the tokens that were appended to `cache` within it.
 class CacheGuard {
  public:
+  /// Notes the length of the cache, which must outlive this object.
   [[nodiscard]] explicit CacheGuard(Cache& cache) : cache_(cache), length_(length(cache)) {}
   ~CacheGuard() {
     if (std::uncaught_exceptions() > errors_) truncate(cache_, length_);
