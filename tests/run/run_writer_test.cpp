@@ -99,8 +99,7 @@ TEST_CASE("RunWriter refuses invalid models, steps and weights, and keeps the la
   const auto mine = scratch / "mine";
   Example unknown = own.watched;
   unknown.tokens[0] = "z";
-  CHECK(message([&] { RunWriter(mine, own.saved, {unknown}); }) ==
-        "not among the 3 words that the model knows: 'z'");
+  CHECK(message([&] { RunWriter(mine, own.saved, {unknown}); }) == "not among the 3 words that the model knows: 'z'");
   CHECK(message([&] { RunWriter(mine, Model{}, {}); }) == "saved model: expected a network, got none");
   Model short_of_words = own.saved;
   short_of_words.vocabulary = Vocabulary({"a", "b"});

@@ -51,7 +51,8 @@ TEST_CASE("repeated_verdict tells heads that are shown to be none from those of 
     return repeated_verdict(scores, {});
   };
   const std::string rule =
-      "over 50 sequences of 12 to 25 different random tokens, each read twice, the mean weight from a token of the second "
+      "over 50 sequences of 12 to 25 different random tokens, each read twice, the mean weight from a token of the "
+      "second "
       "copy to the one behind its first copy has an interval ";
   CHECK(verdict({{0.3, 0.2, 0.39}, {0.1, 0.05, 0.2}}) ==
         "No head alone is an induction head: for each, " + rule + "below 0.40 (95 % for all heads together).");
