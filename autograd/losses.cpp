@@ -50,15 +50,15 @@ Tensor huber_loss(const Tensor& x, const Tensor& target, Reduction reduction, do
   check_target("huber_loss", x, target);
   if (!(delta > 0)) fail("huber_loss: delta must be greater than 0, got {}", delta);
   const Tensor each = cpu::map("huber_loss", x, target, [delta](auto v, auto t) {
-    const auto most = static_cast<decltype(v)>(delta), d = std::abs(v - t), c = d < most ? d : most;
+    const auto limit = static_cast<decltype(v)>(delta), d = std::abs(v - t), c = d < limit ? d : limit;
     return c * (d - c / 2);
   });
   return reduced(record(
                      huber_operation, {&x, &target}, each, Saved(x, target),
                      [delta](const Tensor& dy, const NeedsInputGrad& needs, auto& X, auto& T) {
                        const Tensor dx = cpu::map("huber_loss", dy, X, T, [delta](auto g, auto v, auto t) {
-                         const auto most = static_cast<decltype(v)>(delta), d = v - t, e = d < -most ? -most : d;
-                         return g * (e > most ? most : e);
+                         const auto limit = static_cast<decltype(v)>(delta), d = v - t, e = d < -limit ? -limit : d;
+                         return g * (e > limit ? limit : e);
                        });
                        return std::vector{dx, needs[1] ? -dx : Tensor()};
                      },

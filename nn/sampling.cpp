@@ -20,12 +20,12 @@ std::vector<std::int32_t> largest(const std::vector<double>& numbers, std::size_
   std::vector<double> sorted = numbers;
   const auto last = sorted.begin() + static_cast<std::ptrdiff_t>(count) - 1;
   std::ranges::nth_element(sorted, last, std::greater());
-  const double least = *last;
+  const double bound = *last;
   std::ptrdiff_t equal = static_cast<std::ptrdiff_t>(count) -
-                         std::ranges::count_if(sorted.begin(), last, [&](double x) { return x > least; });
+                         std::ranges::count_if(sorted.begin(), last, [&](double x) { return x > bound; });
   std::vector<std::int32_t> places;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (numbers[i] > least || (numbers[i] == least && equal-- > 0)) places.push_back(static_cast<std::int32_t>(i));
+    if (numbers[i] > bound || (numbers[i] == bound && equal-- > 0)) places.push_back(static_cast<std::int32_t>(i));
   }
   std::ranges::stable_sort(places, [&](std::int32_t a, std::int32_t b) {
     return numbers[static_cast<std::size_t>(a)] > numbers[static_cast<std::size_t>(b)];
@@ -63,16 +63,16 @@ std::int32_t sample(const Tensor& logits, const Sampling& sampling, Random& rand
   if (std::ranges::any_of(weights, [](double x) { return std::isnan(x); })) {
     throw NotFinite("sample: a logit is NaN: the model's weights are too large, or damaged");
   }
-  const double most = *std::ranges::max_element(weights);
-  if (most == -INFINITY) throw NotFinite("sample: all logits are -infinity: there is nothing to draw");
-  if (temperature == 0 || std::isinf(most)) {
+  const double max_logit = *std::ranges::max_element(weights);
+  if (max_logit == -INFINITY) throw NotFinite("sample: all logits are -infinity: there is nothing to draw");
+  if (temperature == 0 || std::isinf(max_logit)) {
     return static_cast<std::int32_t>(std::ranges::max_element(weights) - weights.begin());
   }
   const auto weight = [&](std::int32_t i) -> double& { return weights[static_cast<std::size_t>(i)]; };
   const auto is_left_out = top_k > 0 && top_k < std::ssize(weights);
   std::vector<std::int32_t> order = is_left_out ? largest(weights, static_cast<std::size_t>(top_k)) : all_of(weights);
   double total = 0;
-  for (const std::int32_t i : order) total += weight(i) = std::exp((weight(i) - most) / temperature);
+  for (const std::int32_t i : order) total += weight(i) = std::exp((weight(i) - max_logit) / temperature);
   if (top_p < 1) {
     if (!is_left_out) order = most_probable(weights, top_p * total);
     double kept = 0;

@@ -37,7 +37,7 @@ Matrix<float> rounded(std::int64_t rows, std::int64_t columns, const Matrix<S>& 
   return by_rows ? Matrix<float>{copy.data(), length, 1} : Matrix<float>{copy.data(), 1, length};
 }
 
-#if defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#ifdef HEED_LEVEL_4
 
 constexpr std::int64_t KC = 32 * depth, MC = 16 * panel_lines;  // of a block of A, which stays in the second cache
 constexpr std::int64_t max_packed = 1 << 16;                    // numbers of a task

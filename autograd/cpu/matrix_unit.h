@@ -1,9 +1,10 @@
 #pragma once
-#if defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#include "autograd/cpu/units.h"
+
+#ifdef HEED_LEVEL_4
 #include "autograd/cpu/micro_kernel.h"
 #include "autograd/cpu/pack.h"
 #include "autograd/cpu/stream.h"
-#include "autograd/cpu/units.h"
 
 #include <algorithm>
 #include <cstdint>

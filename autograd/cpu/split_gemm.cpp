@@ -2,7 +2,7 @@
 
 #include "autograd/cpu/units.h"
 
-#if defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#ifdef HEED_LEVEL_4
 #include "autograd/cpu/blocked_gemm.h"
 #include "autograd/cpu/matrix_unit.h"
 

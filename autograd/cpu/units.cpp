@@ -76,8 +76,7 @@ bool has_unit(Unit unit) {
 }
 
 BFloat16Unit bfloat16_unit() {
-#if defined(__AVX512BW__) && defined(__AVX512DQ__) && \
-    defined(__AVX512VL__)  // the kernels are compiled at this level alone
+#ifdef HEED_LEVEL_4
   if (!has_unit(Unit::avx512_bf16)) return BFloat16Unit::none;
   if (has_unit(Unit::amx_bf16)) return BFloat16Unit::tiles;
   static const bool is_amd = (__builtin_cpu_init(), __builtin_cpu_is("amd"));

@@ -37,6 +37,11 @@ class WithoutUnits {
 
 }  // namespace heed::cpu
 
+// Defined where a file is compiled for level x86-64-v4, as the kernels for bfloat16 need.
+#if defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#define HEED_LEVEL_4
+#endif
+
 // Functions between HEED_TARGET("...") and HEED_END_TARGET use these instructions beside those of the library's level. No header is
 // included between them: its functions could replace those of other files.
 #if defined(__clang__)

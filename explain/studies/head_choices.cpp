@@ -34,10 +34,6 @@ bool points_at_meant(const Example& e, const Measure& measure) {
 
 Span meant_candidate(const Example& e) { return e.candidates[static_cast<std::size_t>(e.chosen)]; }
 
-std::vector<std::string> words_of(const Example& e, Span span) {
-  return {e.tokens.begin() + span.begin, e.tokens.begin() + span.end};
-}
-
 // Returns whether two sentences are equal up to the last of the pronoun and the candidates.
 bool is_equal_where_compared(const Example& one, const Example& other) {
   if (one.query != other.query || one.candidates != other.candidates) return false;
@@ -139,14 +135,14 @@ HeadChoices head_choices(const Model& model, std::vector<Example> examples, cons
   result.best = result.heads[best];
   result.chosen_on = share_of(among(right[best], first), among(groups, first));
   result.best.right = share_of(among(right[best], second), among(groups, second));
-  std::map<std::vector<std::string>, int> times_meant;
-  for (const std::size_t i : first) ++times_meant[words_of(examples[i], meant_candidate(examples[i]))];
+  std::map<std::string, int> times_meant;
+  for (const std::size_t i : first) ++times_meant[text_of(examples[i], meant_candidate(examples[i]))];
   std::vector<bool> nearest, first_in_text, most_frequent;
   for (const Example& e : examples) {
     nearest.push_back(points_at_meant(e, [&](Span span) { return -distance_to_query(e, span); }));
     first_in_text.push_back(points_at_meant(e, [](Span span) { return -span.begin; }));
     most_frequent.push_back(points_at_meant(e, [&](Span span) {
-      const auto found = times_meant.find(words_of(e, span));
+      const auto found = times_meant.find(text_of(e, span));
       return found == times_meant.end() ? 0 : found->second;
     }));
   }
