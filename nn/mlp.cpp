@@ -16,7 +16,8 @@ const std::vector<ActivationFunction>& activation_functions() {
       {quick_gelu, [](const Tensor& x) { return heed::silu(x * 1.702) / 1.702; }, 3, {"quick_gelu"}, "quick_geglu"},
       {relu, heed::relu, 1, {"relu"}, "reglu"},
       {relu2, [](const Tensor& x) { return square(heed::relu(x)); }, 2, {"relu2"}, "reglu2"},
-      {silu, heed::silu, 1, {"silu", "swish"}, "swiglu"}};
+      {silu, heed::silu, 1, {"silu", "swish"}, "swiglu"},
+      {tanh, heed::tanh, 1, {"tanh"}, ""}};
   return all;
 }
 
@@ -29,7 +30,7 @@ const ActivationFunction& function_of(Activation activation) {
 
 std::optional<Activation> gate_named(std::string_view name) {
   for (const ActivationFunction& function : activation_functions()) {
-    if (name == function.gated_name) return function.activation;
+    if (!name.empty() && name == function.gated_name) return function.activation;
   }
   return {};
 }

@@ -15,12 +15,14 @@ enum class Activation {
   quick_gelu,  ///< x sigmoid(1.702 x) (Hendrycks & Gimpel 2016, arXiv:1606.08415)
   relu,
   relu2,  ///< max(x, 0)^2 (So et al. 2021, arXiv:2109.08668)
-  silu
+  silu,
+  tanh
 };
 template <>
 inline constexpr EnumName<Activation> enum_names<Activation>[] = {
     {Activation::gelu, "gelu"}, {Activation::gelu_tanh, "gelu_tanh"}, {Activation::quick_gelu, "quick_gelu"},
-    {Activation::relu, "relu"}, {Activation::relu2, "relu2"},         {Activation::silu, "silu"}};
+    {Activation::relu, "relu"}, {Activation::relu2, "relu2"},         {Activation::silu, "silu"},
+    {Activation::tanh, "tanh"}};
 
 /// A function with its names elsewhere.
 struct ActivationFunction {
@@ -28,7 +30,7 @@ struct ActivationFunction {
   Tensor (*of)(const Tensor& x);
   int operations;                                ///< of which a recording keeps the result
   std::vector<std::string_view> in_config_json;  ///< names in `transformers`; heed writes the first
-  const char* gated_name;                        ///< in files of version 0.1, for an MLP with a gate: "swiglu"
+  const char* gated_name;                        ///< in files of version 0.1, for an MLP with a gate: "swiglu"; or ""
 };
 const std::vector<ActivationFunction>& activation_functions();  ///< all of them
 /// Returns the function of an activation.

@@ -15,7 +15,7 @@ namespace {
 const std::map<std::string, std::vector<std::string>>& computed_fields() {
   static const std::vector<std::string> kinds{"layer", "rms"};
   static const std::vector<std::string> block_kinds{"layer", "rms", "none"};
-  static const std::vector<std::string> functions{"gelu", "gelu_tanh", "quick_gelu", "relu", "relu2", "silu"};
+  static const std::vector<std::string> functions{"gelu", "gelu_tanh", "quick_gelu", "relu", "relu2", "silu", "tanh"};
   static const std::map<std::string, std::vector<std::string>> fields{
       {"/kind", {"word_answerer", "candidate_chooser", "language_model", "masked_language_model", "bare_transformer"}},
       {"/or_none", {}},

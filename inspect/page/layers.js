@@ -93,6 +93,7 @@ const activations = {
   relu: (x) => Math.max(x, 0),
   relu2: (x) => Math.max(x, 0) ** 2,
   silu: (x) => x / (1 + Math.exp(-x)),
+  tanh: Math.tanh,
 };
 const capped = (x, cap) => cap > 0 && x !== -Infinity ? cap * Math.tanh(x / cap) : x;  // a masked edge stays masked
 

@@ -13,6 +13,7 @@ Tensor activation_function(Activation activation, const Tensor& x) {
   if (activation == Activation::gelu_tanh) return gelu_tanh(x);
   if (activation == Activation::relu) return relu(x);
   if (activation == Activation::relu2) return relu(x) * relu(x);
+  if (activation == Activation::tanh) return tanh(x);
   return x * sigmoid(x * (activation == Activation::quick_gelu ? 1.702 : 1));
 }
 
@@ -20,7 +21,7 @@ Tensor activation_function(Activation activation, const Tensor& x) {
 
 TEST_CASE("Mlp and its gradients equal the formula for every activation, gated or not") {
   using enum Activation;
-  const Activation activation = GENERATE(gelu, gelu_tanh, quick_gelu, relu, relu2, silu);
+  const Activation activation = GENERATE(gelu, gelu_tanh, quick_gelu, relu, relu2, silu, Activation::tanh);
   const bool gated = GENERATE(false, true);
   const bool bias = GENERATE(false, true);
   CAPTURE(name_of(activation), gated, bias);

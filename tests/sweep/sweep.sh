@@ -98,7 +98,7 @@ draw_model() {
   fi
   draw model.layers 1 2 3
   draw model.mlp 0 1 8 33
-  [ "$drawn" = 0 ] || draw model.activation gelu gelu_tanh quick_gelu relu relu2 silu
+  [ "$drawn" = 0 ] || draw model.activation gelu gelu_tanh quick_gelu relu relu2 silu tanh
   [ "$drawn" = 0 ] || draw model.gated false true
   draw model.norm layer rms
   draw model.normalised_heads false true
