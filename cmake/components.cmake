@@ -120,7 +120,7 @@ heed_component(tokenizers DIRECTORIES tokenizers tokenizers/internal tokenizers/
                INCLUDES ${UTF8PROC_INCLUDE_DIR} ${PCRE2_INCLUDE_DIR} ${SENTENCEPIECE_INCLUDE_DIR})
 
 # models: the transformer, its heads and its texts.
-heed_component(models DIRECTORIES models LINKS tokenizers OPTIONS ${light})
+heed_component(models DIRECTORIES models models/internal LINKS tokenizers OPTIONS ${light})
 
 # formats: files of models, of arrays and of sentences. Only internal/zip.cpp uses zlib.
 find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)

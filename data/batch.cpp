@@ -11,6 +11,11 @@ Ids Batch::segments_or_zero() const {
   fail("Transformer: expected segments {}, got {}", to_string(tokens.shape()), to_string(segments.shape()));
 }
 
+std::vector<int> Batch::lengths_in_tokens() const {
+  if (!lengths.empty()) return lengths;
+  return std::vector<int>(static_cast<std::size_t>(size()), static_cast<int>(tokens.shape()[1]));
+}
+
 Ids Batch::targets_in_texts() const {
   const std::int64_t B = size(), T = tokens.shape()[1];
   if (lengths.empty() || targets.numel() == 0) return targets;

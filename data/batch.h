@@ -20,7 +20,7 @@ struct Batch {
   Ids candidates{};            ///< (B, C, 2): begin and end of each candidate, -1 for padding; empty: none
 
   // Labels; -1 marks a missing one.
-  Ids answer{};  ///< (B): the number of the word that answers the question
+  Ids answer{};  ///< (B): the number of the word that answers the question, or of the text's class
   Ids chosen{};  ///< (B): the index of the correct candidate
   /// (B T) or (B, T): the token to predict at each token. They are not shifted: to predict the next token, targets[t] is tokens[t + 1];
   /// to predict hidden tokens, it is the token that was hidden at t. Targets behind a text's length do not count.
@@ -30,6 +30,8 @@ struct Batch {
   std::int64_t size() const { return tokens.shape()[0]; }
   /// Returns segments, or zeros if empty. Throws `Error` when they are not (B, T).
   Ids segments_or_zero() const;
+  /// Returns lengths, or T for each text if empty.
+  std::vector<int> lengths_in_tokens() const;
   /// Returns targets, with -1 behind the length of each text. Throws `Error` when a text has no length or no targets.
   Ids targets_in_texts() const;
 };

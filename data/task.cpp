@@ -68,7 +68,8 @@ std::string text_of(const Example& example, Span span) {
   return text.starts_with(' ') ? text.substr(1) : text;
 }
 
-NumberedExamples::NumberedExamples(const std::vector<Example>& examples, const Vocabulary& vocabulary) {
+NumberedExamples::NumberedExamples(const std::vector<Example>& examples, const Vocabulary& vocabulary,
+                                   const std::vector<std::string>& classes) {
   const bool divided = !examples.empty() && !examples.front().sentences.empty();
   const bool chooses = !examples.empty() && !examples.front().candidates.empty();
   for (const Example& example : examples) {
@@ -88,10 +89,14 @@ NumberedExamples::NumberedExamples(const std::vector<Example>& examples, const V
     if (example.query < 0 || example.query >= std::ssize(example.tokens))
       fail("example {}: expected a query from 0 to {}, got {}", size(), std::ssize(example.tokens) - 1, example.query);
     query_.push_back(example.query);
-    const bool no_word =
-        (chooses && example.chosen < 0) || (vocabulary.unknown() && !vocabulary.contains(example.answer));
-    if (!no_word && example.answer.empty()) fail("example {}: expected an answer, got none", size() - 1);
-    answer_.push_back(no_word ? -1 : vocabulary[example.answer]);
+    if (classes.empty()) {
+      const bool no_word =
+          (chooses && example.chosen < 0) || (vocabulary.unknown() && !vocabulary.contains(example.answer));
+      if (!no_word && example.answer.empty()) fail("example {}: expected an answer, got none", size() - 1);
+      answer_.push_back(no_word ? -1 : vocabulary[example.answer]);
+    } else {
+      answer_.push_back(index_of(example.answer, classes));
+    }
     antecedent_.push_back(example.antecedent);
     counterpart_.push_back(example.counterpart);
   }

@@ -74,7 +74,9 @@ class NumberedExamples {
   NumberedExamples() = default;
   /// Throws Error for a word outside the vocabulary, for an example without an answer or with a query beyond its tokens, and when
   /// only some of the texts have sentence numbers or candidates.
-  NumberedExamples(const std::vector<Example>& examples, const Vocabulary& vocabulary);
+  /// `classes` are the answers of a model that tells the class of a text; empty: answers are words.
+  NumberedExamples(const std::vector<Example>& examples, const Vocabulary& vocabulary,
+                   const std::vector<std::string>& classes = {});
 
   /// Returns the number of examples.
   std::int64_t size() const { return std::ssize(query_); }

@@ -5,7 +5,7 @@
 
 For a directory without a tokenizer give ids in place of the text: 5,17,3. It needs torch, transformers and safetensors. All is computed in float64, rotary embeddings, norms and softmax included. The
 file holds `ids` (T), `hidden` (layers + 1, T, d_model): what each layer reads and the last state, `weights` (layers, heads, T,
-T) and, for a model with a head, `logits` (T, vocabulary).
+T) and, for a model with a head, `logits` (T, vocabulary), or (classes) of a classifier of texts.
 """
 
 import pathlib
@@ -45,6 +45,8 @@ def golden(model, ids):
     tensors = {"ids": batch[0], "hidden": torch.cat(states), "weights": torch.cat(seen.attentions)}
     logits = seen.get("logits", seen.get("prediction_logits"))
     if logits is not None and logits.shape == (1, len(ids), model.config.get_text_config().vocab_size):
+        tensors["logits"] = logits[0]
+    if type(model).__name__.endswith("ForSequenceClassification"):
         tensors["logits"] = logits[0]
     return {name: value.contiguous().clone() for name, value in tensors.items()}
 

@@ -102,6 +102,10 @@ std::vector<GoldenDifference> golden_differences(const Model& model, const std::
     rows.push_back(
         difference("logits", logits, unsqueeze(golden_tensor(golden, file, "logits", {T, logits.size(2)}), 0)));
   }
+  if (model.head().classifies()) {
+    const Tensor logits = model.logits({.tokens = ids});
+    rows.push_back(difference("logits", logits, unsqueeze(golden_tensor(golden, file, "logits", {logits.size(1)}), 0)));
+  }
   return rows;
 }
 

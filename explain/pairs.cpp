@@ -50,7 +50,7 @@ class PairReader {
     const std::string query = text("query", false);
     pair.group = text("group", false);
     const std::string clean = text("clean"), corrupted = text("corrupted");
-    if (query.empty() && model_.queries.empty() && !model_.head().has_token_logits()) {
+    if (query.empty() && model_.queries.empty() && !model_.head().has_token_logits() && !model_.head().classifies()) {
       file_.mistake(line_, "missing key 'query': this model names no word that texts are asked at");
     }
     const bool has_texts = file_.mistakes() == before;
@@ -180,6 +180,11 @@ int answer_index(const Model& model, const std::string& text, const Example& cle
       if (texts.back() == answer) return i;
     }
     fail("expected one of the candidates {}, got '{}'", listed(texts), excerpt(answer));
+  }
+  if (model.head().classifies()) {
+    const std::vector<std::string>& classes = model.config().classes;
+    if (const int index = index_of(answer, classes); index >= 0) return index;
+    fail("expected one of the classes {}, got '{}'{}", listed(classes), excerpt(answer), did_you_mean(answer, classes));
   }
   if (answer.empty()) fail("expected a word, got an empty text");
   if (!model.head().has_token_logits()) {

@@ -53,7 +53,7 @@ struct PairBatch {
 std::vector<PairBatch> pair_batches(const Model& model, std::span<const TextPair> pairs, std::size_t max_pairs);
 
 /// Returns the words that are answers in a batch of a model that answers with words, and makes `right` and `wrong` places in this
-/// list: the indices of their logits where no other word has one. For a model that chooses among candidates it
+/// list: the indices of their logits where no other word has one. For a model that chooses among candidates or classes it
 /// returns an empty list, and changes nothing.
 Ids keep_answers(const Model& model, PairBatch& batch);
 

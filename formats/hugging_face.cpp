@@ -1,3 +1,4 @@
+#include "formats/hugging_face/classes.h"
 #include "formats/hugging_face/family.h"
 #include "formats/hugging_face/pretrained.h"
 #include "formats/hugging_face/weight_files.h"
@@ -196,6 +197,7 @@ ModelConfig kind_of(const Family& family, const PretrainedConfig& config, Config
   if (has_tensor(family, files, "candidates.pointer.weight")) {
     return candidate_chooser(config.transformer, has_tensor(family, files, "candidates.none"), false);
   }
+  if (!config.classes.empty() && has_tensor(family, files, "classifier.weight")) return classifier_of(config);
   const bool is_classifier = std::ranges::any_of(files.entries(), [&](const WeightFiles::Entry& entry) {
     return is_of_other_head(plain_name(family, entry.stored.name));
   });
@@ -247,6 +249,7 @@ PretrainedConfig read_all(const Family& family, ConfigReader& json) {
       json.note(fmt::format("'{}' must be a list of words, got {}", queries_key, excerpt(format_json(*words))));
     }
   }
+  config.classes = read_classes(json);
   json.finish();
   return config;
 }

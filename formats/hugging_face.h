@@ -19,7 +19,8 @@ std::filesystem::path hugging_face_directory(const std::filesystem::path& path);
 /// ModernBERT, RoBERTa, GPT-2, GPT-Neo, GPT-NeoX (Pythia), OPT, StarCoder2, StableLM, LLaMA, Arcee, Granite, SmolLM3,
 /// Mistral, Qwen2, Qwen3, OLMo 2 and 3, Phi-1 to 3, Gemma 1 to 3. F16 and BF16 weights become float32 unless `loading` maps them.
 ///
-/// A model without a head has HeadKind::none. With rotary embeddings of the types dynamic and longrope, heed
+/// A model of another head, for classes of tokens or answers in a text for example, has HeadKind::none; a classifier of texts with one
+/// class each (ForSequenceClassification) has HeadKind::text_class. With rotary embeddings of the types dynamic and longrope, heed
 /// reads texts up to the length from which on all frequencies would change. Throws `Error` that names every key of
 /// config.json that heed does not know or cannot compute, and every tensor that is missing, unknown or of another
 /// shape. It allocates no more than the files' own tensors justify.
@@ -35,6 +36,18 @@ Model load_hugging_face(const std::filesystem::path& directory, const Loading& l
 /// in), which load_hugging_face() reads and `transformers` leaves out. heed's own models are written as GPT-2, LLaMA,
 /// Qwen3 (normalised heads) or BERT (masked text), without a tokenizer; biases that they do not have are 0. Throws `Error` when the model has another shape.
 std::vector<std::string> export_hugging_face(const Model& model, const std::filesystem::path& directory);
+
+/// Returns a copy of the model with a new head, drawn from `seed`, that tells which of `classes` a text is of. A pretrained model gets the
+/// head that its family has in `transformers`, so that export_hugging_face() writes it as ForSequenceClassification. Adapters are merged,
+/// and all parameters are float32 and not frozen. Throws `Error` for fewer than two classes, or equal ones.
+///
+///     Model model = with_classes(load_model("distilbert-base-uncased"), {"NEGATIVE", "POSITIVE"});
+///     Batch batch = encode(model, {"a warm and funny film", "a waste of time"});
+///     batch.answer = Ids({2}, {1, 0});
+///     Optimizer optimizer(model.parameters, {.method = OptimizerOptions::Method::adamw});
+///     const Recording recording;
+///     optimizer.step(backward(model.loss(batch)), 2e-5);
+Model with_classes(const Model& model, std::vector<std::string> classes, std::uint64_t seed = 1);
 
 /// Adds the adapters (LoRA) of a directory that PEFT wrote, adapter_config.json and adapter_model.safetensors, to their base model,
 /// which is a pretrained one. load_model() of such a directory finds the base model by 'base_model_name_or_path': a path, also

@@ -1,4 +1,5 @@
 #include "autograd/half.h"
+#include "formats/hugging_face/classes.h"
 #include "formats/hugging_face/family.h"
 #include "formats/hugging_face/nearest_family.h"
 
@@ -44,6 +45,7 @@ std::string architecture_of(const Model& model, const std::string& pretrained) {
   std::string family = pretrained;
   for (const char* head : {"For", "LMHead", "DoubleHeads"}) family = family.substr(0, family.find(head));
   if (family.ends_with("Model")) family.resize(family.size() - 5);
+  if (model.head().classifies()) return family + (family == "Gemma3" ? "Text" : "") + "ForSequenceClassification";
   if (!model.head().has_token_logits()) return family + (family == "Gemma3" ? "TextModel" : "Model");
   if (model.head().fills_masks()) return family + "ForMaskedLM";
   if (family.ends_with("Text")) family.resize(family.size() - 4);  // Gemma3TextModel, Gemma3ForCausalLM
@@ -94,7 +96,7 @@ std::string tokenizer_config(const PretrainedTokenizer& tokenizer, const std::ve
 
 NamedTensors tensors_of_family(const Family& family, const Model& model) {
   const bool is_untied = model.head().fills_masks() && !model.config().logits.tied;
-  const std::string prefix = model.head().has_token_logits() ? family.prefixes[0] : "";
+  const std::string prefix = model.head().has_token_logits() || model.head().classifies() ? family.prefixes[0] : "";
   NamedTensors tensors;
   std::unordered_set<std::string> done;
   for (const TensorName& names : family.tensors) {
@@ -146,6 +148,7 @@ std::vector<std::string> export_hugging_face(const Model& given, const fs::path&
   StoredAs type = is_pretrained ? stored_type(json) : StoredAs::as_it_is;
   bool is_changed = !is_pretrained || set_architecture(json, model);
   if (set_queries(json, model)) is_changed = true;
+  if (set_classes(json, model)) is_changed = true;
   if (!is_exact(content.tensors, type)) {  // it was trained in float32
     type = StoredAs::as_it_is;
     json[json.contains("dtype") ? "dtype" : "torch_dtype"] = "float32";

@@ -51,12 +51,13 @@ void check_generates(const Model& model) {
   check_has_head(model);
   const bool generates = model.head().generates();
   if (generates) check_tokenizer(model);
-  if (model.head().fills_masks()) {
-    fail("the model predicts hidden tokens; only one that predicts the next token, such as GPT-2, continues a text");
+  if (model.head().fills_masks() || model.head().classifies()) {
+    fail("the model {}; only one that predicts the next token, such as GPT-2, continues a text",
+         model.head().purpose());
   }
   if (!generates || !model.tokenizer.is_of_text()) {
     fail("the model {}; only one that was trained with data.task: text continues a text",
-         generates ? "predicts the next of a fixed set of words" : "answers questions about sentences");
+         generates ? "predicts the next of a fixed set of words" : model.head().purpose());
   }
 }
 

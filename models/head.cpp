@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace heed {
 namespace {
@@ -61,6 +62,14 @@ ModelConfig candidate_chooser(const TransformerConfig& transformer, bool or_none
   ModelConfig config = config_of(HeadKind::candidate, transformer);
   config.or_none = or_none;
   config.numbered_sentences = numbered_sentences;
+  return config;
+}
+
+ModelConfig text_classifier(const TransformerConfig& transformer, std::vector<std::string> classes) {
+  ModelConfig config = config_of(HeadKind::text_class, transformer);
+  config.transform = !transformer.causal;
+  config.activation = Activation::tanh;
+  config.classes = std::move(classes);
   return config;
 }
 
@@ -126,6 +135,21 @@ OutputHead::OutputHead(Scope scope, const Transformer& transformer, const ModelC
       unembedding.emplace(scope, transformer, config.logits, config.transform ? t.embedded() : t.d_model(), usual);
       if (t.causal) fail("MaskedLanguageModel: expected a transformer that is not causal");
       break;
+    case HeadKind::text_class: {
+      const std::set<std::string> names(config.classes.begin(), config.classes.end());
+      if (names.size() < 2 || names.size() < config.classes.size()) {
+        fail("TextClassifier: expected at least two classes of different names, got {}",
+             config.classes.empty() ? "none" : listed(config.classes));
+      }
+      if (config.transform) {
+        const Scope place = scope / "pooler";
+        transform.emplace(Transform{Linear(place / "dense", t.d_model(), t.d_model(), {.bias = config.transform_bias}),
+                                    Norm::make_if(config.transform_norm, place / "norm", t.d_model(), t.block.norm)});
+      }
+      classifier.emplace(scope / "classifier", t.d_model(), static_cast<int>(std::ssize(config.classes)),
+                         LinearOptions{.bias = config.class_bias});
+      break;
+    }
     case HeadKind::candidate:
       pointer.emplace(scope / "candidates" / "pointer", t.d_model(), t.d_model(), LinearOptions{.bias = false});
       if (config.or_none) none = (scope / "candidates").parameter("none", {t.d_model()}, Init::normal(1));
@@ -134,15 +158,45 @@ OutputHead::OutputHead(Scope scope, const Transformer& transformer, const ModelC
   }
 }
 
-Tensor OutputHead::token_logits(const Tensor& states, const Ids& words) const {
-  if (!transform) return (*unembedding)(states, words);
+const char* OutputHead::purpose() const {
+  switch (config.head) {
+    case HeadKind::none:
+      return "has no head";
+    case HeadKind::next_token:
+      return "predicts the next token";
+    case HeadKind::masked_token:
+      return "predicts hidden tokens";
+    case HeadKind::text_class:
+      return "tells the class of a text";
+    default:
+      return "answers questions about sentences";
+  }
+}
+
+Ids OutputHead::places(std::span<const int> lengths) const {
+  std::vector<std::int32_t> places;
+  for (const int length : lengths) places.push_back(config.transformer.causal ? length - 1 : 0);
+  return Ids({std::ssize(lengths)}, std::move(places));
+}
+
+Tensor OutputHead::transformed(const Tensor& states) const {
+  if (!transform) return states;
   const Tensor y = activated(config.activation, transform->dense(states));
-  return (*unembedding)(transform->norm ? (*transform->norm)(y) : y, words);
+  return transform->norm ? (*transform->norm)(y) : y;
+}
+
+Tensor OutputHead::token_logits(const Tensor& states, const Ids& words) const {
+  return (*unembedding)(transformed(states), words);
 }
 
 Tensor OutputHead::answer_logits(const Hidden& at_query, const Ids& candidates, const Ids& words) const {
   const Tensor& states = at_query.output;
   if (unembedding) return token_logits(states, words);
+  if (classifier) {
+    Tensor logits = (*classifier)(transformed(states));
+    Hook::show(name, "logits", logits);
+    return logits;
+  }
   const std::int64_t B = states.size(0), d = states.size(1);
   if (!pointer) return Tensor({B, 0}, states.dtype());
   const Tensor means = candidate_means(layer_norm(at_query.last_input, {}, {}), candidates);  // (B, C, d)
@@ -164,13 +218,14 @@ Linearised OutputHead::linearised(const AnswerPoint& point, int index) const {
     const Tensor compared = index < C ? reshape(slice(means, 1, index, index + 1), {d, 1}) : reshape(none, {d, 1});
     return pointer->linearised().then({[=](const Tensor& parts) { return matmul(parts, compared) / std::sqrt(d); }});
   }
-  if (!transform) return unembedding->linearised(index);
+  const auto column = [index](const Tensor& logits) { return slice(logits, 1, index, index + 1); };
+  const Linearised to_logit = classifier ? classifier->linearised().then({column}) : unembedding->linearised(index);
+  if (!transform) return to_logit;
   // The activation f scales each feature by f(x) / x; this factor is fixed.
   const Tensor x = transform->dense(point.state), y = activated(config.activation, x);
   const Booleans is_zero = equal(x, zeros(x.shape(), x.dtype()));
   const Tensor share = masked_fill(y / masked_fill(x, is_zero, 1), is_zero, 0);
   const Linearised activation{[share](const Tensor& parts) { return parts * share; }};
-  const Linearised to_logit = unembedding->linearised(index);
   return transform->dense.linearised()
       .then(activation)
       .then(transform->norm ? transform->norm->linearised(y).then(to_logit) : to_logit);

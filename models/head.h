@@ -29,14 +29,14 @@ struct LogitsConfig {
   }
 };
 
-/// The prediction of a head: a word or a candidate that answers a question, the next or a hidden token, or nothing.
-enum class HeadKind { word, candidate, next_token, masked_token, none };
+/// The prediction of a head: a word or a candidate that answers a question, the next or a hidden token, the class of a text, or
+/// nothing.
+enum class HeadKind { word, candidate, next_token, masked_token, text_class, none };
 template <>
-inline constexpr EnumName<HeadKind> enum_names<HeadKind>[] = {{HeadKind::word, "word_answerer"},
-                                                              {HeadKind::candidate, "candidate_chooser"},
-                                                              {HeadKind::next_token, "language_model"},
-                                                              {HeadKind::masked_token, "masked_language_model"},
-                                                              {HeadKind::none, "bare_transformer"}};
+inline constexpr EnumName<HeadKind> enum_names<HeadKind>[] = {
+    {HeadKind::word, "word_answerer"},         {HeadKind::candidate, "candidate_chooser"},
+    {HeadKind::next_token, "language_model"},  {HeadKind::masked_token, "masked_language_model"},
+    {HeadKind::text_class, "text_classifier"}, {HeadKind::none, "bare_transformer"}};
 
 /// The adapters (LoRA) of a model: see adapt() of nn/adapter.h.
 struct AdapterConfig {
@@ -64,10 +64,15 @@ struct ModelConfig {
   TransformerConfig transformer{};
   LogitsConfig logits{};  ///< of a head that predicts words or tokens
 
-  // For hidden tokens:
+  // For hidden tokens and for classes:
   bool transform = true;  ///< apply a linear layer, an activation and a norm before the logits, as in BERT
   Activation activation = Activation::gelu;  ///< of that layer
   bool transform_bias = true;                ///< of that layer
+
+  // For classes of texts:
+  std::vector<std::string> classes{};  ///< their names
+  bool class_bias = true;              ///< of the layer that gives their logits
+  bool transform_norm = false;         ///< whether the layer before it ends with a norm, as in ModernBERT
 
   // For candidates:
   bool or_none = false;  ///< whether "none of them" is an answer
@@ -84,12 +89,17 @@ struct ModelConfig {
   template <class Self, class Field>
   static void for_each_field(Self& self, Field&& field) {
     field("transformer", self.transformer);
-    const bool is_masked = self.head == HeadKind::masked_token;
+    const bool is_masked = self.head == HeadKind::masked_token, has_classes = self.head == HeadKind::text_class;
     if (is_masked || self.head == HeadKind::word || self.head == HeadKind::next_token) field("logits", self.logits);
-    if (is_masked) {
+    if (is_masked || has_classes) {
       field("transform", self.transform);
       field("activation", self.activation);
       field("transform_bias", self.transform_bias);
+    }
+    if (has_classes) {
+      field("classes", self.classes);
+      field("class_bias", self.class_bias);
+      field("transform_norm", self.transform_norm);
     }
     if (self.head == HeadKind::candidate) {
       field("or_none", self.or_none);
@@ -111,6 +121,9 @@ ModelConfig word_answerer(const TransformerConfig& transformer, const LogitsConf
 /// Returns that of a model that answers with one of the text's candidates, which are spans of tokens.
 ModelConfig candidate_chooser(const TransformerConfig& transformer, bool or_none = false,
                               bool numbered_sentences = true);
+/// Returns that of a model that tells which class a text is of. It reads the class of an encoder at the first token, behind a linear
+/// layer and tanh, as BERT does, and that of a causal transformer at the last, as GPT-2 does.
+ModelConfig text_classifier(const TransformerConfig& transformer, std::vector<std::string> classes);
 /// Returns that of a transformer without a head, as sentence encoders are saved: it has states and attention, and answers
 /// nothing.
 ModelConfig bare_transformer(const TransformerConfig& transformer);
@@ -146,20 +159,21 @@ struct AnswerPoint {
 /// over the candidate's tokens, normalised without gain and bias. "None of them" has the logit q W_C n / sqrt(d_model), with n
 /// learned.
 struct OutputHead {
-  /// The layers between the states and the logits of hidden tokens.
+  /// The layers between the states and the logits of hidden tokens, or of classes.
   struct Transform {
     Linear dense;              ///< (d_model, embedded)
-    std::optional<Norm> norm;  ///< unless the transformer's kind is NormKind::none
+    std::optional<Norm> norm;  ///< unless the transformer's kind is NormKind::none; for classes on request
   };
   std::string name;
   ModelConfig config;
   std::optional<Transform> transform;
   std::optional<Unembedding> unembedding;  ///< of words or tokens
+  std::optional<Linear> classifier;        ///< (d_model, classes)
   std::optional<Linear> pointer;           ///< W_C (d_model, d_model)
   Parameter none;                          ///< n (d_model), or undefined
 
   /// Makes its parameters in `scope`, behind those of `transformer`. Throws `Error` when the transformer does not fit: a head for
-  /// the next token needs a causal one, a head for hidden tokens one that is not.
+  /// the next token needs a causal one, a head for hidden tokens one that is not. One for classes needs two of different names.
   OutputHead(Scope scope, const Transformer& transformer, const ModelConfig& config);
 
   /// Returns whether there are logits at all.
@@ -172,9 +186,15 @@ struct OutputHead {
   bool fills_masks() const { return config.head == HeadKind::masked_token; }
   /// Returns whether the answers are candidates of the text, which a batch must have.
   bool chooses_candidates() const { return config.head == HeadKind::candidate; }
+  /// Returns whether the answers are classes of the whole text.
+  bool classifies() const { return config.head == HeadKind::text_class; }
   /// Returns whether the answers are words or tokens whose logits are linear in the final state.
   bool is_linear() const { return unembedding && !fills_masks(); }
 
+  /// Returns what the model does, for messages: "answers questions about sentences".
+  const char* purpose() const;
+  /// Returns the tokens at which a head for classes reads texts of these lengths: (B).
+  Ids places(std::span<const int> lengths) const;
   /// Maps states (..., d_model) to logits over the vocabulary (..., vocabulary), or to those of `words` (n) alone: (..., n).
   Tensor token_logits(const Tensor& states, const Ids& words = {}) const;
   /// Returns the logits of the answers at each query, (B, answers), from the states at the queries, `candidates` (B, C, 2) and the
@@ -183,6 +203,9 @@ struct OutputHead {
   Tensor answer_logits(const Hidden& at_query, const Ids& candidates, const Ids& words = {}) const;
   /// Returns the map from the state at the query to logit `index`, before its cap, linearised at `point`.
   Linearised linearised(const AnswerPoint& point, int index) const;
+
+ private:
+  Tensor transformed(const Tensor& states) const;  // by `transform`, if there is one
 };
 
 }  // namespace heed

@@ -59,8 +59,7 @@ void adapt(Model& model, const std::vector<std::string>& layers, AdapterOptions 
   Model::Network network = model.network();
   Parameters of_network;
   const Scope root(of_network, 0, DType::float32, Values::none);
-  const std::string& prefix = model.transformer().name;
-  const Model same(prefix.empty() ? root : root / prefix, model.config());
+  const Model same(model.scope_in(root), model.config());
   std::vector<std::string> trained;  // a head of the caller's, for example
   for (const auto& [name, value] : model.parameters) {
     if (!value.is_frozen() && !of_network.contains(name)) trained.push_back(name);
@@ -90,7 +89,7 @@ Model merged(const Model& model) {
     return std::ranges::find(values, name, [](const auto& pair) { return pair.first; })->second;
   };
   result.parameters = {};
-  result.build(Scope(result.parameters, dtype, take), config);
+  result.build(model.scope_in(Scope(result.parameters, dtype, take)), config);
   return result;
 }
 
@@ -111,6 +110,8 @@ void merge(Model& model) {
   }
 }
 
+Scope Model::scope_in(Scope root) const { return transformer().name.empty() ? root : root / transformer().name; }
+
 const Model::Network& Model::network() const {
   if (!network_) fail("Model: the network is missing");
   return *network_;
@@ -118,7 +119,7 @@ const Model::Network& Model::network() const {
 
 Tensor Model::logits(const Batch& batch, const Dropout& drop) const {
   check_has_head(*this);
-  if (batch.query.numel() > 0) return run(batch, {.drop = drop}).logits;
+  if (batch.query.numel() > 0 || head().classifies()) return run(batch, {.drop = drop}).logits;
   if (!head().has_token_logits()) {
     fail("Model::logits: a {} has no logits at each token, only at the query of a question", name_of(config().head));
   }
@@ -139,6 +140,8 @@ Tensor Model::loss(const Batch& batch, const Dropout& drop) const {
   }
   if (is_text) return token_loss(logits({.tokens = batch.tokens}, drop), batch.targets_in_texts());
   check_has_head(*this);
+  if (head().classifies() && batch.answer.numel() == 0)
+    fail("loss: a text_classifier learns from texts with their classes, got none");
   return cross_entropy(run(batch, {.compute = Compute::query, .drop = drop}).logits, labels(batch));
 }
 
@@ -148,12 +151,13 @@ ModelOutput Model::run(const Batch& batch, const RunOptions& options) const {
   const PassOptions pass{.weights = options.weights, .drop = drop};
   const LayerInput input = options.from ? *options.from : LayerInput{0, drop.with(drop.embedding, t.embed(batch))};
   const Mask mask = t.mask_of(batch);
+  const Ids query = head().classifies() ? head().places(batch.lengths_in_tokens()) : batch.query;
   Hidden hidden;
   if (options.compute == Compute::query) {
-    hidden = t.at(batch.query, input.residual, mask, pass, input.layer);
+    hidden = t.at(query, input.residual, mask, pass, input.layer);
   } else {
     hidden = t(input.residual, mask, pass, input.layer);
-    hidden.output = select_rows(hidden.output, batch.query);
+    hidden.output = select_rows(hidden.output, query);
   }
   Hook::show(t.name, "at_query", hidden.output);
   return {head().answer_logits(hidden, batch.candidates), std::move(hidden.weights)};
@@ -203,7 +207,7 @@ Model in_float64(const Model& model) {
     copy.copy_from(value);
     return copy;
   };
-  exact.build(Scope(exact.parameters, DType::float64, take), model.config());
+  exact.build(model.scope_in(Scope(exact.parameters, DType::float64, take)), model.config());
   return exact;
 }
 

@@ -67,6 +67,8 @@ class Model {
   /// special_tokens_map.json, chat_template.jinja and generation_config.json.
   std::map<std::string, std::string> kept_files{};
 
+  /// Returns the scope within `root` that has the name of the network's: a model that is built there has the same names.
+  Scope scope_in(Scope root) const;
   /// Returns whether the model has a network.
   bool is_built() const { return network_ != nullptr; }
   /// Return parts of the network. Throw `Error` without one.
@@ -76,13 +78,13 @@ class Model {
   int layers() const { return transformer().config.layers; }                ///< the number of layers
   int heads() const { return transformer().config.heads(); }                ///< the number of query heads per layer
 
-  /// Returns logits: those of the answers at each query, (B, answers), or at every token of texts without queries, (B, T,
-  /// vocabulary). Throws `Error` for a model that has none.
+  /// Returns logits: those of the answers at each query, (B, answers), those of the classes of texts, (B, classes), or at every token
+  /// of texts without queries, (B, T, vocabulary). Throws `Error` for a model that has none.
   Tensor logits(const Batch& batch, const Dropout& drop = {}) const;
   /// Returns the mean cross-entropy of the answers, or of the tokens, that have a label: (). Throws `Error` for questions when the
   /// model predicts tokens, and for texts without questions when it answers them.
   Tensor loss(const Batch& batch, const Dropout& drop = {}) const;
-  /// Runs the model on questions. A model without a head gives its weights, and logits (B, 0). Hooks see the states at the
+  /// Runs the model on questions, or on texts if it tells their class. A model without a head gives its weights, and logits (B, 0). Hooks see the states at the
   /// queries as at_query.
   ModelOutput run(const Batch& batch, const RunOptions& options = {}) const;
   /// Returns the index of the logit of each correct answer, (B), or each token to predict; -1 where no logit represents it.

@@ -1,3 +1,5 @@
+#include "models/internal/masked_text.h"
+
 #include <heed/data/corpus.h>
 #include <heed/files/utf8.h>
 #include <heed/models/reading.h>
@@ -7,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 namespace heed {
@@ -65,59 +68,6 @@ bool is_run_together(const std::string& word, const std::vector<std::string>& to
   });
 }
 
-// Returns the tokens of a text in which mask_token stands for hidden ones. Tokens include the space before them, and so
-// does a mask.
-static std::vector<std::string> tokens_with_masks(const Tokenizer& tokenizer, std::string_view text) {
-  std::vector<std::string> tokens;
-  while (true) {
-    const std::size_t at = text.find(mask_token);
-    std::string_view part = text.substr(0, at);
-    const bool has_spaces = tokenizer.split() == Split::words || tokenizer.split() == Split::subwords;
-    if (at != text.npos && has_spaces && part.ends_with(' ')) part.remove_suffix(1);
-    for (std::string& token : tokenizer(part)) tokens.push_back(std::move(token));
-    if (at == text.npos) return tokens;
-    tokens.emplace_back(mask_token);
-    text.remove_prefix(at + std::string_view(mask_token).size());
-  }
-}
-
-// Returns the name of the mask among the model's tokens: <mask>, or the name that its own tokenizer has for it.
-static std::string mask_of(const Model& model) {
-  const auto& pretrained = model.tokenizer.pretrained();
-  if (!pretrained) return mask_token;
-  if (!pretrained->special().mask) {
-    fail(
-        "the model's tokenizer.json has no mask token, so the text has no token to predict; choose a word with "
-        "--query");
-  }
-  return pretrained->token(*pretrained->special().mask);
-}
-
-// Returns a text for a masked language model in which every mask has the model's own name: <mask> and [MASK] both hide a token,
-// unless the other name is a token, too. Also renames the mask in `query`.
-static std::string with_own_masks(const Model& model, std::string_view read, std::string& query) {
-  std::string text(read);
-  if (!model.head().fills_masks()) return text;
-  const auto& pretrained = model.tokenizer.pretrained();
-  for (const std::string_view other : {std::string_view(mask_token), std::string_view("[MASK]")}) {
-    const bool is_token =
-        pretrained ? pretrained->id(other).has_value() : model.vocabulary.contains(std::string(other));
-    if (is_token || text.find(other) == text.npos) continue;
-    const std::string mask = mask_of(model);
-    for (std::size_t at = 0; (at = text.find(other, at)) != text.npos; at += mask.size()) {
-      text.replace(at, other.size(), mask);
-    }
-    if (query == other) query = mask;
-  }
-  return text;
-}
-
-// Returns the tokens of a text whose masks have the model's own name.
-static std::vector<std::string> tokens_of(const Model& model, std::string_view text) {
-  const bool is_masked = model.head().fills_masks();
-  return is_masked && !model.tokenizer.pretrained() ? tokens_with_masks(model.tokenizer, text) : model.tokenizer(text);
-}
-
 // Returns the index of the last token equal to `word`, or -1.
 static int last_index_of(std::string_view word, const std::vector<std::string>& tokens) {
   const auto last = std::find(tokens.rbegin(), tokens.rend(), word);
@@ -149,10 +99,17 @@ void check_positions(const TransformerConfig& config, const std::vector<std::int
       padding - tokens.begin() + 1, *padding);
 }
 
-// Returns the token at which a model without query words is asked: a masked one at the last mask, others at the last token, and both
-// a masked one without a mask and a model without a head before the tokens that a template adds ([SEP]).
+// Returns whether the model answers questions about a word of the text, one of model.queries.
+static bool answers_about_a_word(const Model& model) {
+  const OutputHead& head = model.head();
+  return head.exists() && !head.has_token_logits() && !head.classifies();
+}
+
+// Returns the token at which a model without query words is asked: one for classes where its head reads, a masked one at the last mask,
+// others at the last token, and both a masked one without a mask and a model without a head before the tokens that a template adds ([SEP]).
 static int usual_query(const Model& model, const std::vector<std::string>& tokens) {
   const int last = static_cast<int>(tokens.size()) - 1;
+  if (model.head().classifies()) return model.head().places(std::array{last + 1})[0];
   const bool is_masked = model.head().fills_masks();
   const auto& pretrained = model.tokenizer.pretrained();
   std::string mask = mask_token;
@@ -162,6 +119,13 @@ static int usual_query(const Model& model, const std::vector<std::string>& token
   const std::vector<std::string> behind = tokens_of(model, pretrained->behind());
   const bool has_template = std::ssize(behind) <= last && std::equal(behind.rbegin(), behind.rend(), tokens.rbegin());
   return has_template ? last - static_cast<int>(behind.size()) : last;
+}
+
+// Throws Error when a model that tells the class of a text is asked at a word.
+static void check_asked(const Model& model, const std::string& query) {
+  if (query.empty() || !model.head().classifies()) return;
+  fail("the model tells the class of the whole text, at its {} token; it cannot be asked at '{}'",
+       model.transformer().config.causal ? "last" : "first", query);
 }
 
 // Returns the question for a model that has a tokenizer of its own.
@@ -244,6 +208,7 @@ bool is_unknown_full_stop(const Model& model, std::string_view token) {
 
 Example question(const Model& model, std::string_view text, const std::string& query) {
   if (model.head().chooses_candidates()) return question_with_candidates(model, text, query);
+  check_asked(model, query);
   if (model.tokenizer.pretrained()) return pretrained_question(model, text, query);
   check_tokenizer(model);
   Example example;
@@ -252,7 +217,7 @@ Example question(const Model& model, std::string_view text, const std::string& q
   example.tokens = tokens_of(model, with_own_masks(model, read, sought));
   if (example.tokens.empty()) fail("the sentence is empty");
   if (example.tokens.size() > 1 && is_unknown_full_stop(model, example.tokens.back())) example.tokens.pop_back();
-  if (sought.empty() && (model.head().has_token_logits() || !model.head().exists())) {
+  if (sought.empty() && !answers_about_a_word(model)) {
     example.query = usual_query(model, example.tokens);
     return example;
   }
@@ -324,9 +289,10 @@ Example question(const Model& model, const std::vector<std::int32_t>& ids, const
   const OutputHead& head = model.head();
   if (head.chooses_candidates()) fail("the model chooses among candidates, which only a text can mark; give the text");
   if (ids.empty()) fail("expected the ids of at least one token, got none");
+  check_asked(model, query);
   check_positions(model.transformer().config, ids);
   Example example{.tokens = tokens_of(model, ids)};
-  if (query.empty() && (model.tokenizer.pretrained() || head.has_token_logits() || !head.exists())) {
+  if (query.empty() && (model.tokenizer.pretrained() || !answers_about_a_word(model))) {
     example.query = usual_query(model, example.tokens);
     return example;
   }
@@ -355,7 +321,10 @@ Batch batch_of(const Model& model, const Example& example) {
   if ((positions == Positions::learned || positions == Positions::rotary) && T > config.max_length) {
     fail("the text has {} tokens; the model has positions for {}", T, config.max_length);
   }
-  Batch input{.tokens = Ids({1, T}, tokens), .lengths = {T}, .query = Ids({1}, {example.query})};
+  const OutputHead& head = model.head();
+  Batch input{.tokens = Ids({1, T}, tokens),
+              .lengths = {T},
+              .query = head.classifies() ? head.places(std::array{T}) : Ids({1}, {example.query})};
   if (model.head().chooses_candidates()) {
     if (example.candidates.empty()) {
       fail(
@@ -389,12 +358,14 @@ int right_answer(const Model& model, const Example& example) {
     if (example.chosen >= 0) return example.chosen;
     return model.config().or_none ? static_cast<int>(example.candidates.size()) : -1;
   }
+  if (model.head().classifies()) return index_of(example.answer, model.config().classes);
   const Vocabulary& vocabulary = model.vocabulary;
   return vocabulary.unknown() && !vocabulary.contains(example.answer) ? -1 : vocabulary[example.answer];
 }
 
 std::string answer_text(const Model& model, const Example& example, int index) {
   check_has_head(model);
+  if (model.head().classifies()) return model.config().classes.at(static_cast<std::size_t>(index));
   if (!model.head().chooses_candidates()) return model.vocabulary.word(index);
   if (index >= std::ssize(example.candidates)) return "(none)";
   return text_of(example, example.candidates[static_cast<std::size_t>(index)]);

@@ -149,7 +149,7 @@ TextEvaluation evaluate_text(const Model& model, std::string_view text, int cont
   check_tokenizer(model);
   if (!model.head().has_token_logits()) {
     fail("the model {}; only one that predicts tokens, such as GPT-2 or BERT, is evaluated on a text",
-         model.head().exists() ? "answers questions about sentences" : "has no head");
+         model.head().purpose());
   }
   const NoRecording unrecorded;
   const Corpus corpus = corpus_of(model, text, context);

@@ -155,7 +155,7 @@ HeadChoices head_choices(const Model& model, std::vector<Example> examples, cons
   result.over_first = over(first_in_text);
   result.most_frequent = share_of(among(most_frequent, second), among(groups, second));
   result.over_most_frequent = over(most_frequent);
-  if (model.head().exists() && !model.head().has_token_logits())
+  if (model.head().exists() && !model.head().has_token_logits() && !model.head().classifies())
     result.answers = answers_of(model, examples, result.best);
   return result;
 }

@@ -83,7 +83,8 @@ HeldOut::HeldOut(const Model& model, const std::vector<Example>& examples, std::
     batch_of(model, sentence);  // throws Error when the model cannot read it
     right_.push_back(right_answer(model, sentence));
   }
-  batches_ = NumberedExamples(sentences_, model.vocabulary).batches(128);  // even, so that counterparts are in one
+  batches_ = NumberedExamples(sentences_, model.vocabulary, model.config().classes)
+                 .batches(128);  // even, so that counterparts are in one
 }
 
 // Reads every batch, from the input of `layer` if there is one.

@@ -22,7 +22,8 @@ struct Asked {
 template <class Add>
 std::vector<double> of_batches(const Asked& asked, const std::vector<Example>& examples, const Add& add) {
   constexpr std::int64_t most = 32;  // small, so that there are batches to share
-  const std::vector<Batch> batches = NumberedExamples(examples, asked.model.vocabulary).batches(most);
+  const std::vector<Batch> batches =
+      NumberedExamples(examples, asked.model.vocabulary, asked.model.config().classes).batches(most);
   const Share own = share_of(std::ssize(batches), asked.processes.rank(), asked.processes.size());
   std::vector<double> numbers;
   for (std::int64_t i = own.first; i < own.end; ++i) {
@@ -246,7 +247,7 @@ void check_chooses(const Model& model) {
     fail(
         "a report needs a model that chooses among candidates (model.answer: candidate); this one {}. inspect "
         "evaluate measures any model",
-        model.head().has_token_logits() ? "predicts tokens" : "answers with a word of its vocabulary");
+        model.head().purpose());
   }
 }
 

@@ -35,7 +35,7 @@ PretrainedConfig read_megatron_bert(ConfigReader& json) {
 // Reads ELECTRA, whose embeddings can be narrower than its states.
 PretrainedConfig read_electra(ConfigReader& json) {
   PretrainedConfig config = read_bert(json);
-  config.head_activation = Activation::gelu;
+  config.head_activation = config.class_activation = Activation::gelu;
   const int width = json.integer("embedding_size", 1, 128);
   config.transformer.embedding_width = width == config.transformer.d_model() ? 0 : width;
   return config;
@@ -76,9 +76,12 @@ PretrainedConfig read_modernbert(ConfigReader& json) {
   read_rotary(json, t, json.positive("global_rope_theta", 160000), {.is_named_apart = true, .by_layer_type = true});
   config.head_activation = json.activation("classifier_activation", "gelu");
   config.head_bias = json.bias("classifier_bias", false);
+  config.class_activation = config.head_activation;
+  config.class_norm = true;
+  config.averages_states = json.text("classifier_pooling", "cls") != "cls";
   config.logits = {.tied = json.flag("tie_word_embeddings", true), .bias = json.bias("decoder_bias", true)};
-  json.ignore({"classifier_pooling", "deterministic_flash_attn", "embedding_dropout", "layer_norm_eps", "mlp_dropout",
-               "reference_compile", "repad_logits_with_grad", "sparse_pred_ignore_index"});  // norm_eps counts
+  json.ignore({"deterministic_flash_attn", "embedding_dropout", "layer_norm_eps", "mlp_dropout", "reference_compile",
+               "repad_logits_with_grad", "sparse_pred_ignore_index"});  // norm_eps counts
   return config;
 }
 
@@ -104,6 +107,7 @@ PretrainedConfig read_distilbert(ConfigReader& json) {
   t.segments = 0;
   t.block.mlp.width = json.integer("hidden_dim", 1);
   t.block.mlp.activation = config.head_activation = json.activation("activation", "gelu");
+  config.class_activation = Activation::relu;
   config.logits = {.tied = json.flag("tie_word_embeddings", true), .bias = true};
   json.ignore(
       {"sinusoidal_pos_embds", "qa_dropout", "seq_classif_dropout", "tie_weights_"});  // the file has the positions
@@ -151,18 +155,21 @@ Family with_head(Family family, const std::string& head, const std::string& dens
   return family;
 }
 
-Family with_bert_head(Family family) {
-  return with_head(std::move(family), "cls.predictions.", "transform.dense", "transform.LayerNorm");
+Family with_bert_heads(Family family) {
+  family.tensors.linear("pooler.dense", {"pooler.dense"});
+  family = with_head(std::move(family), "cls.predictions.", "transform.dense", "transform.LayerNorm");
+  family.tensors.classes({"", "classifier"});
+  return family;
 }
 
 }  // namespace
 
-Family bert_family() { return with_bert_head({{"bert"}, read_bert, {"bert."}, bert_names(), unused_tensors()}); }
+Family bert_family() { return with_bert_heads({{"bert"}, read_bert, {"bert."}, bert_names(), unused_tensors()}); }
 
 Family megatron_bert_family() {
   Family family{{"megatron-bert"}, read_megatron_bert, {"bert."}, bert_names("attention.ln", "ln"), unused_tensors()};
   family.tensors.norm("encoder.ln", "encoder.norm");
-  return with_bert_head(std::move(family));
+  return with_bert_heads(std::move(family));
 }
 
 Family electra_family() {
@@ -170,6 +177,7 @@ Family electra_family() {
   family.tensors.linear("embeddings_project", {"embedding_projection"})
       .head()
       .candidates()
+      .classes({"classifier.dense", "classifier.out_proj"})
       .linear("generator_predictions.dense", {"transform.dense"})
       .norm("generator_predictions.LayerNorm", "transform.norm")
       .same("generator_lm_head.bias", "output_bias")
@@ -189,9 +197,12 @@ Family albert_family() {
       .norm(layer + "attention.LayerNorm", "encoder.0.attention_norm")
       .linear(layer + "ffn", {"encoder.0.mlp.in"})
       .linear(layer + "ffn_output", {"encoder.0.mlp.out"})
-      .norm(layer + "full_layer_layer_norm", "encoder.0.mlp.norm");
+      .norm(layer + "full_layer_layer_norm", "encoder.0.mlp.norm")
+      .linear("pooler", {"pooler.dense"});
   family.ignored.insert(family.ignored.end(), {"sop_classifier.*"});
-  return with_head(std::move(family), "predictions.", "dense", "LayerNorm");
+  family = with_head(std::move(family), "predictions.", "dense", "LayerNorm");
+  family.tensors.classes({"", "classifier"});
+  return family;
 }
 
 Family modernbert_family() {
@@ -208,6 +219,8 @@ Family modernbert_family() {
       .norm("final_norm", "encoder.norm")
       .head()
       .candidates()
+      .classes({"head.dense", "classifier"})
+      .norm("head.norm", "pooler.norm")
       .linear("head.dense", {"transform.dense"})
       .norm("head.norm", "transform.norm")
       .same("decoder.bias", "output_bias")
@@ -216,9 +229,10 @@ Family modernbert_family() {
 }
 
 Family roberta_family() {
-  return with_head(
-      {{"roberta", "xlm-roberta", "camembert"}, read_roberta, {"roberta."}, bert_names(), unused_tensors()}, "lm_head.",
-      "dense", "layer_norm");
+  Family family{{"roberta", "xlm-roberta", "camembert"}, read_roberta, {"roberta."}, bert_names(), unused_tensors()};
+  family = with_head(std::move(family), "lm_head.", "dense", "layer_norm");
+  family.tensors.classes({"classifier.dense", "classifier.out_proj"});
+  return family;
 }
 
 Family distilbert_family() {
@@ -233,6 +247,7 @@ Family distilbert_family() {
       .norm("transformer.layer.{}.output_layer_norm", "encoder.{}.mlp.norm")
       .head()
       .candidates()
+      .classes({"pre_classifier", "classifier"})
       .linear("vocab_transform", {"transform.dense"})
       .norm("vocab_layer_norm", "transform.norm")
       .same("vocab_projector.bias", "output_bias")

@@ -64,6 +64,11 @@ TensorNames& TensorNames::candidates() {
   return linear("candidates.pointer", {"candidates.pointer"}).same("candidates.none", "candidates.none");
 }
 
+TensorNames& TensorNames::classes(const Classifier& names) {
+  if (!names.dense.empty()) linear(names.dense, {"pooler.dense"});
+  return linear(names.logits, {"classifier"});
+}
+
 TransformerConfig read_sizes(ConfigReader& json, TransformerConfig (*preset)(int layers, int heads, int d_model)) {
   TransformerConfig config = preset(json.integer("num_hidden_layers", 1), json.integer("num_attention_heads", 1),
                                     json.integer("hidden_size", 1));
@@ -111,14 +116,27 @@ void read_windows(ConfigReader& json, TransformerConfig& config, const std::func
   set_windows(config, window, slides);
 }
 
+namespace {
+
+// Adds the classifier to families that have none with a name of their own: decoders.
+std::vector<Family> with_classes_of_decoders(std::vector<Family> families) {
+  for (Family& family : families) {
+    const auto is_classifier = [](const TensorName& names) { return names.ours[0] == "classifier.weight"; };
+    if (std::ranges::none_of(family.tensors, is_classifier)) family.tensors.head().classes({"", "score"});
+  }
+  return families;
+}
+
+}  // namespace
+
 const std::vector<Family>& families() {
-  static const std::vector<Family> all{
-      bert_family(),       megatron_bert_family(), distilbert_family(), electra_family(), albert_family(),
-      modernbert_family(), roberta_family(),       gpt2_family(),       gpt_neo_family(), gpt_neox_family(),
-      opt_family(),        starcoder2_family(),    stablelm_family(),   phi_family(),     llama_family(),
-      arcee_family(),      granite_family(),       smollm3_family(),    mistral_family(), qwen2_family(),
-      qwen3_family(),      olmo2_family(),         olmo3_family(),      phi3_family(),    gemma_family(),
-      gemma2_family(),     gemma3_family()};
+  static const std::vector<Family> all = with_classes_of_decoders(
+      {bert_family(),       megatron_bert_family(), distilbert_family(), electra_family(), albert_family(),
+       modernbert_family(), roberta_family(),       gpt2_family(),       gpt_neo_family(), gpt_neox_family(),
+       opt_family(),        starcoder2_family(),    stablelm_family(),   phi_family(),     llama_family(),
+       arcee_family(),      granite_family(),       smollm3_family(),    mistral_family(), qwen2_family(),
+       qwen3_family(),      olmo2_family(),         olmo3_family(),      phi3_family(),    gemma_family(),
+       gemma2_family(),     gemma3_family()});
   return all;
 }
 

@@ -42,6 +42,11 @@ class TensorNames : public std::vector<TensorName> {
   TensorNames& logits(const std::string& theirs);
   /// The head for candidates, which transformers does not know.
   TensorNames& candidates();
+  /// The layer before the logits of classes, unless it has no name here, and the layer that gives them.
+  struct Classifier {
+    std::string dense, logits;
+  };
+  TensorNames& classes(const Classifier& names);
   /// Names added from here on belong to the head.
   TensorNames& head();
 

@@ -17,9 +17,13 @@ namespace heed {
 struct PretrainedConfig {
   TransformerConfig transformer{};
   LogitsConfig logits{};
-  Activation head_activation = Activation::gelu;  // of the layer before the logits, in masked language models
-  bool head_bias = true;                          // of that layer
-  std::vector<std::string> queries{};             // Model::queries
+  Activation head_activation = Activation::gelu;   // of the layer before the logits, in masked language models
+  bool head_bias = true;                           // of that layer
+  Activation class_activation = Activation::tanh;  // of an encoder, in the layer before the logits of classes
+  bool class_norm = false;                         // whether that layer ends with a norm
+  bool averages_states = false;                    // for the class of a text; heed reads it at one token
+  std::vector<std::string> classes{};              // of which each text has one; else empty
+  std::vector<std::string> queries{};              // Model::queries
 };
 
 /// Returns what the text of a config.json says. Throws `Error` as load_hugging_face() does.

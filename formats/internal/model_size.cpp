@@ -11,7 +11,8 @@ double min_elements(const ModelConfig& model) {
   const TransformerConfig& config = model.transformer;
   const AttentionConfig a = config.block.attention.complete();
   const bool has_square =
-      model.head == HeadKind::candidate || (model.head == HeadKind::masked_token && model.transform);
+      model.head == HeadKind::candidate ||
+      (model.transform && (model.head == HeadKind::masked_token || model.head == HeadKind::text_class));
   const double d = a.d_model;
   const double rows = 1.0 * config.vocabulary + config.segments +
                       (config.positions == Positions::learned ? 1.0 * config.max_length + config.position_offset : 0);

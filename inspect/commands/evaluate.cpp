@@ -2,6 +2,7 @@
 #include "inspect/run_studies.h"
 #include "views/evaluation_view.h"
 
+#include <heed/explain/class_texts.h>
 #include <heed/files/file.h>
 #include <heed/formats/datasets/jsonl.h>
 #include <heed/models/reading.h>
@@ -10,6 +11,7 @@ namespace heed {
 namespace {
 
 std::vector<Example> sentences_of(const Model& model, const Request& request, const std::string& file) {
+  if (model.head().classifies()) return read_class_texts(model, file);
   if (model.head().chooses_candidates()) return report_sentences(model, request.runs[0], file);
   std::vector<Example> examples = read_jsonl(file);
   pair_counterparts(examples);

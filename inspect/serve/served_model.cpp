@@ -237,7 +237,7 @@ Json ServedModel::read(const Example& example, const Json& removed) const {
     const std::int64_t T = std::ssize(example.tokens);
     for (std::int64_t t = 0; t < T; ++t) {
       const std::int64_t row = now.size(0) == T ? t : 0;
-      const bool is_known = now.size(0) == T || t == example.query;
+      const bool is_known = now.size(0) == T || t == example.query || model_.head().classifies();
       answers.push_back(is_known ? list.of(row_of(now, row), row_of(before, row)) : Json::array());
     }
     if (model_.head().generates()) {

@@ -24,7 +24,7 @@ Model shaken(Model model) {
 TEST_CASE("answer_lens ends with the model's own answers, and its parts sum to the logit") {
   for (const Model& model :
        {shaken(small_model(Positions::learned, Tie::none, true)), shaken(small_model(decoder_of(modern_config()))),
-        shaken(small_model(chooser_of(small_config())))}) {
+        shaken(small_model(chooser_of(small_config()))), shaken(small_model(classifier_of(small_config())))}) {
     const bool chooses = model.head().chooses_candidates();
     const Example example =
         question(model, chooses ? "The [dog] didn't cross [the street] because it was too tired" : tired);

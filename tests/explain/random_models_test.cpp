@@ -21,8 +21,9 @@ struct RandomModel {
   explicit RandomModel(RandomConfig& draw) : model(small_model(draw(14))) {
     shake_all(model.parameters);
     const bool chooses = model.head().chooses_candidates();
-    example = chooses ? question(model, "the [dog] was tired . was it [the street] ?", "it")
-                      : question(model, "the dog was tired . was it the street ?", "it");
+    example = chooses
+                  ? question(model, "the [dog] was tired . was it [the street] ?", "it")
+                  : question(model, "the dog was tired . was it the street ?", model.head().classifies() ? "" : "it");
   }
 };
 

@@ -59,7 +59,7 @@ TEST_CASE("trace holds the values that the model computes, for random configurat
     const Scope scope(parameters, 1, DType::float64);
     const Model model = Model(i % 2 ? scope / "model" : scope, config);  // the scope's name makes no difference
     shake_all(parameters);
-    const Batch asked = random_batch(14, Random(static_cast<std::uint64_t>(i)));
+    const Batch asked = random_batch(model, Random(static_cast<std::uint64_t>(i)));
     const Transformer& transformer = model.transformer();
     const Trace seen = trace(model, asked);
     const ModelOutput own = model.run(asked, {.weights = true});

@@ -142,7 +142,7 @@ TEST_CASE("model_config rejects unknown kinds, fields and names, and numbers out
   CHECK(refused("[1]") == "expected an object, got [1]");
   CHECK(refused(R"({"kind":"reader"})") ==
         "'kind' must be one of word_answerer, candidate_chooser, language_model, masked_language_model, "
-        "bare_transformer, got 'reader'");
+        "text_classifier, bare_transformer, got 'reader'");
   CHECK(refused(R"({"kind":"language_model","transformer":{"layer":2}})") ==
         "'transformer': unknown field 'layer' (did you mean 'layers'?)");
   CHECK(refused(R"({"kind":"language_model","or_none":true})") == "'language_model': unknown field 'or_none'");

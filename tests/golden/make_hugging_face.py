@@ -26,6 +26,7 @@ modernbert = dict(encoder, hidden_size=16, num_hidden_layers=4, num_attention_he
                   bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2)
 wide = dict(decoder, head_dim=6)  # heads that are wider than d_model / heads
 gemma = dict(wide, hidden_size=16, num_hidden_layers=3, query_pre_attn_scalar=9, sliding_window=4)
+classes = dict(id2label={0: "negative", 1: "neutral", 2: "positive"})
 
 
 def rope(kind="default", theta=500.0, **more):
@@ -159,6 +160,26 @@ models = {
     "gemma2_defaults": (tf.Gemma2ForCausalLM,
                         tf.Gemma2Config(**dict(gemma, query_pre_attn_scalar=1, sliding_window=4096),
                                         rope_parameters=rope()), torch.bfloat16),
+    # classifiers of texts
+    "bert_classes": (tf.BertForSequenceClassification, tf.BertConfig(**encoder, **classes), torch.float32),
+    "distilbert_classes": (tf.DistilBertForSequenceClassification,
+                           tf.DistilBertConfig(vocab_size=61, dim=20, n_layers=2, n_heads=4, hidden_dim=28,
+                                               max_position_embeddings=16, **classes), torch.bfloat16),
+    "electra_classes": (tf.ElectraForSequenceClassification, tf.ElectraConfig(**encoder, embedding_size=12, **classes),
+                        torch.bfloat16),
+    "albert_classes": (tf.AlbertForSequenceClassification, tf.AlbertConfig(**encoder, embedding_size=12, **classes),
+                       torch.bfloat16),
+    "roberta_classes": (tf.RobertaForSequenceClassification,
+                        tf.RobertaConfig(**encoder, pad_token_id=1, type_vocab_size=1, **classes), torch.bfloat16),
+    "modernbert_classes": (tf.ModernBertForSequenceClassification,
+                           tf.ModernBertConfig(**modernbert, **classes, classifier_bias=True, norm_bias=True,
+                                               rope_parameters={"full_attention": rope(theta=2000.0),
+                                                                "sliding_attention": rope(theta=50.0)}), torch.bfloat16),
+    "gpt2_classes": (tf.GPT2ForSequenceClassification,
+                     tf.GPT2Config(vocab_size=61, n_embd=20, n_layer=2, n_head=4, n_positions=16, n_inner=28,
+                                   pad_token_id=0, **classes), torch.float16),
+    "llama_classes": (tf.LlamaForSequenceClassification, tf.LlamaConfig(**dict(decoder, hidden_size=24), **classes,
+                                                                        rope_parameters=rope()), torch.bfloat16),
 }
 
 

@@ -111,6 +111,10 @@ TEST_CASE("inspect circuit studies pretrained models of every family") {
         30 + i);
   }
   write_file(scratch / "pairs.jsonl", lines);
+  for (const auto& [word, class_name] : {std::pair{"w20", "positive"}, std::pair{"w21", "negative"}}) {
+    for (std::size_t at = 0; (at = lines.find(word, at)) != lines.npos;) lines.replace(at, 3, class_name);
+  }
+  write_file(scratch / "classes.jsonl", lines);
   int studied = 0;
   for (const auto& entry : fs::directory_iterator("tests/golden/hugging_face")) {
     if (!fs::exists(entry.path() / "model.safetensors")) continue;
@@ -118,15 +122,17 @@ TEST_CASE("inspect circuit studies pretrained models of every family") {
     fs::copy(entry.path(), directory);
     write_file(directory / "tokenizer.json", tokenizer_of_words());
     CAPTURE(directory.string());
+    const bool classifies = directory.string().ends_with("_classes");
     const std::string text = message([&] {
-      const Json json = parse_json(shown({"circuit", directory.string(), scratch / "pairs.jsonl", "--json"}));
+      const fs::path pairs = scratch / (classifies ? "classes.jsonl" : "pairs.jsonl");
+      const Json json = parse_json(shown({"circuit", directory.string(), pairs, "--json"}));
       CHECK(json["pairs"] == 8);
       CHECK(json["curve"].back()["faithfulness"]["mean"].get<double>() == Approx(1));
       ++studied;
     });
     if (text != "no error") CHECK(text == "the model has no head: it shows states and attention, but gives no answers");
   }
-  CHECK(studied >= 20);
+  CHECK(studied >= 28);
 }
 
 TEST_CASE("inspect why --answer reads a file of pairs") {

@@ -200,6 +200,12 @@ TEST_CASE("Each field of a kind of model changes the logits according to its for
       {masked_language_model(encoder), masked_language_model(encoder, {.soft_cap = 1})},
       {masked_language_model(encoder),
        with(masked_language_model(encoder), [&](ModelConfig& c) { c.transform_bias = false; })},
+      {classifier_of(encoder), text_classifier(encoder, {"bad", "fair", "good"})},
+      {classifier_of(encoder), with(classifier_of(encoder), [&](ModelConfig& c) { c.transform_bias = false; })},
+      {classifier_of(encoder), with(classifier_of(encoder), [&](ModelConfig& c) { c.class_bias = false; })},
+      {classifier_of(encoder), with(classifier_of(encoder), [&](ModelConfig& c) { c.activation = Activation::relu; })},
+      {text_classifier(encoder, {"bad", "good"}),
+       with(text_classifier(encoder, {"bad", "good"}), [&](ModelConfig& c) { c.transform = false; })},
       {masked_language_model(encoder), masked_language_model(narrow)},
       {word_answerer(encoder), word_answerer(narrow, {.tied = false})},
       {candidate_chooser(encoder), candidate_chooser(encoder, true)}};
@@ -233,6 +239,7 @@ TEST_CASE("The gradient of a loss equals its numerical derivative for random con
     const ShakenModel made(config);
     const Batch examples = random_batch(words_known, Random(static_cast<std::uint64_t>(i)));
     Batch batch = examples;
+    if (made.model.head().classifies()) batch.answer = Ids({2, 0});
     if (made.model.head().has_token_logits()) {
       batch = {.tokens = examples.tokens, .targets = Ids({12}, {3, -1, 5, -1, 0, 6, 2, 8, 1, 7, -1, -1})};
     }

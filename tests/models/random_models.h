@@ -13,7 +13,9 @@ namespace heed {
 class RandomConfig {
  public:
   explicit RandomConfig(std::uint64_t seed)
-      : random_(Random(seed).stream("configurations")), newer_(Random(seed).stream("newer fields")) {}
+      : random_(Random(seed).stream("configurations")),
+        newer_(Random(seed).stream("newer fields")),
+        classes_(Random(seed).stream("classes")) {}
 
   ModelConfig operator()(int vocabulary) {
     const auto kind = random_.below(4);
@@ -28,11 +30,15 @@ class RandomConfig {
     if (kind == 2) return language_model(shape, logits);
     const Activation activation =
         pick(Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::quick_gelu);
-    return with(masked_language_model(shape, logits), [&](ModelConfig& c) {
-      c.transform = chance();
-      c.activation = activation;
-      c.transform_bias = rarely() ? false : true;
-    });
+    const bool has_classes = classes_.below(2) == 1;
+    return with(has_classes ? text_classifier(shape, {"bad", "fair", "good"}) : masked_language_model(shape, logits),
+                [&](ModelConfig& c) {
+                  c.transform = chance();
+                  c.activation = activation;
+                  c.transform_bias = rarely() ? false : true;
+                  c.transform_norm = has_classes && classes_.below(2) == 1;
+                  c.class_bias = classes_.below(2) == 1;
+                });
   }
 
  private:
@@ -109,7 +115,8 @@ class RandomConfig {
     return c;
   }
 
-  Random random_, newer_;  // newer_ draws fields added later, so that the draws of the others do not change
+  Random random_, newer_,
+      classes_;  // the last two draw fields added later, so that the draws of the others do not change
 };
 
 /// Adds numbers to all parameters, so that no gain is 1 and no bias 0. They depend only on the parameter's name and
@@ -136,6 +143,13 @@ inline Batch random_batch(int vocabulary, Random random) {
               .answer = Ids({B}, drawn(B, vocabulary)),
               .chosen = Ids({B}, {2, 0})};
   batch.segments = Ids({B, T}, drawn(B * T, 3));
+  return batch;
+}
+
+/// Returns such texts for the model: those that it tells the class of are asked where its head reads.
+inline Batch random_batch(const Model& model, Random random) {
+  Batch batch = random_batch(model.transformer().config.vocabulary, random);
+  if (model.head().classifies()) batch.query = model.head().places(batch.lengths);
   return batch;
 }
 

@@ -60,6 +60,8 @@ class Reference {
         return x * sigmoid(x * 1.702);
       case Activation::silu:
         return x * sigmoid(x);
+      case Activation::tanh:
+        return tanh(x);
       case Activation::gelu_tanh:
         return x * 0.5 * (tanh((x + x * x * x * 0.044715) * std::sqrt(2 / std::numbers::pi)) + 1.0);
       default:
@@ -232,10 +234,20 @@ inline Tensor reference_logits(const ModelConfig& config, const Parameters& para
   const TransformerConfig& shape = config.transformer;
   const Reference reference(shape, parameters);
   const auto [output, last_input] = reference(asked);
-  const Tensor state = select_rows(output, asked.query);  // (B, d_model)
+  const bool has_classes = config.head == HeadKind::text_class;
+  const Tensor state =
+      select_rows(output, has_classes ? Ids(asked.query.shape(), std::vector<std::int32_t>(asked.query.numel()))
+                                      : asked.query);  // (B, d_model)
   if (config.head == HeadKind::masked_token && config.transform) {
     const Tensor hidden = Reference::function(config.activation, reference.product("transform.dense", state));
     return reference.logits(reference.normalised("transform.norm", hidden, shape.block.norm), config.logits);
+  }
+  if (has_classes) {
+    Tensor hidden = state;
+    if (config.transform) hidden = Reference::function(config.activation, reference.product("pooler.dense", state));
+    if (config.transform && config.transform_norm)
+      hidden = reference.normalised("pooler.norm", hidden, shape.block.norm);
+    return reference.product("classifier", hidden);
   }
   if (config.head != HeadKind::candidate) return reference.logits(state, config.logits);
   const std::int64_t B = asked.size(), C = asked.candidates.shape()[1], d = shape.d_model();

@@ -25,6 +25,13 @@ inline ModelConfig decoder_of(TransformerConfig transformer, const LogitsConfig&
   return language_model(transformer, logits);
 }
 
+/// Returns the configuration of a model that tells the class of a text, with a norm before the logits.
+inline ModelConfig classifier_of(const TransformerConfig& transformer) {
+  ModelConfig config = text_classifier(transformer, {"bad", "fair", "good"});
+  config.transform_norm = config.transform;
+  return config;
+}
+
 /// Returns a configuration after change(config).
 template <class Change>
 ModelConfig with(ModelConfig config, const Change& change) {

@@ -45,6 +45,9 @@ struct FieldLister {
   void operator()(const char* name, const std::vector<double>& value, double) const {
     add(name, value, {Json::array({1.5}), Json::array({1.5, 2.5})});
   }
+  void operator()(const char* name, const std::vector<std::string>& value) const {
+    add(name, value, {Json::array({"one", "another"})});
+  }
   void operator()(const char*, const AdapterConfig&) const {}  // to_json() writes no field of a model without adapters
   template <HasFields T>
   void operator()(const char* name, const T& value) const {

@@ -20,7 +20,7 @@ struct DrawnModel {
     shake_all(model.parameters);
     const bool chooses = model.head().chooses_candidates();
     text = chooses ? "the [dog] was tired . was it [the street] ?" : "the dog was tired . was it the street ?";
-    example = question(model, text, model.head().has_token_logits() ? "" : "it");
+    example = question(model, text, model.head().has_token_logits() || model.head().classifies() ? "" : "it");
     if (chooses) choose(example, 0);
     if (!chooses) example.answer = "dog";
   }

@@ -88,8 +88,8 @@ struct RandomCase {
   CircuitGraph graph;
   explicit RandomCase(RandomConfig& draw, int seed)
       : model(in_float64(shaken(draw(14)))),
-        clean(random_batch(14, Random(static_cast<std::uint64_t>(seed)))),
-        corrupted(random_batch(14, Random(static_cast<std::uint64_t>(seed) + 1000))),
+        clean(random_batch(model, Random(static_cast<std::uint64_t>(seed)))),
+        corrupted(random_batch(model, Random(static_cast<std::uint64_t>(seed) + 1000))),
         graph(model) {
     corrupted.candidates = clean.candidates;
     const std::int64_t shared = seed % 3, T = clean.tokens.size(1);  // tokens with which both texts begin

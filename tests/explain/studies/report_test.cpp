@@ -174,6 +174,6 @@ TEST_CASE("report rejects a model that answers with words") {
   const Model model = small_model();
   const Baselines baselines = baselines_of({asked("was", 0)}, choosing_model());
   CHECK(message([&] { report(model, baselines, "set", {asked("big", 0)}); }) ==
-        "a report needs a model that chooses among candidates (model.answer: candidate); this one answers with a "
-        "word of its vocabulary. inspect evaluate measures any model");
+        "a report needs a model that chooses among candidates (model.answer: candidate); this one answers "
+        "questions about sentences. inspect evaluate measures any model");
 }

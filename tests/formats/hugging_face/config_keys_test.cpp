@@ -81,7 +81,6 @@ TEST_CASE("A value of the wrong JSON type is refused by the name of its key, unl
       "bos_token_id",
       "classifier_dropout",
       "classifier_dropout_prob",
-      "classifier_pooling",
       "cls_token_id",
       "deterministic_flash_attn",
       "dropout",
