@@ -4,6 +4,7 @@
 #include "views/written_tokens.h"
 
 #include <heed/explain/trace.h>
+#include <heed/files/utf8.h>
 #include <heed/formats/hugging_face.h>
 #include <heed/formats/safetensors.h>
 #include <heed/formats/saved_model.h>
@@ -37,7 +38,8 @@ constexpr BatchField batch_fields[] = {
     {"segments", &Batch::segments, "(B, T): token types or sentence numbers."},
     {"query", &Batch::query, "(B): the token at which each text is asked."},
     {"candidates", &Batch::candidates, "(B, C, 2): begin and end of each candidate, -1 for padding."},
-    {"answer", &Batch::answer, "(B): the number of the word that answers each question; -1: unknown."},
+    {"answer", &Batch::answer,
+     "(B): the number of the word that answers each question, or of each text's class; -1: unknown."},
     {"chosen", &Batch::chosen, "(B): the index of the correct candidate; -1: none."},
     {"targets", &Batch::targets,
      "(B, T): the token to predict at each token; -1: none. They are not shifted: for the next token, targets[b, t] is "
@@ -127,6 +129,25 @@ Model copied(const Model& model) {
     value.is_frozen() ? copy.parameters.freeze(name) : copy.parameters.unfreeze(name);
   }
   return copy;
+}
+
+using ClassName = std::variant<std::int32_t, std::string>;
+
+// Returns the numbers of the classes of B texts.
+Ids numbers_of(const Model& model, const std::vector<ClassName>& given, std::int64_t B) {
+  const std::vector<std::string>& classes = model.config().classes;
+  if (!model.head().classifies())
+    fail("batch: classes are for a model that tells the class of a text, see with_classes()");
+  if (std::ssize(given) != B) fail("batch: expected the classes of {} texts, got {}", B, given.size());
+  std::vector<std::int32_t> numbers;
+  for (const ClassName& one : given) {
+    const auto* const name = std::get_if<std::string>(&one);
+    numbers.push_back(name ? index_of(*name, classes) : std::get<std::int32_t>(one));
+    if (numbers.back() >= 0 && numbers.back() < std::ssize(classes)) continue;
+    fail("batch: expected one of the classes {}, or a number from 0 to {}, got {}", listed(classes), classes.size() - 1,
+         name ? "'" + excerpt(*name) + "'" : std::to_string(numbers.back()));
+  }
+  return Ids({B}, std::move(numbers));
 }
 
 // A text, or the ids of its tokens.
@@ -283,13 +304,16 @@ void bind_models(nb::module_& m) {
           Unlocked(), "Returns the hidden states after the last layer: (B, T, d_model).")
       .def(
           "batch",
-          [](const Model& model, const std::vector<std::string>& texts, std::int64_t max_length) {
-            return encode(model, texts, max_length);
+          [](const Model& model, const std::vector<std::string>& texts, std::int64_t max_length,
+             const std::optional<std::vector<ClassName>>& classes) {
+            Batch batch = encode(model, texts, max_length);
+            if (classes) batch.answer = numbers_of(model, *classes, batch.size());
+            return batch;
           },
-          "texts"_a, "max_length"_a = 0, Unlocked(),
+          "texts"_a, "max_length"_a = 0, nb::kw_only(), "classes"_a = nb::none(), Unlocked(),
           "Returns texts as a Batch, with the tokens that the model's template adds. Longer texts than `max_length` "
-          "tokens "
-          "are cut, if it is above 0.")
+          "tokens are cut, if it "
+          "is above 0. `classes` are those of the texts for a model that tells them, by name or number.")
       .def(
           "tokens", [](const Model& model, const std::string& text) { return model.tokenizer(text); }, "text"_a,
           "Returns the tokens of a text.")
@@ -324,6 +348,7 @@ void bind_models(nb::module_& m) {
           [](Model& model, const std::vector<std::string>& layers, int rank, double alpha, std::uint64_t seed,
              const std::string& base) { adapt(model, layers, {.rank = rank, .alpha = alpha}, seed, base); },
           "layers"_a, "rank"_a, "alpha"_a, "seed"_a, "base"_a)
+      .def("_with_classes", &with_classes, "classes"_a, "seed"_a, Unlocked())
       .def("merge", nb::overload_cast<Model&>(&merge),
            "Adds the adapters to the matrices and removes them. Frozen parameters stay frozen, such as the matrices: "
            "parameters.unfreeze() trains on all.")

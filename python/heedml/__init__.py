@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ._core import *  # noqa: F403
 from ._core import __version__ as __version__
+from .classes import Classified as Classified
 from .configs import bare_transformer as bare_transformer
 from .configs import bert as bert
 from .configs import candidate_chooser as candidate_chooser
@@ -25,6 +26,7 @@ from .configs import gpt2 as gpt2
 from .configs import language_model as language_model
 from .configs import llama as llama
 from .configs import masked_language_model as masked_language_model
+from .configs import text_classifier as text_classifier
 from .configs import word_answerer as word_answerer
 from .data import Loader as Loader
 from .data import kfold as kfold

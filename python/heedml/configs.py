@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _core
@@ -45,6 +45,14 @@ def word_answerer(transformer: Mapping[str, Any], **fields: Any) -> dict[str, An
 def candidate_chooser(transformer: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
     """Returns the configuration of a model that answers with one of the text's candidates."""
     return _model_config("candidate_chooser", transformer, fields)
+
+
+def text_classifier(transformer: Mapping[str, Any], classes: Sequence[str], **fields: Any) -> dict[str, Any]:
+    """Returns the configuration of a model that tells which class a text is of: an encoder at its first token, behind a linear layer
+    and tanh, as BERT does; a causal transformer at its last, as GPT-2 does."""
+    causal = bool(transformer.get("causal"))
+    fields = {"transform": not causal, "activation": "tanh", **fields}
+    return _model_config("text_classifier", transformer, {"classes": list(classes), **fields})
 
 
 def bare_transformer(transformer: Mapping[str, Any], **fields: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy
 import numpy.typing
 
 from . import _core, checks, studies
+from .classes import Classified, classified
 from .embeddings import Pooling, Recipe, checked_pooling, embeddings, recipe_of
 from .errors import Error, keywords
 from .page import Page
@@ -157,6 +158,19 @@ class Model(_core._Model):
         `base` names the model for PEFT: by default the path that load() opened.
         """
         self._adapt([layers] if isinstance(layers, str) else list(layers), rank, alpha, checks.whole("adapt: seed", seed, 0, 2**64 - 1), text_of(base or self.path or ""))
+
+    def with_classes(self, classes: Sequence[str], *, seed: int = 1) -> Model:
+        """Returns a copy of the model with a new head, drawn from `seed`, that tells which of `classes` a text is of.
+
+            model = heedml.load("distilbert-base-uncased").with_classes(["NEGATIVE", "POSITIVE"])
+            loss = model.loss(model.batch(texts, classes=labels))
+            ...
+            model.export_hugging_face("my-classifier")   # DistilBertForSequenceClassification
+
+        A pretrained model gets the head that its family has in `transformers`.
+        """
+        names = checks.texts("with_classes", "with_classes: class", classes)
+        return Model(self._with_classes(names, checks.whole("with_classes: seed", seed, 0, 2**64 - 1)))
 
     def text(self, ids: Ids) -> str:
         """Returns the text of tokens, such as those of ids(), without the special tokens of a pretrained model."""
@@ -331,6 +345,21 @@ class Model(_core._Model):
         if normalize is not None:
             recipe = replace(recipe, normalize=bool(normalize))
         found = embeddings(self, given, recipe, max_length, batch_size)
+        return found[0] if isinstance(texts, str) else found
+
+    @overload
+    def classify(self, texts: str, *, batch_size: int = 64, max_length: int | None = None) -> Classified: ...
+
+    @overload
+    def classify(self, texts: list[str] | tuple[str, ...], *, batch_size: int = 64, max_length: int | None = None) -> list[Classified]: ...
+
+    def classify(self, texts: str | list[str] | tuple[str, ...], *, batch_size: int = 64,
+                 max_length: int | None = None) -> Classified | list[Classified]:
+        """Returns the class of a text, or of each of several, with probabilities. Longer texts than `max_length` tokens are cut."""
+        checks.whole("classify: batch_size", batch_size, 1, 2**31 - 1)
+        if max_length is not None:
+            checks.whole("classify: max_length", max_length, 1, 2**31 - 1)
+        found = classified(self, checks.texts("classify", "classify: text", texts), batch_size, max_length or 0)
         return found[0] if isinstance(texts, str) else found
 
     def page(self, sentence: str | None = None, query: str | None = None, *, limit: int | None = None,
