@@ -10,21 +10,22 @@
 namespace heed {
 namespace {
 
-// ", by chance 50.0 %"
-std::string chance_text(double chance) {
-  return std::isnan(chance) ? "" : fmt::format(", by chance {}", percent(chance));
+// ", by chance 50.0 %", ", by the most frequent answer 92.0 %"
+std::string chance_text(double chance, bool is_constant) {
+  if (std::isnan(chance)) return "";
+  return fmt::format(", by {} {}", is_constant ? "the most frequent answer" : "chance", percent(chance));
 }
 
 // "28.0 % ± 6.3 of 200 sentences are then answered right (before 100.0 %, by chance 50.0 %)"
 std::string right_after(const Cause& row) {
   return fmt::format("{} of {} sentences are then answered right (before {}{})", percent(row.accuracy), row.sentences,
-                     percent(row.before.share), chance_text(row.verdict.chance));
+                     percent(row.before.share), chance_text(row.verdict.chance, row.verdict.is_constant));
 }
 
-std::string no_answers(const Interval& accuracy, int sentences, double chance) {
+std::string no_answers(const Interval& accuracy, int sentences, double chance, bool is_constant) {
   return fmt::format(
       "No answers to explain: {} of {} sentences are answered right{}, which is not shown to be above chance.",
-      percent(accuracy), sentences, chance_text(chance));
+      percent(accuracy), sentences, chance_text(chance, is_constant));
 }
 
 std::string remedy(const Verdict& verdict, int held_out) {
@@ -54,7 +55,8 @@ std::vector<std::string> answer(const Causes& causes, const Cause& alone, const 
     rest.insert(rest.begin(), std::move(first));
     return rest;
   };
-  if (head.kind == Kind::no_answers) return with(no_answers(alone.before, alone.sentences, head.chance), more(alone));
+  if (head.kind == Kind::no_answers)
+    return with(no_answers(alone.before, alone.sentences, head.chance, head.is_constant), more(alone));
   switch (head.kind) {
     case Kind::all:
       return {without("Yes", name, alone)};
@@ -138,7 +140,7 @@ std::vector<std::string> heads_verdict(const Causes& causes) {
   if (heads.empty()) return {};
   const Cause& most = **std::ranges::min_element(heads, {}, &Cause::probability);
   if (most.verdict.kind == Verdict::Kind::no_answers)
-    return {no_answers(causes.accuracy, causes.sentences, causes.chance)};
+    return {no_answers(causes.accuracy, causes.sentences, causes.chance, causes.is_constant)};
   const std::size_t all = heads.size(), needed = Causes::with_loss(heads).size();
   const std::string effect = fmt::format(
       "when layer {} head {} is mean-ablated, {}; {}; the answer's mean probability changes by {:+.3f} from {:.3f}",

@@ -52,22 +52,26 @@ std::vector<std::string> report_verdict(const Report& report) {
     lines.push_back(fmt::format("Not shown to be better than a coin: {} is in, or above, the interval {}.",
                                 percent(report.coin), interval));
   }
+  const auto compare = [&](const char* baseline, const Interval& more) {
+    const bool is_better = more.is_above(0);
+    lines.push_back(fmt::format("{} than {}: right in {} more of the same sentences{}.",
+                                is_better ? "Better" : "Not shown to be better", baseline, points_text(more),
+                                is_better ? "" : ", an interval that does not lie above 0"));
+  };
+  if (report.over_most_frequent) compare("the most frequent answer", *report.over_most_frequent);
   if (report.over_bag) {
-    const bool beats_bag = report.over_bag->is_above(0);
-    lines.push_back(fmt::format("{} than a bag of words: right in {} more of the same sentences{}.",
-                                beats_bag ? "Better" : "Not shown to be better", points_text(*report.over_bag),
-                                beats_bag ? "" : ", an interval that does not lie above 0"));
+    compare("a bag of words", *report.over_bag);
   } else {
     lines.emplace_back("Its training sentences are unknown: no bag of words is trained on them, and none is left out.");
   }
   for (const auto& [what, control] : {std::pair("without the candidates' words", report.without_candidates),
                                       std::pair("on the part after the query", report.after_query)}) {
-    if (control && control->is_above(report.coin)) {
-      lines.push_back(
-          fmt::format("{} it is still right in {} ({:.1f} to {:.1f}), above a coin's {}: annotation artifacts "
-                      "of the set reveal the answer.",
-                      std::string(1, static_cast<char>(what[0] - 32)) + (what + 1), percent(control->share),
-                      100 * control->low, 100 * control->high, percent(report.coin)));
+    if (control && control->is_above(report.chance())) {
+      lines.push_back(fmt::format(
+          "{} it is still right in {} ({:.1f} to {:.1f}), above {}'s {}: annotation artifacts of "
+          "the set reveal the answer.",
+          std::string(1, static_cast<char>(what[0] - 32)) + (what + 1), percent(control->share), 100 * control->low,
+          100 * control->high, report.most_frequent ? "the most frequent answer" : "a coin", percent(report.chance())));
     }
   }
   if (const auto& difference = report.pro_over_anti) {
@@ -100,6 +104,7 @@ std::string report_view(const Report& report, const Terminal& terminal) {
   if (report.without_candidates) row("the model without the candidates' words", *report.without_candidates);
   if (report.after_query) row("the model on the part after the query", *report.after_query);
   row("a coin", report.coin);
+  if (report.most_frequent) row("the most frequent answer", *report.most_frequent);
   row("the nearest candidate", report.nearest);
   row("the first candidate", report.first);
   for (const Report::Group& one : report.groups) {
@@ -146,6 +151,8 @@ Json report_json(const Report& report) {
           {"without_candidates", control(report.without_candidates)},
           {"after_query", control(report.after_query)},
           {"coin", report.coin},
+          {"most_frequent", report.most_frequent ? Json(*report.most_frequent) : Json()},
+          {"over_most_frequent", control(report.over_most_frequent)},
           {"nearest", report.nearest},
           {"first", report.first},
           {"unknown_words", report.unknown.unknown_words},

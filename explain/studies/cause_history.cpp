@@ -11,7 +11,8 @@ constexpr ScoreScale weight_scale{0, 1, 0}, effect_scale{-1, 1, 0};
 
 // Returns the mean weight of the edge from the query to the antecedent, and the effect of cutting it, one of `steps` steps.
 CauseHistory::Edge effect_of(const std::vector<HeldOut::Answer>& after, const HeldOut& held_out,
-                             const std::vector<int>& groups, const Baseline& before, Heads heads, std::size_t steps) {
+                             const std::vector<int>& groups, const Baseline& before, const Chance& chance, Heads heads,
+                             std::size_t steps) {
   std::vector<double> weights, effects, right_before, right;
   for (std::size_t i = 0; i < after.size(); ++i) {
     weights.push_back(before.weight(i, heads, Role::query, span_of(held_out.sentences()[i], Role::antecedent)));
@@ -21,8 +22,7 @@ CauseHistory::Edge effect_of(const std::vector<HeldOut::Answer>& after, const He
   }
   const double error = 0.05 / static_cast<double>(steps);  // at all steps at once
   return {interval_of(weights, groups, weight_scale, error), interval_of(effects, groups, effect_scale, error),
-          interval_of(right, groups, share_scale),
-          verdict_of(right_before, right, groups, chance_of(held_out.sentences()))};
+          interval_of(right, groups, share_scale), verdict_of(right_before, right, groups, chance)};
 }
 
 CauseHistory::Step step_of(const Model& model, const HeldOut& held_out, const std::vector<int>& groups,
@@ -44,9 +44,10 @@ CauseHistory::Step step_of(const Model& model, const HeldOut& held_out, const st
   std::vector<InterventionOf> interventions;
   for (const Heads heads : cut) interventions.push_back(cut_in_each(heads, to_antecedent));
   const auto after = held_out.answers(interventions, [&] { passes.next(); });
+  const Chance chance = chance_of(held_out.sentences());
   step.heads.resize(static_cast<std::size_t>(held_out.layers()));
   for (std::size_t i = 0; i < cut.size(); ++i) {
-    const CauseHistory::Edge edge = effect_of(after[i], held_out, groups, before, cut[i], steps);
+    const CauseHistory::Edge edge = effect_of(after[i], held_out, groups, before, chance, cut[i], steps);
     if (cut[i].head >= 0) step.heads[static_cast<std::size_t>(cut[i].layer)].push_back(edge);
     if (cut[i].head < 0 || held_out.heads() == 1) step.layers.push_back(edge);
   }

@@ -30,9 +30,13 @@ double passes(const TransformerConfig& config, Heads among, std::size_t T) {
 
 class Study {
  public:
-  Study(const HeldOut& held_out, Causes& causes, Heads among, double passes, const OnProgress& progress)
+  // `constant` is as for chance_of(), among numbered_answers().
+  Study(const HeldOut& held_out, Causes& causes, Heads among, std::optional<int> constant, double passes,
+        const OnProgress& progress)
       : held_out_(held_out),
         sentences_(held_out.sentences()),
+        answers_(numbered_answers(sentences_)),
+        constant_(constant),
         causes_(causes),
         among_(among),
         passes_("causes", passes, progress),
@@ -138,7 +142,9 @@ class Study {
     causes_.accuracy = interval_of(right, groups, share_scale);
     causes_.probability = mean(probability);
     causes_.counterpart_accuracy = interval_of(both, of_pairs, share_scale);
-    causes_.chance = chance_of(sentences_);
+    const Chance chance = chance_of(answers_, fair_choice(sentences_), constant_);
+    causes_.chance = chance.share;
+    causes_.is_constant = !chance.constant.empty();
   }
 
   // Returns the mean weight from the query to the antecedent; NaN when no sentence has one.
@@ -188,7 +194,8 @@ class Study {
     row.lost.push_back(row.before.back() - row.right.back());
     row.sentences.push_back(static_cast<int>(i));
     row.groups.push_back(held_out_.group(i));
-    if (std::isnan(chance_of({&sentences_[i], 1}))) row.chance = no_figure;
+    row.answers.push_back(answers_[i]);
+    if (std::isnan(fair_choice({&sentences_[i], 1}))) row.fair = no_figure;
     if (sentences_[i].counterpart < 0) return;
     row.flipped.push_back(held_out_.flips(i, before_.answers()[i], after[i]));
     row.flipped_groups.push_back(row.groups.back());
@@ -198,7 +205,7 @@ class Study {
   void add(const Cause& cause, Heads heads, const Gathered& row) {
     if (row.changes.empty()) return;
     if (cause.what == Cause::What::patch_head) flips_.push_back({heads, row.flipped, row.flipped_groups});
-    causes_.rows.push_back(cause_of(cause, heads, row));
+    causes_.rows.push_back(cause_of(cause, heads, row, constant_));
   }
 
   // Changes the heads' whole output: in all sentences or, by a patch, in those that have a counterpart.
@@ -330,6 +337,8 @@ class Study {
 
   const HeldOut& held_out_;
   const std::vector<Example>& sentences_;
+  std::vector<int> answers_;
+  std::optional<int> constant_;
   Causes& causes_;
   Heads among_;
   Passes passes_;
@@ -365,8 +374,8 @@ bool answers_by_attention_alone(const Model& model) {
   return !config.last_residual && !mlp_reads_input;
 }
 
-Causes causes(const Model& model, const std::vector<Example>& held_out, const std::vector<Example>& watched,
-              const StudyOptions& options, Heads among) {
+Causes causes_beside(const ConstantOf& constant_of, const Model& model, const std::vector<Example>& held_out,
+                     const StudyOptions& options, Heads among) {
   Causes result;
   result.step = model.step;
   result.held_out = static_cast<int>(held_out.size());
@@ -376,11 +385,16 @@ Causes causes(const Model& model, const std::vector<Example>& held_out, const st
   const double times = passes(config, among, longest(held_out));
   const HeldOut used(model, held_out, sentences_to_use(options.most, config, held_out, times), options.processes);
   const double own = passes(config, among, longest(used.sentences())) / options.processes.size();
-  Study(used, result, among, own, options.progress).run();
-  if (model.head().chooses_candidates()) {
+  Study(used, result, among, constant_of(used.sentences()), own, options.progress).run();
+  if (model.head().chooses_candidates())
     result.left_out.emplace_back("The model chooses among candidates, so no logit of a word is attributed.");
-    return result;
-  }
+  return result;
+}
+
+Causes causes(const Model& model, const std::vector<Example>& held_out, const std::vector<Example>& watched,
+              const StudyOptions& options, Heads among) {
+  Causes result = causes_beside([](const auto&) { return std::nullopt; }, model, held_out, options, among);
+  if (model.head().chooses_candidates()) return result;
   for (const Example& example : watched) result.attribution.push_back(attribute(model, example));
   return result;
 }

@@ -74,7 +74,8 @@ struct Causes {
   Interval counterpart_accuracy{};  ///< both of a pair right; NaN without pairs
   /// Whether the last layer has no residual, so that the query's state comes only from the tokens that it attends to there.
   bool attention_alone = false;
-  double chance = 0;  ///< 1/2 when each sentence has two candidates, else NaN
+  double chance = 0;         ///< chance_of() all sentences; NaN: unknown
+  bool is_constant = false;  ///< whether that is the accuracy of the most frequent answer
 
   /// The head with the largest mean weight from query to antecedent.
   struct Pointing {

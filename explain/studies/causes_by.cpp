@@ -1,3 +1,5 @@
+#include "explain/studies/internal/cause_rows.h"
+
 #include <heed/explain/studies/causes_by.h>
 #include <heed/files/utf8.h>
 
@@ -6,6 +8,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace heed {
@@ -53,6 +56,23 @@ std::map<std::string, std::vector<Example>> kinds_of(const std::vector<Example>&
          max_kinds);
   }
   return kinds;
+}
+
+// Returns the constant answer of each kind: the most frequent one. The sentences of one answer, or of one cue word, have the same
+// answer because they were put together by it. So the answer that is right in most of `all` sentences counts there, if any does.
+ConstantOf constant_in_kinds(const std::vector<Example>& all, const std::string& field) {
+  if (field != "answer" && field != "decider") return [](const auto&) { return std::nullopt; };
+  std::map<std::string, int> times;
+  std::optional<std::string> most;
+  for (const Example& e : all) {
+    if (2 * ++times[e.answer] > std::ssize(all)) most = e.answer;
+  }
+  return [most](const std::vector<Example>& sentences) {
+    constexpr int no_sentence = -1;
+    const auto found = std::ranges::find_if(sentences, [&](const Example& e) { return e.answer == most; });
+    return found == sentences.end() ? no_sentence
+                                    : numbered_answers(sentences)[static_cast<std::size_t>(found - sentences.begin())];
+  };
 }
 
 // A row by which kinds are compared, and the number of rows of which it is the largest.
@@ -116,6 +136,7 @@ CausesBy causes_by(const Model& model, const std::vector<Example>& held_out, con
                    const std::string& field, const StudyOptions& options, Heads among) {
   const HeldOut used(model, held_out, static_cast<std::size_t>(all.sentences));
   CausesBy result{.field = field, .groups = {}, .differences = {}, .largest = {}};
+  const ConstantOf constant_of = constant_in_kinds(used.sentences(), field);
   for (const auto& [value, sentences] : kinds_of(used.sentences(), field)) {
     StudyOptions of_kind = options;
     of_kind.most = static_cast<int>(sentences.size());
@@ -126,7 +147,7 @@ CausesBy causes_by(const Model& model, const std::vector<Example>& held_out, con
     }
     Heads measured = among;
     if (all.pointing && among.layer >= 0) measured = {all.pointing->layer, all.pointing->head};
-    result.groups.push_back({value, causes(model, sentences, {}, of_kind, measured)});
+    result.groups.push_back({value, causes_beside(constant_of, model, sentences, of_kind, measured)});
   }
   std::ranges::stable_sort(result.groups, std::greater<>(),
                            [](const CausesBy::Group& group) { return group.causes.sentences; });

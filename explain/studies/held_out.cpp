@@ -271,10 +271,23 @@ std::vector<int> observations_of(const std::vector<Example>& sentences) {
   return parents;
 }
 
-double chance_of(std::span<const Example> sentences) {
+double fair_choice(std::span<const Example> sentences) {
   const bool two =
       std::ranges::all_of(sentences, [](const Example& e) { return e.antecedent >= 0 && e.distractor >= 0; });
   return two ? 0.5 : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::vector<int> numbered_answers(std::span<const Example> sentences) {
+  std::map<std::string, int> numbers;
+  std::vector<int> answers;
+  for (const Example& e : sentences) {
+    answers.push_back(numbers.try_emplace(e.answer, static_cast<int>(numbers.size())).first->second);
+  }
+  return answers;
+}
+
+Chance chance_of(std::span<const Example> sentences) {
+  return chance_of(numbered_answers(sentences), fair_choice(sentences));
 }
 
 void check_same_on_all(const Communicator& processes, const Model& model, const std::vector<Example>& sentences) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <heed/distributed/communicator.h>
 #include <heed/explain/intervention.h>
+#include <heed/explain/studies/verdict.h>
 
 #include <functional>
 #include <set>
@@ -96,7 +97,13 @@ std::vector<int> observations_of(const std::vector<Example>& sentences);
 
 /// Returns the accuracy of a fair choice among the candidates: 1/2 when each sentence has an antecedent and a distractor, else
 /// NaN, unknown.
-double chance_of(std::span<const Example> sentences);
+double fair_choice(std::span<const Example> sentences);
+
+/// Returns a number per sentence: equal ones for sentences with the same right answer.
+std::vector<int> numbered_answers(std::span<const Example> sentences);
+
+/// Returns the chance level of sentences, from both.
+Chance chance_of(std::span<const Example> sentences);
 
 /// Throws Error when another process has other `sentences`, or another model or build of heed that reads the first of them
 /// otherwise.

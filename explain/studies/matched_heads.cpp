@@ -52,6 +52,14 @@ double mean_effect(const HeadTrace& trace) {
   return std::accumulate(trace.effects.begin(), trace.effects.end(), 0.0) / static_cast<double>(trace.effects.size());
 }
 
+// Returns the sentences with a known antecedent.
+std::vector<Example> known_of(const std::vector<Example>& sentences) {
+  std::vector<Example> known;
+  std::ranges::copy_if(sentences, std::back_inserter(known),
+                       [](const Example& e) { return span_of(e, Role::antecedent).end > 0; });
+  return known;
+}
+
 // Which answers are right (1), over the sentences with a known antecedent.
 struct Right {
   std::vector<double> values;
@@ -81,11 +89,12 @@ Interval flip_rate(const HeldOut& held_out, const std::vector<HeldOut::Answer>& 
 }
 
 MatchedHeads::Pointing pointing_of(const HeldOut& held_out, const HeadTrace& trace, double weight,
-                                   const std::vector<HeldOut::Answer>& before, double chance) {
+                                   const std::vector<HeldOut::Answer>& before) {
   const EdgeOf to_antecedent = [](const Example& e) { return Edge{e.query, span_of(e, Role::antecedent)}; };
   MatchedHeads::Pointing result{.layer = trace.layer, .head = trace.head, .weight = weight};
   const Right right = right_of(held_out, before);
   result.before = interval_of(right.values, right.groups, share_scale);
+  const Chance chance = chance_of(known_of(held_out.sentences()));
   const auto cut_in = [&](Heads heads, Interval& accuracy, Verdict& lost) {
     const Right after = right_of(held_out, held_out.answers(cut_in_each(heads, to_antecedent)));
     accuracy = interval_of(after.values, after.groups, share_scale);
@@ -99,7 +108,7 @@ MatchedHeads::Pointing pointing_of(const HeldOut& held_out, const HeadTrace& tra
   return result;
 }
 
-RunTraces traces_of(const std::string& name, const Model& model, const HeldOut& held_out, double chance) {
+RunTraces traces_of(const std::string& name, const Model& model, const HeldOut& held_out) {
   const std::vector<Example>& sentences = held_out.sentences();
   const Baseline before(held_out);
   RunTraces result{{.name = name, .step = model.step, .pointing = {}}, {}};
@@ -129,7 +138,7 @@ RunTraces traces_of(const std::string& name, const Model& model, const HeldOut& 
       if (weight > max_weight) pointing = &trace, max_weight = weight;
     }
   }
-  if (pointing) result.run.pointing = pointing_of(held_out, *pointing, max_weight, before.answers(), chance);
+  if (pointing) result.run.pointing = pointing_of(held_out, *pointing, max_weight, before.answers());
   return result;
 }
 
@@ -250,9 +259,6 @@ MatchedHeads match_heads(const std::vector<SeedRun>& runs, const StudyOptions& o
          runs[0].name, held_out.size());
   }
   MatchedHeads matched;
-  std::vector<Example> known;
-  std::ranges::copy_if(held_out, std::back_inserter(known), [](const Example& e) { return e.antecedent >= 0; });
-  matched.chance = chance_of(known);
   std::vector<RunTraces> all;
   std::vector<Example> sentences;
   std::size_t used = 0;
@@ -268,7 +274,7 @@ MatchedHeads match_heads(const std::vector<SeedRun>& runs, const StudyOptions& o
     }
     try {
       const HeldOut read(model, held_out, used, options.processes);
-      all.push_back(traces_of(runs[i].name, model, read, matched.chance));
+      all.push_back(traces_of(runs[i].name, model, read));
       if (i == 0) sentences = read.sentences();
     } catch (const NotFinite&) {
       throw;
@@ -282,6 +288,7 @@ MatchedHeads match_heads(const std::vector<SeedRun>& runs, const StudyOptions& o
     }
     matched.runs.push_back(all[i].run);
   }
+  matched.chance = chance_of(known_of(sentences)).share;
   matched.sentences = static_cast<int>(sentences.size());
   for (const Example& e : sentences) {
     matched.with_antecedent += e.antecedent >= 0;

@@ -52,7 +52,7 @@ struct MatchedHeads {
     std::optional<Pointing> pointing;  ///< empty when no sentence has an antecedent
   };
   std::vector<Run> runs;
-  double chance = 0;  ///< 1/2 where each sentence with an antecedent has a distractor, else NaN
+  double chance = 0;  ///< chance_of() the sentences with an antecedent; NaN: unknown
 
   /// The similarity of two heads is 1 - (d + e) / 2. d is the mean distance of their weights from the query (half the
   /// sum of absolute differences). e is the mean difference of the effects of their zero ablation on the answer's

@@ -284,6 +284,13 @@ Report report(const Model& model, const Baselines& baselines, const std::string&
   for (const Example& e : examples) {
     result.coin += 1.0 / static_cast<double>((std::ssize(e.candidates) + none_too) * std::ssize(examples));
   }
+  const Chance chance = chance_of(numbered_answers(examples), result.coin);
+  if (!chance.constant.empty()) {
+    result.most_frequent = chance.share;
+    std::vector<double> more;
+    for (std::size_t i = 0; i < right.size(); ++i) more.push_back(right[i] - chance.constant[i]);
+    result.over_most_frequent = interval_of(more, observations_of(examples), difference_scale);
+  }
   result.nearest = share_right(examples, smallest(examples, distance_to_query)).share;
   result.first = share_right(examples, smallest(examples, [](const Example&, Span s) { return s.begin; })).share;
   if (const auto unknown = model.vocabulary.unknown()) {

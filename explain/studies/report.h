@@ -27,11 +27,17 @@ struct Report {
   Interval both_of_pair;                    ///< of the pairs; NaN without
   std::optional<Interval> bag;              ///< BagOfWords of the same training sentences; none: they are unknown
   std::optional<Interval> over_bag;         ///< the model minus the bag of words, on the same sentences
-  double coin = 0, nearest = 0, first = 0;  ///< chance level; the candidate next to the query; the first in the text
+  double coin = 0, nearest = 0, first = 0;  ///< a fair choice; the candidate next to the query; the first in the text
+  /// The answer that is right most often, where that is more often than a coin, and how much better the model is.
+  std::optional<double> most_frequent;
+  std::optional<Interval> over_most_frequent;
   /// Controls of Elazar et al. 2021, arXiv:2104.08161, expected at chance level: the same model with the words of all
   /// candidates replaced by unknown words; and with everything before the query replaced except the candidates.
   std::optional<Interval> without_candidates, after_query;
   UnknownShare unknown;
+
+  /// Returns the chance level: that of a coin, or of the most frequent answer.
+  double chance() const { return most_frequent.value_or(coin); }
 
   /// The sentences of one relation: a gender, "pro" or "anti".
   struct Group {

@@ -10,31 +10,42 @@
 namespace heed {
 namespace {
 
-// Answers before and after. They count by group: how many sentences it has, and how many are right before and after.
+// Answers before and after. They count by group: how many sentences it has, how many are right before and after, and how many by
+// chance.
 class Comparison {
  public:
   Comparison(const std::vector<double>& before, const std::vector<double>& after, const std::vector<int>& groups,
-             double chance)
-      : chance_(chance) {
-    std::map<int, std::array<double, 3>> sums;
+             const Chance& chance) {
+    std::map<int, std::array<double, 4>> sums;
     for (std::size_t i = 0; i < before.size(); ++i) {
-      auto& [size, right_before, right_after] = sums[groups.empty() ? static_cast<int>(i) : groups.at(i)];
+      auto& [size, right_before, right_after, by_chance] = sums[groups.empty() ? static_cast<int>(i) : groups.at(i)];
       size += 1;
       right_before += before[i];
       right_after += after[i];
+      by_chance += chance.constant.empty() ? chance.share : chance.constant.at(i);
     }
     for (const auto& [number, sum] : sums) ++counts_[sum];
+    if (chance.constant.empty()) {
+      levels_ = {chance.share, chance.share};
+    } else {
+      levels_ = {0, 1};
+    }
   }
 
   // Returns the score of the hypothesis that the share `lost` is lost: positive if more is.
   double score(double lost) const {
-    const auto value = [&](double size, double before, double after) {
-      return (before - after) - lost * (before - size * chance_);
+    const auto value = [&](double before, double after, double chance) {
+      return (before - after) - lost * (before - chance);
     };
     std::vector<Group> groups;
-    for (const auto& [sum, count] : counts_) groups.push_back({value(sum[0], sum[1], sum[2]), sum[0], count});
-    const auto [low, high] = std::minmax({value(1, 0, 0), value(1, 0, 1), value(1, 1, 0), value(1, 1, 1)});
-    return score_of(groups, {low, high, 1}, 0);
+    for (const auto& [sum, count] : counts_) groups.push_back({value(sum[1], sum[2], sum[3]), sum[0], count});
+    ScoreScale scale{0, 0, 1};
+    for (const double chance : levels_) {
+      const auto [low, high] =
+          std::minmax({value(0, 0, chance), value(0, 1, chance), value(1, 0, chance), value(1, 1, chance)});
+      scale.low = std::min(scale.low, low), scale.high = std::max(scale.high, high);
+    }
+    return score_of(groups, scale, 0);
   }
 
   // Returns the share from `inside` on, in the direction of `step`, up to which the score is within z.
@@ -53,9 +64,25 @@ class Comparison {
   }
 
  private:
-  double chance_;
-  std::map<std::array<double, 3>, double> counts_;
+  std::array<double, 2> levels_{};  // the smallest and the largest chance of a sentence
+  std::map<std::array<double, 4>, double> counts_;
 };
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// Returns how much higher the accuracy before is than chance.
+Interval advantage_of(const std::vector<double>& before, const std::vector<int>& groups, const Chance& chance,
+                      double error) {
+  if (chance.constant.empty()) {
+    const Interval right = interval_of(before, groups, share_scale, error);
+    return {right.share - chance.share, right.low - chance.share, right.high - chance.share};
+  }
+  std::vector<double> more;
+  for (std::size_t i = 0; i < before.size(); ++i) more.push_back(before[i] - chance.constant.at(i));
+  return interval_of(more, groups, difference_scale, error);
+}
 
 Verdict::Kind kind_of(const Interval& lost) {
   using Kind = Verdict::Kind;
@@ -101,24 +128,43 @@ Carried carried_by(const Verdict& head, const Verdict& layer) {
   return layer.kind == Kind::none ? Carried::another_way : Carried::unknown;
 }
 
+Chance chance_of(const std::vector<int>& answers, double fair, std::optional<int> constant) {
+  if (answers.empty()) return {fair};
+  if (!constant) {
+    std::map<int, int> times;
+    for (const int answer : answers) ++times[answer];
+    constant = std::ranges::max_element(times, {}, [](const auto& one) { return one.second; })->first;
+  }
+  const double share =
+      static_cast<double>(std::ranges::count(answers, *constant)) / static_cast<double>(answers.size());
+  if (share <= (std::isnan(fair) ? 0.5 : fair)) return {fair};
+  Chance found{share};
+  for (const int answer : answers) found.constant.push_back(answer == *constant);
+  return found;
+}
+
 Verdict verdict_of(const std::vector<double>& before, const std::vector<double>& after, const std::vector<int>& groups,
-                   double chance) {
+                   const Chance& chance) {
   constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
-  Verdict result{
-      .sentences = static_cast<int>(before.size()), .chance = chance, .lost = {no_figure, no_figure, no_figure}};
+  Verdict result{.sentences = static_cast<int>(before.size()),
+                 .chance = chance.share,
+                 .is_constant = !chance.constant.empty(),
+                 .lost = {no_figure, no_figure, no_figure}};
   result.kind = Verdict::Kind::no_answers;
-  const double z = z_of(0.05), least = std::isnan(chance) ? 0 : chance;
-  const Interval right = interval_of(before, groups, share_scale);
+  // The larger of two chance levels is picked, so each has half of the error (Bonferroni).
+  const double error = result.is_constant ? 0.025 : 0.05, z = z_of(error);
+  const Chance least{std::isnan(chance.share) ? 0 : chance.share, chance.constant};
   if (before.empty()) return result;
-  if (!right.is_above(least)) {
-    const double above = right.share - least;
-    if (above > 0)
-      result.needed = rounded_up(static_cast<double>(before.size()) * std::pow((right.share - right.low) / above, 2));
+  const Interval advantage = advantage_of(before, groups, least, error);
+  if (!advantage.is_above(0)) {
+    if (advantage.share > 0) {
+      const double times = (advantage.share - advantage.low) / advantage.share;
+      result.needed = rounded_up(static_cast<double>(before.size()) * times * times);
+    }
     return result;
   }
-  const double right_after = std::accumulate(after.begin(), after.end(), 0.0) / static_cast<double>(after.size());
+  const double lost = mean_of(before) - mean_of(after), share = lost / advantage.share;
   const Comparison answers(before, after, groups, least);
-  const double share = (right.share - right_after) / (right.share - least);
   result.lost = {share, answers.end(share, -0.5, z), answers.end(share, 0.5, z)};
   result.kind = kind_of(result.lost);
   const double needed = needed_of(result.lost, static_cast<double>(before.size()));

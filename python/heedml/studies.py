@@ -293,7 +293,8 @@ class Report(Result):
     def plot(self, axes: Any = None) -> Any:
         """Draws the accuracy of the model and of the baselines on the first set."""
         row = self.rows()[0]
-        names = [key for key in ("model", "bag_of_words", "without_candidates", "coin", "nearest", "first") if key in row]
+        baselines = ("bag_of_words", "without_candidates", "coin", "most_frequent", "nearest", "first")
+        names = ["model"] + [key for key in baselines if key in row]
         return self._bars(axes, names, [row[key] for key in names], str(row["set"]))
 
 

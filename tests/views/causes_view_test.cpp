@@ -93,7 +93,7 @@ Cause cut_row(Cause::What what, int layer, int head, const std::string& to, int 
   row.accuracy = interval_of(after, groups, share_scale);
   row.lost = interval_of(lost, groups, difference_scale);
   row.p = p_of(lost, groups);
-  row.verdict = verdict_of(before, after, groups, chance);
+  row.verdict = verdict_of(before, after, groups, {chance});
   row.unmoved = {1, 0.8, 1};
   return row;
 }
@@ -158,6 +158,23 @@ TEST_CASE("causes_verdict answers by the share lost and its interval") {
   CHECK(answer(untrained) ==
         "No answers to explain: 52.0 % ± 7.0 of 200 sentences are answered right, by chance 50.0 %, which is not shown "
         "to be above chance.");
+  // One answer is right in 920 of 1000 sentences, and is all that is left after the cut.
+  std::vector<double> before(1000, 1.0), after(1000, 1.0);
+  std::fill_n(after.begin(), 80, 0.0);
+  std::vector<int> answers(1000, 1);
+  std::fill_n(answers.begin(), 80, 2);
+  Causes mostly = causes_of(920, 920, 1000);
+  for (Cause& row : mostly.rows) row.verdict = verdict_of(before, after, {}, chance_of(answers, 0.5));
+  CHECK(answer(mostly) ==
+        "Yes: without the edge from the query to the antecedent in layer 2 head 1, 100.0 % of the advantage over "
+        "chance is lost (92.5 to 108.0); 92.0 % ± 1.7 of 1000 sentences are then answered right (before 100.0 "
+        "%, by the most frequent answer 92.0 %).");
+  for (Cause& row : mostly.rows)
+    row.before = share_of(std::vector<bool>(1000, true)),
+    row.verdict = verdict_of(after, after, {}, chance_of(answers, 0.5));
+  CHECK(answer(mostly).ends_with(
+      " of 1000 sentences are answered right, by the most frequent answer 92.0 %, which is not shown to be above "
+      "chance."));
 }
 
 TEST_CASE(

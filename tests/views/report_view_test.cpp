@@ -80,6 +80,21 @@ TEST_CASE("report_verdict says if a model is not shown to be better than a coin 
   CHECK(report_verdict(c).back() == "F1 60.0 feminine, 75.0 masculine: a ratio of 0.80.");
 }
 
+TEST_CASE("report compares with the most frequent answer where that is right more often than a coin") {
+  Report c = sample();
+  c.most_frequent = 0.56;
+  c.over_most_frequent = Interval{0.04, -0.02, 0.1};
+  CHECK(report_verdict(c)[0] ==
+        "Not shown to be better than the most frequent answer: right in 4.0 points (-2.0 to 10.0) more of the same "
+        "sentences, an interval that does not lie above 0.");
+  CHECK(report_verdict(c)[2].starts_with("Pro-stereotypical"));  // 51.0 to 65.0 is not above 56.0
+  c.after_query = Interval{0.65, 0.58, 0.71};
+  CHECK(report_verdict(c)[2].find("above the most frequent answer's 56.0 %") != std::string::npos);
+  CHECK(report_view(c, {}).find("\n  the most frequent answer                    56.0 %\n") != std::string::npos);
+  CHECK((report_json(c)["most_frequent"] == 0.56 && report_json(c)["over_most_frequent"]["low"] == -0.02));
+  CHECK(report_json(sample())["most_frequent"].is_null());
+}
+
 TEST_CASE("report_json writes figures as numbers, and null for unknown ones") {
   Report c = sample();
   c.without_candidates.reset();

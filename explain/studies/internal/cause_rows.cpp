@@ -41,7 +41,7 @@ Span keys_from(const Example& e, int first) {
   return {first, first + 1};
 }
 
-Cause cause_of(Cause cause, Heads heads, const Gathered& row) {
+Cause cause_of(Cause cause, Heads heads, const Gathered& row, std::optional<int> constant) {
   cause.layer = heads.layer;
   cause.head = heads.head;
   if (cause.to != "rest") {
@@ -56,7 +56,7 @@ Cause cause_of(Cause cause, Heads heads, const Gathered& row) {
   cause.accuracy = interval_of(row.right, row.groups, share_scale);
   cause.lost = interval_of(row.lost, row.groups, difference_scale);
   cause.p = p_of(row.lost, row.groups);
-  cause.verdict = verdict_of(row.before, row.right, row.groups, row.chance);
+  cause.verdict = verdict_of(row.before, row.right, row.groups, chance_of(row.answers, row.fair, constant));
   cause.verdict.sentences = cause.sentences;
   cause.flipped = is_patch(cause.what) ? interval_of(row.flipped, row.flipped_groups, share_scale) : no_interval;
   return cause;

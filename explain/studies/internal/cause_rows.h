@@ -1,7 +1,9 @@
 #pragma once
 #include <heed/explain/studies/causes.h>
 
+#include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +28,8 @@ inline bool is_patch(Cause::What what) { return what == Cause::What::patch_head 
 // A row while it is gathered from the sentences to which it applies.
 struct Gathered {
   std::vector<double> weights, changes, before, right, lost, flipped;
-  std::vector<int> sentences, groups, flipped_groups;
-  double chance = 0.5;  // NaN: unknown for a sentence
+  std::vector<int> sentences, groups, flipped_groups, answers;
+  double fair = 0.5;  // accuracy of a fair choice; NaN: unknown for a sentence
 };
 
 // The rows of the edges from the query while they are gathered.
@@ -38,7 +40,14 @@ struct EdgesOfQuery {
 
 constexpr std::string_view key_names[] = {"antecedent", "other", "decider", "itself", "rest"};
 
-// Returns the row of the gathered figures.
-Cause cause_of(Cause cause, Heads heads, const Gathered& row);
+// Returns the row of the gathered figures. `constant` is as for chance_of().
+Cause cause_of(Cause cause, Heads heads, const Gathered& row, std::optional<int> constant);
+
+// Returns the `constant` for the sentences that are used, among their numbered_answers().
+using ConstantOf = std::function<std::optional<int>(const std::vector<Example>& sentences)>;
+
+// Measures the causes as causes() does, beside that constant answer.
+Causes causes_beside(const ConstantOf& constant_of, const Model& model, const std::vector<Example>& held_out,
+                     const StudyOptions& options, Heads among);
 
 }  // namespace heed

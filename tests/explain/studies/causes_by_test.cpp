@@ -67,6 +67,25 @@ TEST_CASE("causes_by splits by cue word, answer or query, and names the fields t
         "the held-out sentences have 21 values of 'relation'; expected at most 20 kinds to tell apart");
 }
 
+TEST_CASE("The chance level of a kind is its own, except where the answer or the cue word makes the kinds") {
+  const Model model = small_model();
+  std::vector<Example> all = sentences();
+  all.insert(all.end(), 3, all[1]);
+  for (std::size_t i = 5; i < all.size(); ++i) all[i].answer = "dog", all[i].tokens[0] = "too";
+  const auto chances = [&](const std::string& field) {
+    std::map<std::string, double> found;
+    for (const CausesBy::Group& group : causes_by(model, all, causes(model, all), field).groups)
+      found[group.value] = group.causes.chance;
+    return found;
+  };
+  // "dog" is right in 4 of 8 sentences, "street" in 3.
+  CHECK(chances("answer") == std::map<std::string, double>{{"dog", 0.5}, {"street", 0.5}, {"the", 0.5}});
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].relation = i < 5 ? "first" : "second";
+  CHECK(chances("relation") == std::map<std::string, double>{{"first", 0.6}, {"second", 1}});
+  all[3].answer = "dog";  // 5 of 8
+  CHECK(chances("answer") == std::map<std::string, double>{{"dog", 1}, {"street", 0.5}});
+}
+
 TEST_CASE("causes_by_view warns when kinds of sentences are shown to differ") {
   CausesBy found{.field = "relation", .groups = {}, .differences = {}, .largest = {}};
   found.groups = {{"agreement", with_loss({0.5, 0.4, 0.6}, 100)}, {"reflexive", with_loss({0, -0.05, 0.05}, 100)}};

@@ -15,8 +15,8 @@ TEST_CASE("causes has a row for each intervention, with the accuracy before it")
   const Model model = small_model();
   const Causes found = causes(model, sentences(), {question(model, "The dog was it")});
   CHECK((found.step == 400 && found.sentences == 5 && found.held_out == 5));
-  CHECK(found.chance == 0.5);
-  CHECK(found.attention_alone);  // small_config() has no residual in the last layer
+  CHECK((found.chance == 0.6 && found.is_constant));  // "street" is right in 3 of 5
+  CHECK(found.attention_alone);                       // small_config() has no residual in the last layer
   CHECK(found.left_out.empty());
   REQUIRE(found.pointing);
   std::map<Cause::What, int> count;
@@ -59,6 +59,25 @@ TEST_CASE("causes has a row for each intervention, with the accuracy before it")
   CHECK(row->probability == Approx(change));
   CHECK(row->spread == Approx(std::sqrt(squares - change * change)));
   CHECK(row->weight == Approx(weight));
+}
+
+TEST_CASE("The chance level of causes is the most frequent answer's where that is above a fair choice, in each row") {
+  const Model model = small_model();
+  std::vector<Example> mostly(24, sentences()[1]);
+  for (std::size_t i = 0; i < mostly.size(); ++i) mostly[i].tokens.push_back(i % 2 == 0 ? "dog" : "tired");
+  const std::string usual = attend(model, mostly[0]).predicted;
+  for (Example& e : mostly) e.answer = usual;
+  for (const int i : {3, 9}) mostly[static_cast<std::size_t>(i)].answer = usual == "dog" ? "street" : "dog";
+  const Causes found = causes(model, mostly);
+  CHECK((found.chance == Approx(22.0 / 24) && found.is_constant));
+  for (const Cause& row : found.rows) {
+    CHECK((row.verdict.chance == Approx(22.0 / 24) && row.verdict.is_constant));
+    CHECK(row.verdict.kind == Verdict::Kind::no_answers);
+  }
+  for (std::size_t i = 0; i < mostly.size(); i += 2) mostly[i].answer = "street";
+  for (std::size_t i = 1; i < mostly.size(); i += 2) mostly[i].answer = "animal";
+  const Causes balanced = causes(model, mostly);
+  CHECK((balanced.chance == 0.5 && !balanced.is_constant));
 }
 
 TEST_CASE("An answer flips if it becomes the counterpart's, and was another one before") {

@@ -68,6 +68,7 @@ TEST_CASE("report counts correct answers and correct pairs, for the model and fo
   CHECK(c.coin == Approx(0.5));
   CHECK(c.nearest == 0.5);  // the jam
   CHECK(c.first == 0.5);
+  CHECK_FALSE(c.most_frequent);
   CHECK(c.groups.empty());
   CHECK(c.right.sentences + c.wrong.sentences == 20);
   CHECK(c.right.sentences == right);
@@ -79,6 +80,8 @@ TEST_CASE("report counts correct answers and correct pairs, for the model and fo
   }
   const Report jam = report(model, baselines, "jam", all_jam);
   CHECK(jam.nearest == 1);
+  CHECK(jam.most_frequent == 1);
+  CHECK(jam.over_most_frequent->share == Approx(jam.model.share - 1));
   CHECK(jam.first == 0);
   CHECK(jam.pairs == 0);
   CHECK(std::isnan(jam.both_of_pair.share));

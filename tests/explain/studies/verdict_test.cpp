@@ -97,12 +97,12 @@ Rates rates_of(int count, bool in_pairs, double pair, const std::vector<double>&
     double all = 0, part = 0, none = 0, differ = 0, holds = 0, holds_share = 0, holds_change = 0;
     for (int set = 0; set < sets; ++set) {
       const Answered drawn = truth.answers(count, random, other);
-      const Verdict found = verdict_of(drawn.before, drawn.after, drawn.groups, chance_level);
+      const Verdict found = verdict_of(drawn.before, drawn.after, drawn.groups, {chance_level});
       all += found.kind == Kind::all && lost <= all_lost;
       none += found.kind == Kind::none && lost >= none_lost;
       part += found.kind == Kind::part && (lost <= none_lost || lost >= all_lost);
       if (found.is_strong()) {
-        const Verdict second = verdict_of(drawn.before, drawn.after_other, drawn.groups, chance_level);
+        const Verdict second = verdict_of(drawn.before, drawn.after_other, drawn.groups, {chance_level});
         differ += second.is_strong() && second.kind != found.kind;
       }
       const auto within = [](const Interval& interval, double truth_is) {
@@ -170,7 +170,7 @@ Verdict verdict(int before, int after, int count, double chance = 0.5) {
     answered.before.push_back(i < before);
     answered.after.push_back(i < after);
   }
-  return verdict_of(answered.before, answered.after, {}, chance);
+  return verdict_of(answered.before, answered.after, {}, {chance});
 }
 
 }  // namespace
