@@ -49,7 +49,7 @@ class PairReader {
     TextPair pair;
     const std::string query = text("query", false);
     pair.group = text("group", false);
-    const std::string clean = text("clean"), corrupted = text("corrupted");
+    const Text clean = text_or_ids("clean"), corrupted = text_or_ids("corrupted");
     if (query.empty() && model_.queries.empty() && !model_.head().has_token_logits() && !model_.head().classifies()) {
       file_.mistake(line_, "missing key 'query': this model names no word that texts are asked at");
     }
@@ -95,6 +95,30 @@ class PairReader {
   }
 
  private:
+  // A text as it is written, or as the ids of its tokens.
+  struct Text {
+    std::string written;
+    std::optional<std::vector<std::int32_t>> ids;
+  };
+
+  bool is_id(const Json& value) const {
+    return value.is_number_integer() && value >= 0 && value < std::ssize(model_.vocabulary.words());
+  }
+
+  Text text_or_ids(const char* key) {
+    if (!object_.contains(key) || !object_[key].is_array()) return {text(key), {}};
+    const Json& given = object_[key];
+    if (const auto wrong = std::ranges::find_if(given, [&](const Json& id) { return !is_id(id); });
+        wrong != given.end()) {
+      file_.mistake(line_, "{}: expected ids from 0 to {}, got {}", key, std::ssize(model_.vocabulary.words()) - 1,
+                    excerpt(format_json(*wrong)));
+      return {};
+    }
+    Text found{{}, given.get<std::vector<std::int32_t>>()};
+    found.written = model_.tokenizer.join(tokens_of(model_, *found.ids));
+    return found;
+  }
+
   std::string text(const char* key, bool is_required = true) {
     if (!object_.contains(key)) {
       if (is_required) file_.mistake(line_, "missing key '{}'", key);
@@ -108,9 +132,9 @@ class PairReader {
   }
 
   // Returns the ids of the tokens.
-  Ids read_question(const char* key, const std::string& text, const std::string& query, Example& example) {
+  Ids read_question(const char* key, const Text& text, const std::string& query, Example& example) {
     try {
-      example = question(model_, text, query);
+      example = text.ids ? question(model_, *text.ids, query) : question(model_, text.written, query);
       return batch_of(model_, example).tokens;
     } catch (const Error& error) {
       file_.mistake(line_, "{}: {}", key, error.what());
@@ -118,18 +142,22 @@ class PairReader {
     }
   }
 
-  void read_answers(const char* key, const std::string& text, const Example& clean, std::vector<int>& answers) {
+  void read_answers(const char* key, const Text& text, const Example& clean, std::vector<int>& answers) {
     if (!object_.contains(key)) return;
     const Json& given = object_[key];
     const Json list = given.is_array() ? given : Json::array({given});
     if (list.empty()) file_.mistake(line_, "{}: expected a word, or a list of words, got []", key);
     for (const Json& one : list) {
+      if (text.ids && is_id(one)) {
+        answers.push_back(one.get<int>());
+        continue;
+      }
       if (!one.is_string()) {
         file_.mistake(line_, "{}: expected a word, or a list of words, got {}", key, excerpt(format_json(given)));
         continue;
       }
       try {
-        answers.push_back(answer_index(model_, text, clean, one.get<std::string>()));
+        answers.push_back(answer_index(model_, text.written, clean, one.get<std::string>()));
       } catch (const Error& error) {
         file_.mistake(line_, "{}: {}", key, error.what());
       }

@@ -1,8 +1,11 @@
 #include "bindings/config.h"
 #include "inspect/commands/shared.h"
 #include "inspect/serve/served_model.h"
+#include "views/answer_lens_view.h"
 #include "views/written_tokens.h"
 
+#include <heed/explain/score_parts.h>
+#include <heed/explain/studies/sentence_causes.h>
 #include <heed/explain/trace.h>
 #include <heed/files/utf8.h>
 #include <heed/formats/hugging_face.h>
@@ -162,6 +165,25 @@ std::string attention_json(const Model& model, const TextOrIds& text, const std:
   Dump dump = dump_of(model, question_of(model, text, query));
   write_out_candidates(dump, model.tokenizer);
   return json_view(dump);
+}
+
+std::string why_json(const Model& model, const TextOrIds& text, const std::string& query) {
+  const Dump dump = dump_of(model, question_of(model, text, query), Tokens::pieces);
+  Json all = Json::array();
+  for (const ScoreParts& parts : why_attends(model, dump, dump.sentences, {})) all.push_back(score_parts_json(parts));
+  return json_line(all);
+}
+
+std::string why_answer_json(const Model& model, const TextOrIds& text, const std::string& query) {
+  return json_line(utf8_json(Json::array({answer_lens_json(answer_lens(model, question_of(model, text, query)))})));
+}
+
+std::string text_causes_json(const Model& model, const TextOrIds& text, const std::optional<TextOrIds>& pair,
+                             const std::string& query) {
+  std::optional<Example> counterpart;
+  if (pair) counterpart = question_of(model, *pair, query);
+  return json_line(
+      utf8_json(sentence_causes_json(sentence_causes(model, question_of(model, text, query), counterpart))));
 }
 
 nb::bytes bytes_of(std::string_view text) { return nb::bytes(text.data(), text.size()); }
@@ -373,6 +395,9 @@ void bind_models(nb::module_& m) {
           Unlocked())
       .def("_trace", &traced, "text"_a, "query"_a)
       .def("_attention", &attention_json, "text"_a, "query"_a, Unlocked())
+      .def("_why", &why_json, "text"_a, "query"_a, Unlocked())
+      .def("_why_answer", &why_answer_json, "text"_a, "query"_a, Unlocked())
+      .def("_causes", &text_causes_json, "text"_a, "pair"_a.none(), "query"_a, Unlocked())
       .def(
           "_generate",
           [](const Model& model, const std::vector<TextOrIds>& prompts, int tokens, double temperature, int top_k,

@@ -72,6 +72,13 @@ def _options(**given: Any) -> list[str]:
     return words
 
 
+def _ids(method: str, sentence: Ids | None, query: str | None, **given: Any) -> tuple[list[int], str]:
+    """Returns the ids of a text and the query. Raises Error for the options `given`, which are for a text."""
+    if any(value is not None and value is not False for value in given.values()):
+        raise Error(f"{method}: {' and '.join(given)} {'is' if len(given) == 1 else 'are'} for a text, and these are ids")
+    return [int(id) for id in checks.read(f"{method}: sentence", sentence)], checks.text(f"{method}: query", query or "")
+
+
 def _paths_of(method: str, others: Sequence[Path | Model]) -> list[str]:
     if others and of_thread.changed:
         raise Error(f"{method}: intervene() changes one model, and here others run too; call it outside of intervene()")
@@ -183,9 +190,7 @@ class Model(_core._Model):
                   step: int | None = None) -> studies.Attention:
         """Returns the attention weights and the answer for a sentence, or the ids of its tokens, or for the run's watched sentences."""
         if sentence is not None and not isinstance(sentence, str):
-            if words or step is not None:
-                raise Error("attention: words and step are for a text, and these are ids")
-            return studies.Attention(self._attention(checks.read("attention: sentence", sentence), checks.text("attention: query", query or "")))
+            return studies.Attention(self._attention(*_ids("attention", sentence, query, words=words, step=step)))
         options = _options(sentence=sentence, query=query, words=words, step=step)
         return studies.Attention(self._ask("", *options, "--json", run=sentence is None))
 
@@ -193,20 +198,31 @@ class Model(_core._Model):
         """Returns everything that the model computes for a text, or for the ids of its tokens."""
         return Trace(**self._trace(checks.read("trace: text", text), checks.text("trace: query", query)))
 
-    def causes(self, sentence: str | None = None, query: str | None = None, *, pair: str | None = None,
+    def causes(self, sentence: str | Ids | None = None, query: str | None = None, *, pair: str | Ids | None = None,
                limit: int | None = None, by: str | None = None, step: int | None = None,
                progress: Progress | None = None) -> studies.Causes:
-        """Measures what cutting and replacing attention does to the answers: of the run's held-out sentences, or of one."""
+        """Measures what cutting and replacing attention does to the answers: of the run's held-out sentences, or of one.
+
+        A sentence and its `pair` may be the ids of their tokens.
+        """
+        if (sentence is not None and not isinstance(sentence, str)) or (pair is not None and not isinstance(pair, str)):
+            read = None if pair is None else checks.read("causes: pair", pair)
+            text = _ids("causes", self.ids(sentence) if isinstance(sentence, str) else sentence, query, limit=limit, by=by, step=step)
+            return studies.Causes(self._causes(text[0], read, text[1]))
         options = _options(sentence=sentence, query=query, pair=pair, limit=limit, by=by, step=step)
         return studies.Causes(self._ask("causes", *options, "--json", progress=progress, run=sentence is None))
 
-    def why(self, sentence: str | None = None, query: str | None = None, *, step: int | None = None) -> studies.Why:
+    def why(self, sentence: str | Ids | None = None, query: str | None = None, *, step: int | None = None) -> studies.Why:
         """Splits the score of the pointing head's edge into the parts of the model that wrote it."""
+        if sentence is not None and not isinstance(sentence, str):
+            return studies.Why(self._why(*_ids("why", sentence, query, step=step)))
         options = _options(sentence=sentence, query=query, step=step)
         return studies.Why(self._ask("why", *options, "--json", run=sentence is None))
 
-    def why_answer(self, sentence: str | None = None, query: str | None = None, *, step: int | None = None) -> studies.WhyAnswer:
+    def why_answer(self, sentence: str | Ids | None = None, query: str | None = None, *, step: int | None = None) -> studies.WhyAnswer:
         """Returns the answers after each layer, and what each head and MLP adds to the logit of the answer."""
+        if sentence is not None and not isinstance(sentence, str):
+            return studies.WhyAnswer(self._why_answer(*_ids("why_answer", sentence, query, step=step)))
         options = _options(sentence=sentence, query=query, step=step)
         return studies.WhyAnswer(self._ask("why", "--answer", *options, "--json", run=sentence is None))
 
@@ -219,7 +235,7 @@ class Model(_core._Model):
         """Measures how much of the answer each activation restores, for pairs of texts.
 
         `pairs` are those of pairs(), a file, or dicts with the keys of its lines: clean, corrupted,
-        answer and wrong, and perhaps query and group.
+        answer and wrong, and perhaps query and group. A text may be the ids of its tokens, an answer the id of one.
         """
         with file_of(pairs) as file:
             return studies.Restored(self._ask("causes", file, *_options(limit=limit), "--json", progress=progress))
@@ -376,7 +392,7 @@ class Model(_core._Model):
                 return Page(opened.read(), height, self._answer)
 
 
-for _name in ("logits", "loss", "states", "_trace", "_attention", "_answer", "_ask"):
+for _name in ("logits", "loss", "states", "_trace", "_attention", "_causes", "_why", "_why_answer", "_answer", "_ask"):
     setattr(Model, _name, noted(getattr(Model, _name)))
 for _name in ("append", "_generate"):
     setattr(Model, _name, noted(getattr(Model, _name), in_parts=True))

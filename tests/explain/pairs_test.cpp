@@ -104,6 +104,27 @@ TEST_CASE("read_pairs reads texts and answers, and reports all mistakes by line"
   CHECK(mistakes(unnamed, "{" + clean + ", \"answer\": \"dog\", \"wrong\": \"cat\", \"query\": \"it\"}") == "no error");
 }
 
+TEST_CASE("read_pairs takes ids of tokens in place of texts and answers") {
+  const Model model = answerer();
+  const Scratch scratch;
+  write_file(
+      scratch.path / "ids.jsonl",
+      "{\"clean\": [0, 1, 3, 7, 8, 9], \"corrupted\": [0, 1, 3, 7, 8, 10], \"answer\": 1, \"wrong\": [2, \"bird\"]}\n"
+      "{\"clean\": \"The dog saw it was tired\", \"corrupted\": [0, 1, 3, 7, 8, 10], \"answer\": \"dog\", \"wrong\": "
+      "[\"cat\", \"bird\"]}\n");  // the same
+  const std::vector<TextPair> pairs = read_pairs(model, scratch.path / "ids.jsonl");
+  REQUIRE(pairs.size() == 1);
+  CHECK(pairs[0].clean.tokens == std::vector<std::string>{"The", "dog", "saw", "it", "was", "tired"});
+  CHECK((pairs[0].clean.query == 3 && pairs[0].right == std::vector{1} && pairs[0].wrong == std::vector{2, 5}));
+  CHECK(mistakes(model,
+                 "{\"clean\": [0, 11], \"corrupted\": [0, -1], \"answer\": 1, \"wrong\": 2}\n"
+                 "{\"clean\": [0, 7], \"corrupted\": [1, 7], \"answer\": 11, \"wrong\": 2}") ==
+        "FILE:1: clean: expected ids from 0 to 10, got 11\nFILE:1: corrupted: expected ids from 0 to 10, got -1\n"
+        "FILE:2: answer: expected a word, or a list of words, got 11");
+  CHECK(mistakes(answerer(true), "{\"clean\": [0, 7], \"corrupted\": [1, 7], \"answer\": 1, \"wrong\": 2}")
+            .starts_with("FILE:1: clean: the model chooses among candidates"));
+}
+
 TEST_CASE("read_pairs takes the answer of a model of texts with the space before it") {
   Model model;
   model.tokenizer = Tokenizer::of_text(Split::words);
