@@ -247,6 +247,7 @@ void Tensor::copy_from(const Tensor& source) const {
 Tensor Tensor::detach() const {
   Tensor copy = *this;
   copy.tape_node_ = {};
+  copy.is_view_ = false;
   return copy;
 }
 
@@ -285,6 +286,7 @@ Tensor cpu::view_of(const Tensor& x, const Shape& shape, const Shape& strides, s
   result.shape_ = shape;
   result.strides_ = strides;
   result.offset_ += offset;
+  result.is_view_ = x.is_variable() || x.is_view_;
   return result;
 }
 

@@ -193,8 +193,11 @@ class [[nodiscard]] Tensor : public detail::MissingMethods {
   /// For recordings, a tensor is a variable(), the output of a recorded operation, or a constant.
   bool is_variable() const { return tape_node_.recording == 0 && tape_node_.node > 0; }
   TapeNode tape_node() const { return tape_node_; }  ///< its place in a recording
-  std::uint64_t version() const;                     ///< increases with each mutable_data()
-  bool may_be_overwritten() const;                   ///< contiguous, and no other handle sees the storage
+  /// Returns whether this is a view of a variable, such as its transpose or a slice, that was taken where no Recording follows it: a
+  /// constant in the memory of the variable. detach() says that this is meant.
+  bool is_unfollowed_view() const { return is_view_ && tape_node_ == TapeNode(); }
+  std::uint64_t version() const;    ///< increases with each mutable_data()
+  bool may_be_overwritten() const;  ///< contiguous, and no other handle sees the storage
   /// Returns the parameter's name that messages use for this memory, or "".
   const std::string& name() const&;
   std::string name() && { return std::as_const(*this).name(); }  ///< of a temporary: a copy
@@ -218,6 +221,7 @@ class [[nodiscard]] Tensor : public detail::MissingMethods {
   Shape shape_, strides_;
   std::int64_t offset_ = 0;
   DType dtype_ = DType::float32;
+  bool is_view_ = false;  // of a variable
   TapeNode tape_node_;
   std::shared_ptr<cpu::Storage> storage_;
 };

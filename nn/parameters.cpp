@@ -20,11 +20,6 @@ std::vector<Name> names(const NamedTensors& tensors) {
   return result;
 }
 
-// Returns whether this is a constant that shows elements of a trained parameter in another order, such as its transpose.
-bool is_lost_view(const Tensor& x) {
-  return x.tape_node() == TapeNode() && !x.is_contiguous() && !x.name().empty() && !x.is_frozen();
-}
-
 std::unordered_map<std::string, const Tensor*> by_name(const NamedTensors& tensors) {
   std::unordered_map<std::string, const Tensor*> result;
   for (const auto& [name, tensor] : tensors) result.emplace(name, &tensor);
@@ -112,6 +107,14 @@ void Parameters::insert(const std::string& name, const Parameter& value) {
         "parameters: '{}' is the variable '{}', and optimisers would update it twice; to tie weights, add it once and "
         "compute with it, as in matmul(x, transpose(embedding.weight))",
         name, same->first);
+  }
+  const auto shared =
+      std::ranges::find_if(*entries_, [&](const auto& entry) { return entry.second.shares_storage(value); });
+  if (shared != entries_->end()) {
+    fail(
+        "parameters: '{0}' is in the memory of '{1}', so that an update or a freeze of one would change the other; add "
+        "variable(x.clone()), or compute '{0}' from '{1}' in each call",
+        name, shared->first);
   }
   const Update update(*this, "parameters");
   entries_->emplace_back(name, value);
@@ -308,12 +311,14 @@ Parameter Scope::given(const std::string& full_name, const Shape& shape) const {
   if (found->second.shape() != shape) {
     fail("parameter '{}': expected shape {}, got {}", full_name, to_string(shape), to_string(found->second.shape()));
   }
-  if (is_lost_view(found->second)) {
+  if (found->second.is_unfollowed_view() && !found->second.is_frozen()) {
+    const std::string& name = found->second.name();
+    const std::string variable = name.empty() ? "a variable" : "'" + name + "'";
     fail(
-        "parameter '{}': got a view of '{}' that no Recording follows, so that '{}' would lose its gradient; to tie "
+        "parameter '{}': got a view of {} that no Recording follows, so that {} would lose its gradient; to tie "
         "weights, compute with the variable in each call, as in matmul(x, transpose(embedding.weight)); to keep a "
         "constant, give view.clone()",
-        full_name, found->second.name(), found->second.name());
+        full_name, variable, name.empty() ? "the variable" : variable);
   }
   return Parameter(found->second);
 }

@@ -56,7 +56,7 @@ class Parameters {
   Parameters& operator=(const Parameters&) = default;  ///< shares the entries of the source
 
   /// Adds a variable, and names it for messages unless another store did. Throws Error for an existing name, for a variable that the
-  /// store has, and unless it is a variable(). Two layers tie their weights by computing with one variable: x W^T.
+  /// store has or whose memory it has, and unless it is a variable(). Two layers tie their weights by computing with one variable: x W^T.
   void add(const std::string& name, const Tensor& value);
   /// Adds a parameter with its adapter: in a copy of a store, for example.
   void add(const std::string& name, const std::same_as<Parameter> auto& value) { insert(name, value); }
@@ -203,8 +203,9 @@ class Scope {
         source_(std::make_shared<const ParameterSource>(std::move(source))) {}
 
   /// Gives layers these tensors, by full name, instead of new parameters. They may be recorded: a model with the weights after a
-  /// step of gradient descent, through which backward() differentiates (MAML, Finn et al. 2017, arXiv:1703.03400). A transposed
-  /// parameter must be recorded, too: outside of a Recording it is a constant, and parameter() throws Error for it.
+  /// step of gradient descent, through which backward() differentiates (MAML, Finn et al. 2017, arXiv:1703.03400). A view
+  /// of a parameter must be recorded, too: outside of a Recording its transpose or a slice is a constant, and parameter() throws Error
+  /// for it.
   ///
   ///     const Gradients g = backward(loss(model), {.record = true});
   ///     NamedTensors fast;

@@ -361,13 +361,20 @@ TEST_CASE("A store has a variable under one name, and another store keeps that n
   CHECK(message([&] { parameters.add("head.weight", words.weight); }) ==
         "parameters: 'head.weight' is the variable 'words.weight', and optimisers would update it twice; to tie "
         "weights, add it once and compute with it, as in matmul(x, transpose(embedding.weight))");
+  for (const Tensor& part : {words.weight.detach(), slice(words.weight, 0, 1, 2), reshape(words.weight, {6})}) {
+    CHECK(
+        message([&] { parameters.add("part", variable(part)); }) ==
+        "parameters: 'part' is in the memory of 'words.weight', so that an update or a freeze of one would change the "
+        "other; add variable(x.clone()), or compute 'part' from 'words.weight' in each call");
+  }
   CHECK(parameters.size() == 1);
+  parameters.add("copy", variable(words.weight.clone()));
   other.add("shared", words.weight);
   CHECK(words.weight.name() == "words.weight");
   CHECK(other["shared"].shares_storage(words.weight));
 }
 
-TEST_CASE("A scope of tensors refuses a transposed parameter that is not recorded") {
+TEST_CASE("A scope of tensors refuses a view of a parameter that is not recorded") {
   Parameters parameters;
   const Embedding words(Scope(parameters, 1) / "words", 3, 2);
   const auto head = [&](const Tensor& weight) {
@@ -383,6 +390,31 @@ TEST_CASE("A scope of tensors refuses a transposed parameter that is not recorde
     const Gradients gradients = backward(sum(head(transpose(words.weight))(ones({1, 2}))));
     CHECK(gradients[words.weight].to_vector() == std::vector<double>(6, 1));
   }
+  // Views in the order of the memory lose it, too.
+  for (const Tensor& view : {reshape(words.weight, {2, 3}), slice(reshape(words.weight, {3, 2}), 0, 0, 3),
+                             words.weight.view({2, 3}, {3, 1}), transpose(reshape(words.weight, {3, 2}))}) {
+    CHECK(message([&] {
+            head(view.shape() == Shape{2, 3} ? view : reshape(view, {2, 3}));
+          }).starts_with("parameter 'weight': got a view of 'words.weight' that no Recording follows"));
+  }
+  const auto row = [](const Tensor& weight) {
+    return Linear(Scope(NamedTensors{{"weight", weight}}), 1, 2, {.bias = false});
+  };
+  CHECK(message([&] {
+          row(slice(words.weight, 0, 1, 2));
+        }).starts_with("parameter 'weight': got a view of 'words.weight'"));
+  CHECK(
+      message([&] {
+        row(slice(variable(zeros({3, 2})), 0, 1, 2));
+      }).starts_with("parameter 'weight': got a view of a variable that no Recording follows, so that the variable "));
+  CHECK(row(slice(words.weight.detach(), 0, 1, 2)).weight.shares_storage(words.weight));  // a constant that is meant
+  CHECK(row(slice(words.weight, 0, 1, 2).clone()).weight.shape() == Shape{1, 2});
+  {
+    const Recording recording;
+    const Gradients gradients = backward(sum(row(slice(words.weight, 0, 1, 2))(ones({1, 1}))));
+    CHECK(gradients[words.weight].to_vector() == std::vector<double>{0, 0, 1, 1, 0, 0});
+  }
   parameters.freeze("words");
+  CHECK(row(slice(words.weight, 0, 1, 2)).weight.shape() == Shape{1, 2});
   CHECK(head(transpose(words.weight)).weight.shape() == Shape{2, 3});
 }
