@@ -162,7 +162,10 @@ endif()
 # Training on several processes. The preset mpi runs the tests with this label.
 if(HEED_MPI)
   target_compile_definitions(train_test PRIVATE HEED_MPI)
-  foreach(part bits resume death errors studies example)
+  add_executable(sharded_state tests/mpi/sharded_state.cpp)
+  heed_options(sharded_state)
+  target_link_libraries(sharded_state PRIVATE heed_distributed)
+  foreach(part bits states resume death errors studies example)
     add_test(NAME mpi_${part} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
              COMMAND timeout -k 10 600 tests/distributed/processes.sh ${PROJECT_BINARY_DIR} ${part})
     set_tests_properties(mpi_${part} PROPERTIES LABELS mpi PROCESSORS 2)

@@ -23,6 +23,15 @@ std::vector<Tensor> tensors_of(const NamedTensors& named) {
   return tensors;
 }
 
+// Returns the name of a parameter's number of steps in a state.
+std::string count_name(const std::string& parameter) { return parameter + ".steps"; }
+
+// Returns the tensor of this name, or null.
+const Tensor* find(const NamedTensors& state, const std::string& name) {
+  const auto found = std::ranges::find(state, name, &NamedTensors::value_type::first);
+  return found == state.end() ? nullptr : &found->second;
+}
+
 void broadcast(const Communicator& processes, Tensor tensor) {
   dispatch(tensor.dtype(), [&]<class T>() {
     processes.broadcast(
@@ -76,6 +85,7 @@ ParallelOptimizer::Work ParallelOptimizer::work_of(const Parameters& parameters,
 const Gradients& ParallelOptimizer::own_gradients(const Gradients& gradients) {
   if (is_whole()) return gradients;
   for (const Piece& piece : work_.pieces) {
+    if (piece.parameter.is_frozen()) continue;
     own_.set(piece.variable, part_of_tensor(gradients[piece.parameter], piece.part));
   }
   return own_;
@@ -98,17 +108,35 @@ std::vector<std::string> ParallelOptimizer::kinds() const {
   std::vector<std::string> kinds;
   for (const auto& [name, tensor] : Optimizer::state()) {
     const std::string kind = name.substr(name.rfind('.') + 1);
-    if (name != "steps" && std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
+    if (kind != "steps" && std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
   }
   return kinds;
 }
 
-NamedTensors ParallelOptimizer::blank_state() const {
+std::vector<double> ParallelOptimizer::counts() const {
+  const NamedTensors own = complete_state();
+  std::vector<double> counts;
+  for (const auto& [name, parameter] : work_.trained) {
+    const Tensor* const count = find(own, count_name(name));
+    counts.push_back(count ? count->item() : 0);  // of another process
+  }
+  const std::vector<double> all = processes_.gather(counts);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    double& count = counts[i % counts.size()];
+    count = std::max(count, all[i]);
+  }
+  return counts;
+}
+
+NamedTensors ParallelOptimizer::blank_state(const std::vector<bool>& has_count) const {
   NamedTensors state;
   for (const auto& [name, parameter] : work_.trained) {
     for (const std::string& kind : kinds()) {
       state.emplace_back(name + "." + kind, zeros(parameter.shape(), parameter.dtype()));
     }
+  }
+  for (std::size_t i = 0; i < has_count.size(); ++i) {
+    if (has_count[i]) state.emplace_back(count_name(work_.trained[i].first), zeros({}, DType::float64));
   }
   state.push_back(Optimizer::state().back());  // the number of steps
   return state;
@@ -116,7 +144,16 @@ NamedTensors ParallelOptimizer::blank_state() const {
 
 NamedTensors ParallelOptimizer::state() const {
   if (is_whole()) return Optimizer::state();
-  const NamedTensors all = processes_.rank() == 0 ? blank_state() : NamedTensors{};
+  const std::vector<double> counts = this->counts();
+  NamedTensors all;
+  if (processes_.rank() == 0) {
+    std::vector<bool> differs;
+    for (const double count : counts) differs.push_back(count != static_cast<double>(steps()));
+    all = blank_state(differs);
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      if (differs[i]) find(all, count_name(work_.trained[i].first))->copy_from(full({}, counts[i], DType::float64));
+    }
+  }
   exchange_moments(all, To::first);
   return all;
 }
@@ -130,12 +167,26 @@ void ParallelOptimizer::load_state(const NamedTensors& state, const std::string&
     Optimizer::load_state(own, source);  // its moments are there; it takes the numbers of steps
     return;
   }
-  NamedTensors own = Optimizer::state();
-  const NamedTensors all = is_first ? blank_state() : NamedTensors{};
-  if (is_first) copy_by_name(state, all, source);
+  NamedTensors all;
+  const Tensor counts({std::ssize(work_.trained) + 1}, DType::float64);  // of each parameter, and of the optimiser
+  if (is_first) {
+    std::vector<bool> is_given;
+    for (const auto& [name, parameter] : work_.trained) is_given.push_back(find(state, count_name(name)) != nullptr);
+    all = blank_state(is_given);
+    copy_by_name(state, all, source);
+    counts.copy_from(broadcast_to(all.back().second, counts.shape()));
+    for (std::size_t i = 0; i < is_given.size(); ++i) {
+      if (is_given[i]) counts[static_cast<std::int64_t>(i)].copy_from(*find(all, count_name(work_.trained[i].first)));
+    }
+  }
+  broadcast(processes_, counts);
   exchange_moments(all, To::owners);
-  if (is_first) own.back() = all.back();
-  broadcast(processes_, own.back().second);
+  const NamedTensors own = complete_state();
+  for (std::size_t i = 0; i < work_.trained.size(); ++i) {
+    const Tensor* const count = find(own, count_name(work_.trained[i].first));
+    if (count) count->copy_from(counts[static_cast<std::int64_t>(i)]);
+  }
+  own.back().second.copy_from(counts[-1]);
   Optimizer::load_state(own, source);
 }
 

@@ -55,7 +55,9 @@ class ParallelOptimizer : public Optimizer {
   bool is_whole() const { return work_.pieces.empty(); }
   Share segment(int rank) const { return share_of(work_.numel, rank, processes_.size()); }
   std::vector<std::string> kinds() const;  // of moments: "m" and "v"
-  NamedTensors blank_state() const;        // for all parameters, with moments of 0
+  std::vector<double> counts() const;      // of steps, by parameter; the same on all processes
+  // Returns a state of all parameters with moments of 0, and with a number of steps for those that have a count.
+  NamedTensors blank_state(const std::vector<bool>& has_count) const;
   // Moves the moments of all parts between `all`, on rank 0, and the processes that own them.
   enum class To { first, owners };
   void exchange_moments(const NamedTensors& all, To to) const;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # processes.sh BUILD PART...: runs train and inspect with several processes on one machine, and compares their files byte for
-# byte with those of one process. The parts: bits, resume, death, errors, studies, example. MPIRUN is the command that starts
+# byte with those of one process. The parts: bits, states, resume, death, errors, studies, example. MPIRUN is the command that starts
 # processes. KILLS is the number of processes of each run in the part death, which kills one of them (default: "4 2 3").
 set -u
 build=$(realpath "$1")
@@ -94,6 +94,13 @@ bits() {
   run 3 --config "$scratch/sentences.yaml" --out "$scratch/one" --set train.accumulate=1
   "$train" --quiet --config "$scratch/sentences.yaml" --out "$scratch/one-alone" --set train.accumulate=1
   check "more processes than micro-batches write the same files" same_run "$scratch/one-alone" "$scratch/one"
+}
+
+states() {
+  for n in 1 2 3 5; do
+    check "$n processes load and give the state of one, with counts of steps" \
+      timeout -k 10 60 "${mpirun[@]}" -n "$n" "$build/sharded_state"
+  done
 }
 
 long=(--config "$scratch/sentences.yaml" --set train.steps=20000 --set train.checkpoint_every=100 --set train.evaluate_every=1000
