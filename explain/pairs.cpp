@@ -147,8 +147,10 @@ class PairReader {
     const Json& given = object_[key];
     const Json list = given.is_array() ? given : Json::array({given});
     if (list.empty()) file_.mistake(line_, "{}: expected a word, or a list of words, got []", key);
+    const bool has_classes = model_.head().classifies();
+    const auto numbered = has_classes ? std::ssize(model_.config().classes) : std::ssize(model_.vocabulary.words());
     for (const Json& one : list) {
-      if (text.ids && is_id(one)) {
+      if ((text.ids || has_classes) && one.is_number_integer() && one >= 0 && one < numbered) {
         answers.push_back(one.get<int>());
         continue;
       }

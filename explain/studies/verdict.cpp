@@ -145,11 +145,11 @@ Chance chance_of(const std::vector<int>& answers, double fair, std::optional<int
 
 Verdict verdict_of(const std::vector<double>& before, const std::vector<double>& after, const std::vector<int>& groups,
                    const Chance& chance) {
-  constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
   Verdict result{.sentences = static_cast<int>(before.size()),
                  .chance = chance.share,
                  .is_constant = !chance.constant.empty(),
-                 .lost = {no_figure, no_figure, no_figure}};
+                 .lost = {unknown, unknown, unknown}};
   result.kind = Verdict::Kind::no_answers;
   // The larger of two chance levels is picked, so each has half of the error (Bonferroni).
   const double error = result.is_constant ? 0.025 : 0.05, z = z_of(error);
