@@ -1,9 +1,12 @@
+#include "autograd/internal/derivatives.h"
+
 #include "autograd/cpu/checks.h"
 #include "autograd/internal/tape.h"
 
 #include <heed/autograd/derivatives.h>
 #include <heed/autograd/ops.h>
 
+#include <algorithm>
 #include <optional>
 
 namespace heed {
@@ -17,6 +20,7 @@ class Place {
   Place() : is_open_(thread.tape && !thread.silent && !thread.paused), records_(thread.silent, false) {
     if (!thread.tape || thread.paused) own_.emplace();
   }
+  bool is_own() const { return own_.has_value(); }
   Tensor result(const Tensor& x) const { return is_open_ ? x : x.detach(); }
 
  private:
@@ -25,10 +29,13 @@ class Place {
   Set<bool> records_;
 };
 
+// Returns a variable in the memory of x, which is not frozen.
+Tensor leaf_at(const Tensor& x) { return variable(x.is_frozen() ? x.alias() : x.detach()); }
+
 // Returns x as an input of its own, whose derivative does not include other uses of x.
 Tensor input_at(const char* name, const Tensor& x) {
   check_defined(name, {&x});
-  return Recorder::follows(x) ? reshape(x, x.shape()) : variable(x.alias());
+  return Recorder::follows(x) ? reshape(x, x.shape()) : leaf_at(x);
 }
 
 void check_like(const char* name, const char* what, const Tensor& v, const Tensor& x) {
@@ -111,6 +118,45 @@ std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& x) {
 }
 
 Tensor grad(const Tensor& output, const Tensor& x) { return grad(output, std::vector{x})[0]; }
+
+tape::ValueAndGradients tape::value_and_gradients(const std::function<Tensor(const std::vector<Tensor>&)>& f,
+                                                  const std::vector<Tensor>& x) {
+  constexpr const char* name = "value_and_grad";
+  const Place place;
+  std::vector<Tensor> at;
+  for (const Tensor& each : x) {
+    check_defined(name, {&each});
+    at.push_back(place.is_own() ? leaf_at(each) : input_at(name, each));
+  }
+  const Tensor y = scalar(name, f(at));
+  std::vector<Tensor> found(at.size());
+  if (Recorder::follows(y) && place.is_own()) {
+    const Gradients all = backward(y);
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      if (const Tensor* const gradient = all.find(at[i])) found[i] = *gradient;
+    }
+  } else if (Recorder::follows(y)) {
+    std::vector<std::int64_t> nodes;
+    for (const Tensor& each : at) nodes.push_back(node_of(each));
+    found = recorded_gradients(y, one(y), nodes);
+  }
+  if (std::ranges::none_of(found, &Tensor::defined)) {
+    fail(
+        "{}: the value of the function does not depend on the arguments that are differentiated, or not by functions "
+        "of heedml alone. Other tensors that it reads are constant, such as the parameters of a layer from outside: "
+        "Scope(argument) makes a layer of an argument, and a Recording with backward() gives the gradients of "
+        "variables",
+        name);
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!found[i].defined()) found[i] = zeros(at[i].shape(), at[i].dtype());
+    if (place.is_own()) continue;
+    // a gradient that does not depend on the input has the derivative 0
+    if (!Recorder::follows(found[i])) found[i] = found[i] + masked_fill(at[i], Booleans({}, {1}), 0);
+    found[i] = place.result(found[i]);
+  }
+  return {place.result(y), found};
+}
 
 // The gradient of sum(f(x) * u) is J^T u, which is linear in u: its derivative along v with respect to u is J v.
 Tensor jvp(const TensorFunction& f, const Tensor& x, const Tensor& v) {

@@ -1,3 +1,5 @@
+#include "autograd/internal/derivatives.h"
+
 #include "bindings/bindings.h"
 
 #include <heed/autograd/checkpoint.h>
@@ -105,6 +107,17 @@ void bind_derivatives(nb::module_& m) {
         "a Random among the arguments draws the same numbers again.");
   m.def(
       "_grad", [](const Tensor& output, const std::vector<Tensor>& x) { return grad(output, x); }, Unlocked());
+  m.def(
+      "_value_and_grad",
+      [](const nb::object& function, const std::vector<Tensor>& x) {
+        const auto call = [&](const std::vector<Tensor>& leaves) {
+          const nb::gil_scoped_acquire lock;
+          return nb::cast<Tensor>(function(leaves));
+        };
+        const tape::ValueAndGradients found = tape::value_and_gradients(call, x);
+        return std::pair(found.value, found.gradients);
+      },
+      Unlocked());
   m.def("_check_gradients", [](const nb::object& function, nb::handle inputs, double rtol, double atol, double step,
                                double scale_gradient) {
     const auto call = [&](const std::vector<Tensor>& values) {

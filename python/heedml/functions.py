@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, overload
-
-import numpy as np
 
 from . import _core
 from ._core import Optimizer, Parameters, Tensor
@@ -14,35 +11,22 @@ from .errors import Error
 from .paths import Path, text_of
 
 
-def _leaves(tree: Any, into: list[Tensor]) -> Any:
-    """Returns `tree` with a variable for each tensor, and appends these."""
+def _mapped(tree: Any, part: Callable[[Any], Any]) -> Any:
+    """Returns dicts, lists and tuples of part(x) for each x in `tree`."""
     if isinstance(tree, dict):
-        return {key: _leaves(value, into) for key, value in tree.items()}
+        return {key: _mapped(value, part) for key, value in tree.items()}
     if isinstance(tree, (list, tuple)):
-        parts = [_leaves(value, into) for value in tree]
+        parts = [_mapped(value, part) for value in tree]
         return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
-    if tree is None or isinstance(tree, (str, bool)):
-        return tree
-    value = tree if isinstance(tree, Tensor) else _core.tensor(tree)
-    into.append(value if value.is_variable or value.is_recorded else _core.variable(value))
-    return into[-1]
+    return part(tree)
 
 
-def _like(tree: Any, gradients: Iterator[Tensor]) -> Any:
-    """Returns `tree` with the next gradient for each tensor."""
-    if isinstance(tree, dict):
-        return {key: _like(value, gradients) for key, value in tree.items()}
-    if isinstance(tree, (list, tuple)):
-        parts = [_like(value, gradients) for value in tree]
-        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
-    return next(gradients) if isinstance(tree, Tensor) else None
+def _is_differentiated(value: Any) -> bool:
+    return not (value is None or isinstance(value, (str, bool)))
 
 
-def _recorded(gradient: Tensor, variable: Tensor) -> Tensor:
-    """Returns a gradient that has a gradient itself: 0 with respect to `variable` where it does not depend on it."""
-    if _core.is_recording(gradient):
-        return gradient
-    return gradient + _core.masked_fill(variable, np.array(True), 0.0)
+def _constant(value: Any) -> Any:
+    return value.detach() if isinstance(value, Tensor) and value.is_recorded else value
 
 
 def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0,
@@ -50,40 +34,53 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
     """Returns a function that gives the value of `function`, a scalar (), and its gradients.
 
     The arguments number `argnums` are tensors, or dicts, lists and tuples of them; the gradients have the same form. With
-    `has_aux`, `function` returns the scalar and something else, which is passed on.
+    `has_aux`, `function` returns the scalar and something else, which is passed on: tensors, or dicts, lists and tuples of them.
 
         loss, gradient = heedml.value_and_grad(lambda w: ((x @ w - y) ** 2).mean())(w)
 
-    Inside a Recording, and inside another such function, the gradients are recorded: grad(grad(f)) is the second derivative.
+    Each tensor of these arguments is an input of its own, frozen parameters and buffers too. Other tensors that `function` reads are
+    constants: the same tensor in another argument, and the parameters of a layer that was made outside. `Net(heedml.Scope(p))` makes a layer
+    of an argument p, the dict of a store's parameters.
+
+    Inside a Recording, and inside another such function, the results are recorded: grad(grad(f)) is the second derivative. Elsewhere, and in
+    a NoRecording, they are constants.
     """
     chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    if len(set(chosen)) < len(chosen):
+        raise Error(f"value_and_grad: argnums names an argument twice: {chosen}")
 
     def result(*arguments: Any, **options: Any) -> Any:
         for number in chosen:
             if not 0 <= number < len(arguments):
                 raise Error(f"value_and_grad: argument {number} is missing; the function got {len(arguments)}")
-        given, variables = list(arguments), list[Tensor]()
+        tensors: list[Tensor] = []
+
+        def collect(value: Any) -> None:
+            if _is_differentiated(value):
+                tensors.append(value if isinstance(value, Tensor) else _core.tensor(value))
+
         for number in chosen:
-            given[number] = _leaves(given[number], variables)
-        is_inner = _core.is_recording(_core.variable(0.0))
-        with contextlib.nullcontext() if is_inner else _core.Recording():
+            _mapped(arguments[number], collect)
+        aux = None
+
+        def call(leaves: list[Tensor]) -> Tensor:
+            nonlocal aux
+            given, rest = list(arguments), iter(leaves)
+            for number in chosen:
+                given[number] = _mapped(given[number], lambda value: next(rest) if _is_differentiated(value) else value)
             value = function(*given, **options)
             loss, aux = value if has_aux else (value, None)
             if not isinstance(loss, Tensor):
                 raise Error(f"value_and_grad: expected a Tensor of shape () from the function, got {type(loss).__name__}")
-            if not _core.is_recording(loss):
-                raise Error("value_and_grad: the value of the function does not depend on the arguments that are differentiated, or "
-                            "not by functions of heedml alone")
-            if is_inner:
-                gradients = [_recorded(g, v) for g, v in zip(_core._grad(loss, variables), variables)]
-            else:
-                held = _core.backward(loss)
-                gradients = [held[v] if v in held else _core.zeros(v.shape, v.dtype) for v in variables]
-            ordered = iter(gradients)
-            found = tuple(_like(given[number], ordered) for number in chosen)
+            return loss
+
+        loss, gradients = _core._value_and_grad(call, tensors)
+        rest = iter(gradients)
+        found = tuple(_mapped(arguments[number], lambda value: next(rest) if _is_differentiated(value) else None) for number in chosen)
         gradient = found[0] if isinstance(argnums, int) else found
-        loss = loss if is_inner else loss.detach()
-        return ((loss, aux), gradient) if has_aux else (loss, gradient)
+        if not has_aux:
+            return loss, gradient
+        return (loss, aux if loss.is_recorded else _mapped(aux, _constant)), gradient
 
     return result
 
