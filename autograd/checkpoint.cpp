@@ -1,3 +1,4 @@
+#include "autograd/cpu/kernels.h"
 #include "autograd/internal/tape.h"
 
 #include <heed/autograd/checkpoint.h>
@@ -5,12 +6,54 @@
 #include <heed/autograd/ops.h>
 
 #include <bit>
+#include <limits>
+#include <type_traits>
 
 namespace heed {
 namespace {
 
-// A number that tells outputs apart.
-std::uint64_t fingerprint(const Tensor& y) { return std::bit_cast<std::uint64_t>(sum_of_squares(y)); }
+std::uint64_t combined(const auto& numbers) {
+  std::uint64_t all = 0;
+  for (const std::uint64_t number : numbers)
+    all = std::rotl(all + number * 0xd6e8feb86659fd93U, 31) * 0x9e3779b97f4a7c15U;
+  return all;
+}
+
+// A number that tells outputs apart by each element and its place. Both zeros count as equal, and all NaN.
+template <class T>
+std::uint64_t fingerprint(const T* values, std::int64_t n) {
+  constexpr std::int64_t lanes = 16;  // independent chains, which vectors hold
+  std::uint32_t hash[lanes] = {};
+  const auto add = [&](std::int64_t lane, T given) {
+    const T value = given == given ? given + T{0} : std::numeric_limits<T>::quiet_NaN();
+    const auto bits = std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(value);
+    std::uint32_t chain = hash[lane];
+    // the rotation spreads the top bit, which is all that a sign changes, over the bits below
+    chain = std::rotl(chain + static_cast<std::uint32_t>(bits) * 0x9e3779b9U, 13) * 0x85a308d3U;
+    if constexpr (sizeof(T) == 8) {
+      chain = std::rotl(chain + static_cast<std::uint32_t>(bits >> 32) * 0x9e3779b9U, 13) * 0x85a308d3U;
+    }
+    hash[lane] = chain;
+  };
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    for (std::int64_t k = 0; k < lanes; ++k) add(k, values[i + k]);
+  }
+  for (std::int64_t k = 0; i + k < n; ++k) add(k, values[i + k]);
+  return combined(hash);
+}
+
+std::uint64_t fingerprint(const Tensor& y) {
+  constexpr std::int64_t grain = 16384;
+  const Tensor dense = contiguous(y.detach());
+  std::vector<std::uint64_t> tiles(static_cast<std::size_t>((dense.numel() + grain - 1) / grain));
+  dispatch(dense.dtype(), [&, from = &dense]<class T>() {
+    cpu::parallel_for(from->numel(), grain, [&, values = from->data<T>()](std::int64_t begin, std::int64_t end) {
+      tiles[static_cast<std::size_t>(begin / grain)] = fingerprint(values + begin, end - begin);
+    });
+  });
+  return combined(tiles);
+}
 
 class Again final : public Backward {
  public:

@@ -50,7 +50,7 @@ Tensor checkpoint(const std::function<Tensor()>& first, std::function<Tensor()> 
 /// f returns a tensor, or a result with an `output`, such as a block's. Arguments and f are copied, so f must not refer to what ends
 /// before backward(). Parameters and other recorded tensors that f reads get their gradients, too. Pass a Random, or a Dropout that
 /// points to one, as an argument: the second call then draws the same numbers. backward() throws Error if f gives another output the
-/// second time. Hooks see both calls.
+/// second time. Hooks see both calls. Side effects of f happen twice: a BatchNorm in it moves its running statistics twice per step.
 template <class F, class... Arguments>
 Tensor checkpoint(F f, Arguments&&... arguments) {
   const auto kept = std::make_tuple(detail::Kept<std::decay_t<Arguments>>(arguments)...);

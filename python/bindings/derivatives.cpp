@@ -104,7 +104,8 @@ void bind_derivatives(nb::module_& m) {
         "Returns function(*arguments), of which the recording keeps only the inputs: backward() calls it again.\n\nIt "
         "trades a second call for memory. The function returns a tensor, or the result of a block, and the same both "
         "times: "
-        "a Random among the arguments draws the same numbers again.");
+        "a Random among the arguments draws the same numbers again. A BatchNorm in it moves its running statistics in "
+        "both.");
   m.def(
       "_grad", [](const Tensor& output, const std::vector<Tensor>& x) { return grad(output, x); }, Unlocked());
   m.def(

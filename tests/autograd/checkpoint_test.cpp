@@ -1,6 +1,7 @@
 #include "tests/autograd/helpers.h"
 
 #include <heed/autograd/checkpoint.h>
+#include <heed/autograd/derivatives.h>
 
 using namespace heed;
 
@@ -104,6 +105,24 @@ TEST_CASE("A function that gives another output the second time is an error") {
   CHECK(message([&] { backward(sum(y)); }) ==
         "backward of checkpoint: the function gave another output of shape (64) than before; pass a Random that it "
         "draws from as an argument: checkpoint(f, x, random)");
+  for (const DType dtype : {DType::float32, DType::float64}) {  // the same numbers in other places, or with other signs
+    const Tensor each = variable(tensor({1, -1, 2, -2, 0, 3, -3}, dtype));
+    int calls = 0;
+    const auto rolled = [&](const Tensor& v) { return roll(v, ++calls, 0); };
+    const auto negated = [&](const Tensor& v) { return v * (++calls % 2 == 1 ? 1 : -1); };
+    const auto flipped = [&](const Tensor& v) { return ++calls % 2 == 1 ? flip(v, 0) : v * 1; };
+    for (const TensorFunction& f : {TensorFunction(rolled), TensorFunction(negated), TensorFunction(flipped)}) {
+      calls = 0;
+      const Tensor moved = checkpoint(f, each);
+      CHECK(message([&] { backward(sum(moved)); }).find("gave another output of shape (7)") != std::string::npos);
+    }
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const Tensor first = tensor({0.0, nan}, dtype), second = tensor({-0.0, -nan}, dtype);
+    bool is_again = false;
+    const auto f = [&](const Tensor& v) { return v * (std::exchange(is_again, true) ? second : first); };
+    const Tensor two = variable(ones({2}, dtype)), same = checkpoint(f, two);
+    CHECK(backward(sum(same))[two].at({0}) == 0);  // both zeros, and all NaN, are one output
+  }
   struct Drop {  // as nn/dropout.h
     double p = 0;
     Random* random = nullptr;
