@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <numeric>
 
 namespace heed {
@@ -166,6 +167,9 @@ std::vector<Batch> NumberedExamples::batches(std::int64_t most) const {
 
 std::vector<int> batch_order(std::int64_t count, int batch_size, std::int64_t step, const Random& random) {
   if (count <= 0) fail("batch_order: expected at least one example");
+  if (batch_size <= 0) fail("batch_order: expected a batch of at least one example, got {}", batch_size);
+  const std::int64_t last = std::numeric_limits<std::int64_t>::max() / batch_size - 1;
+  if (step < 0 || step > last) fail("batch_order: expected a step from 0 to {}, got {}", last, step);
   std::vector<int> batch;
   for (std::int64_t i = step * batch_size; i < (step + 1) * batch_size; ++i) {
     const Random epoch = random.stream(static_cast<std::uint64_t>(i / count));

@@ -100,6 +100,7 @@ class NumberedExamples {
 
 /// Returns the indices of the examples in batch `step` (0, 1, ...) of an endless sequence of shuffled passes over
 /// `count` examples. It depends only on (random, step), so a resumed run sees the same data.
+/// Throws `Error` for a negative step, and without an example in the set or in a batch.
 std::vector<int> batch_order(std::int64_t count, int batch_size, std::int64_t step, const Random& random);
 
 /// Sets vocabulary, max_length and max_sentences from the two sets.

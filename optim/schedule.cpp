@@ -26,6 +26,7 @@ double learning_rate(const Schedule& schedule, std::int64_t step) {
   if (kind != Kind::constant && steps < 1 && !(kind == Kind::step && step_size > 0)) {
     fail("learning_rate: a {} schedule needs steps, the number of steps of the run, got {}", name_of(kind), steps);
   }
+  if (step < 0) fail("learning_rate: expected a step of at least 0, got {}", step);
   if (kind == Kind::one_cycle) return one_cycle(schedule, static_cast<double>(step));
   if (step < warmup) return lr * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
   const int length = std::max(steps - warmup, 1);

@@ -40,8 +40,8 @@ inline constexpr EnumName<Schedule::Kind> enum_names<Schedule::Kind>[] = {
     {Schedule::Kind::warmup_stable_decay, "warmup_stable_decay"},
     {Schedule::Kind::one_cycle, "one_cycle"}};
 
-/// Returns the learning rate of a step. Steps from `steps` on have the rate of step `steps`. Throws Error for a kind without
-/// its `steps` or `step_size`.
+/// Returns the learning rate of a step. Steps from `steps` on have the rate of step `steps`. Throws Error for a negative
+/// step, and for a kind without its `steps` or `step_size`.
 double learning_rate(const Schedule& schedule, std::int64_t step);
 
 }  // namespace heed

@@ -135,6 +135,16 @@ TEST_CASE("Each epoch visits every example once, in its own order") {
   CHECK(batch_order(20, 4, 3, random) != batch_order(20, 4, 3, Random(8)));
   CHECK(batch_order(3, 8, 0, random).size() == 8);  // a batch larger than the set
   CHECK(message([&] { batch_order(0, 8, 0, random); }) == "batch_order: expected at least one example");
+  for (const int size : {0, -4}) {
+    CHECK(message([&] { batch_order(10, size, 0, random); }) ==
+          fmt::format("batch_order: expected a batch of at least one example, got {}", size));
+  }
+  const std::int64_t last = std::numeric_limits<std::int64_t>::max() / 4 - 1;
+  for (const std::int64_t step : {std::int64_t{-1}, last + 1}) {
+    CHECK(message([&] { batch_order(10, 4, step, random); }) ==
+          fmt::format("batch_order: expected a step from 0 to {}, got {}", last, step));
+  }
+  CHECK(batch_order(10, 4, last, random).size() == 4);
 }
 
 TEST_CASE("Over many epochs an example occurs at every position equally often") {

@@ -59,6 +59,16 @@ TEST_CASE("learning_rate rejects an unknown schedule kind") {
         }) == "learning_rate: 99 is not a schedule kind");
 }
 
+TEST_CASE("A schedule refuses a step before 0") {
+  using Kind = Schedule::Kind;
+  for (const Kind kind :
+       {Kind::constant, Kind::linear, Kind::cosine, Kind::step, Kind::warmup_stable_decay, Kind::one_cycle}) {
+    CAPTURE(static_cast<int>(kind));
+    CHECK(message([&] { learning_rate({.kind = kind, .lr = 1, .steps = 10}, -3); }) ==
+          "learning_rate: expected a step of at least 0, got -3");
+  }
+}
+
 TEST_CASE("A schedule that falls needs the number of steps") {
   CHECK(message([] { learning_rate({.kind = Schedule::Kind::cosine, .lr = 1e-3}, 0); }) ==
         "learning_rate: a cosine schedule needs steps, the number of steps of the run, got 0");
