@@ -101,6 +101,8 @@ inline Tensor given_tensor(const char* where, nb::handle value) {
 inline bool is_scalar(nb::handle value) { return PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()); }
 /// Returns the tensor itself, or a copy in the dtype of `other` if that is a tensor.
 Tensor operand_of(const char* where, const Operand& value, const Operand& other);
+/// Returns tensors of a sequence as they are, and the other values in the dtype of the first tensor, or else of the first array of floats.
+std::vector<Tensor> operands_of(const char* where, nb::handle sequence);
 /// Returns an array in the memory of `x` that has __dlpack__.
 nb::object dlpack_of(const Tensor& x);
 /// Returns a tensor in the memory of a writable array that has __dlpack__ or is one of NumPy.

@@ -255,12 +255,40 @@ Tensor tensor_of(const char* where, nb::handle data, const TypeName& type) {
   return is_chosen ? x.to(chosen) : x;
 }
 
+namespace {
+
+// Returns the dtype of a tensor, or of an array of floats with an axis. Numbers, lists and arrays of integers take that of another value.
+std::optional<DType> own_dtype(nb::handle value) {
+  if (nb::isinstance<Tensor>(value)) return nb::cast<const Tensor&>(value).dtype();
+  if (is_scalar(value) || !nb::hasattr(value, "dtype") || !nb::hasattr(value, "shape") ||
+      nb::len(nb::object(value.attr("shape"))) == 0) {
+    return std::nullopt;
+  }
+  const std::string name = text_of(value.attr("dtype"));  // of torch: "torch.float64"
+  if (name.ends_with("float32")) return DType::float32;
+  return name.ends_with("float64") ? std::optional(DType::float64) : std::nullopt;
+}
+
+}  // namespace
+
 Tensor operand_of(const char* where, const Operand& value, const Operand& other) {
   if (nb::isinstance<Tensor>(value.given)) return nb::cast<Tensor>(value.given);
-  if (!nb::isinstance<Tensor>(other.given)) return tensor_of(where, value.given);
-  const DType dtype = nb::cast<const Tensor&>(other.given).dtype();
-  if (is_scalar(value.given)) return full({}, nb::cast<double>(value.given), dtype);
-  return tensor_of(where, value.given, {nb::str(to_string(dtype))});
+  const std::optional<DType> dtype = own_dtype(other.given);
+  if (!dtype || (!nb::isinstance<Tensor>(other.given) && own_dtype(value.given))) return tensor_of(where, value.given);
+  if (is_scalar(value.given)) return full({}, nb::cast<double>(value.given), *dtype);
+  return tensor_of(where, value.given, {nb::str(to_string(*dtype))});
+}
+
+std::vector<Tensor> operands_of(const char* where, nb::handle sequence) {
+  Operand first{nb::none()};
+  for (nb::handle part : sequence) {
+    const bool is_tensor = nb::isinstance<Tensor>(part);
+    if (is_tensor || (first.given.is_none() && own_dtype(part))) first.given = nb::borrow(part);
+    if (is_tensor) break;
+  }
+  std::vector<Tensor> parts;
+  for (nb::handle part : sequence) parts.push_back(operand_of(where, {nb::borrow(part)}, first));
+  return parts;
 }
 
 void check_signals() {

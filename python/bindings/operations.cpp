@@ -49,19 +49,12 @@ Tensor optional_target(const char* where, const std::optional<Operand>& given, c
   return given ? target_of(where, given->given, x) : Tensor();
 }
 
-// Returns tensors of a sequence as they are, and arrays in it in the type of the first tensor.
 Parts parts_of(const char* where, const Sequence& sequence) {
   if (!PySequence_Check(sequence.given.ptr()) || nb::isinstance<nb::str>(sequence.given)) {
     fail("{}: expected a list of tensors, got {}", where,
          nb::cast<std::string>(sequence.given.type().attr("__name__")));
   }
-  Operand first{nb::none()};
-  for (nb::handle part : sequence.given) {
-    if (first.given.is_none() && nb::isinstance<Tensor>(part)) first.given = nb::borrow(part);
-  }
-  Parts parts;
-  for (nb::handle part : sequence.given) parts.push_back(operand_of(where, {nb::borrow(part)}, first));
-  return parts;
+  return operands_of(where, sequence.given);
 }
 
 // Returns the sizes of parts of an axis: those given, or of one number parts of this size, the last of which may be smaller.

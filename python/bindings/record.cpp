@@ -179,12 +179,9 @@ class PythonBackward final : public Backward {
 
 Tensor apply(const std::string& name, const nb::object& forward, const nb::object& backward, bool is_recordable,
              nb::args given) {
-  std::vector<Tensor> inputs;
+  const std::vector<Tensor> inputs = operands_of(name.c_str(), given);
   nb::list values;
-  for (nb::handle one : given) {
-    inputs.push_back(given_tensor(name.c_str(), one));
-    values.append(inputs.back().detach());
-  }
+  for (const Tensor& input : inputs) values.append(input.detach());
   const std::vector<Tensor> outputs = tensors_of(name.c_str(), forward(*values));
   if (outputs.size() != 1 || !outputs[0].defined())
     fail("{}: expected one Tensor from the forward function, got {}", name, outputs.size());
