@@ -167,6 +167,15 @@ template Booleans stack(const std::vector<Booleans>& parts, int axis);
 
 template <class T>
 Tensor tensor(const Array<T>& x, DType dtype) {
+  if constexpr (std::same_as<Array<T>, Ids>) {
+    constexpr std::int32_t most = 1 << 24;
+    const auto is_rounded = [](T v) {
+      return (v > most || v < -most) && static_cast<double>(static_cast<float>(v)) != v;
+    };
+    const auto rounded = dtype == DType::float32 ? std::find_if(x.begin(), x.end(), is_rounded) : x.end();
+    if (rounded != x.end())
+      fail("tensor: float32 does not hold {} exactly; write tensor(ids, DType::float64)", *rounded);
+  }
   Tensor y(x.shape(), dtype);
   dispatch(dtype, [&]<class To>() {
     const auto number = [](T v) { return static_cast<To>(std::same_as<Array<T>, Booleans> ? v != 0 : v); };

@@ -133,6 +133,13 @@ double accuracy(const Tensor& logits, const Ids& labels, std::int32_t ignored_la
     fail("accuracy: expected at least one row, got logits {} with {} ignored labels", to_string(logits.shape()),
          ignored);
   }
+  const Tensor greatest = contiguous(gather(logits.detach(), unsqueeze(best, classes), classes));
+  dispatch(greatest.dtype(), [&, values = labels.data()]<class T>() {
+    for (std::int64_t i = 0; i < labels.numel(); ++i) {
+      if (values[i] == ignored_label || !std::isnan(greatest.data<T>()[i])) continue;
+      fail("accuracy: expected logits that are numbers, got NaN in row {} of logits {}", i, to_string(logits.shape()));
+    }
+  });
   const std::int64_t right = std::inner_product(
       best.data(), best.data() + best.numel(), labels.data(), std::int64_t{0}, std::plus<>(),
       [&](std::int32_t found, std::int32_t label) { return found == label && label != ignored_label; });

@@ -11,7 +11,7 @@
 ///     const Booleans right = (logits > 0) == labels;         // labels: Ids 0 and 1; mean(tensor(right)) is their share
 namespace heed {
 
-/// Returns the numbers, or 1 where true, else 0. (arrays.cpp)
+/// Returns the numbers, or 1 where true, else 0. Throws `Error` for a whole number that float32 would round. (arrays.cpp)
 template <class T>
 Tensor tensor(const Array<T>& x, DType dtype = DType::float32);
 

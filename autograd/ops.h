@@ -313,7 +313,7 @@ Tensor huber_loss(const Tensor& x, const Tensor& target, Reduction reduction = R
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean,
                        const Tensor& positive_weight = {});
 /// Returns the share of rows (..., C) whose largest logit is that of the label (...). Rows with the ignored label do not
-/// count, as in cross_entropy(). `axis` is the axis of the classes. Throws `Error` without another row.
+/// count, as in cross_entropy(). `axis` is the axis of the classes. Throws `Error` without another row, and for a row that holds NaN.
 double accuracy(const Tensor& logits, const Ids& labels, std::int32_t ignored_label = -1, int axis = -1);
 
 /// Rotary embedding (RoPE) rotates pairs of features by the angle of their position (Su et al. 2021, arXiv:2104.09864, equation

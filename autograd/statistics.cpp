@@ -195,7 +195,8 @@ Tensor stddev(const Tensor& x, const Axes& axes, bool keepdim, double correction
     fail("stddev: correction must be finite and at least 0, got {}", correction);
   }
   const double n = static_cast<double>(x.numel() / std::max<std::int64_t>(1, kept.numel()));
-  return norm(x - mean(x, axes, true), axes, keepdim) / std::sqrt(std::max(0.0, n - correction));
+  if (n <= correction) return sqrt(var(x, axes, keepdim, correction));  // NaN, whose gradient norm() would make 0
+  return norm(x - mean(x, axes, true), axes, keepdim) / std::sqrt(n - correction);
 }
 
 static const Operation norm_operation("norm", "y = sqrt(sum(x^2)), in double, where no square of a float overflows",

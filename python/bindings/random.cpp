@@ -6,6 +6,7 @@
 #include <heed/nn/sampling.h>
 
 #include <nanobind/stl/variant.h>
+#include <utility>
 
 // The generator, and the functions that draw from it.
 namespace heed::python {
@@ -45,12 +46,17 @@ void bind_random(nb::module_& m) {
           "Returns uniform numbers in [low, high).")
       .def(
           "integers",
-          [](Random& r, std::int32_t end, const Sizes& shape) {
-            return Int32Array{array_of(random_ids(shape_of("integers", shape), r, end))};
+          [](Random& r, std::int64_t end, const Sizes& shape) {
+            if (!std::in_range<std::int32_t>(end)) fail("integers: expected an end up to 2^31 - 1, got {}", end);
+            return Int32Array{array_of(random_ids(shape_of("integers", shape), r, static_cast<std::int32_t>(end)))};
           },
           "end"_a, "shape"_a = nb::make_tuple(), "Returns whole numbers in [0, end), an array of int32.")
       .def(
-          "permutation", [](Random& r, std::int32_t n) { return Int32Array{array_of(random_permutation(n, r))}; },
+          "permutation",
+          [](Random& r, std::int64_t n) {
+            if (!std::in_range<std::int32_t>(n)) fail("permutation: expected n up to 2^31 - 1, got {}", n);
+            return Int32Array{array_of(random_permutation(static_cast<std::int32_t>(n), r))};
+          },
           "n"_a, "Returns 0, ..., n - 1 in random order.")
       .def(
           "choice",

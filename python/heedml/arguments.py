@@ -104,7 +104,8 @@ def explain(text: str) -> str | None:
     if not problems:  # an element has another type, or a number is out of range
         given = types["self" in function.parameters:] + list(keywords.values())
         problems = [f"a value in the arguments ({', '.join(map(_short, given))}) is of another type or out of range"]
-        if {"str", "list", "tuple"} & set(given):
+        texts = any("str" in ast.unparse(annotation) for annotation, _ in function.parameters.values() if annotation)
+        if "str" in given or texts and {"list", "tuple"} & set(given):
             problems[0] += ", or a text holds half of a surrogate pair, such as '\\ud800'"
     text = "; ".join(problems)
     return f"{function.name.removesuffix(' = ')}: {text}{'' if text.endswith('?') else '.'} Usage: {usage}"

@@ -132,6 +132,14 @@ TEST_CASE("Arrays support comparisons, and, or, count, any and all") {
   CHECK_FALSE(all(x > 1));
   CHECK(all(Booleans({0}, {})));
   CHECK(tensor(Booleans({3}, {0, 7, 1})).to_vector() == std::vector<double>{0, 1, 1});
+  CHECK(message([] {
+          tensor(Ids({3, -16777217}));
+        }) == "tensor: float32 does not hold -16777217 exactly; write tensor(ids, DType::float64)");
+  CHECK(message([] { (Ids({16777217}) * ones({1})).item(); }).find("float32 does not hold 16777217 exactly") !=
+        std::string::npos);
+  CHECK(tensor(Ids({16777216, 16777218, -2147483647 - 1})).to_vector() ==
+        std::vector<double>{16777216, 16777218, -2147483648.0});
+  CHECK(tensor(Ids({16777217}), DType::float64).item() == 16777217);
   CHECK(values(equal(tensor({3}, {1, 0.5, 1}), 1.0)) == bits({1, 0, 1}));
 }
 

@@ -25,6 +25,20 @@ TEST_CASE("accuracy is the share of rows whose largest logit is the label") {
         }) == "accuracy: expected at least one row, got logits (0, 3) with 0 ignored labels");
 }
 
+TEST_CASE("accuracy refuses NaN in a row that counts") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Tensor logits = tensor({{1, 2, 3}, {nan, 5, 1}, {-std::numeric_limits<double>::infinity(), 0, 1}});
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    for (const bool is_transposed : {false, true}) {
+      const Tensor x = is_transposed ? contiguous(transpose(logits.to(dtype))) : logits.to(dtype);
+      CHECK(message([&] {
+              accuracy(x, {2, 0, 2}, -1, is_transposed ? 0 : 1);
+            }) == "accuracy: expected logits that are numbers, got NaN in row 1 of logits (3, 3)");
+      CHECK(accuracy(x, {2, -1, 2}, -1, is_transposed ? 0 : 1) == 1);
+    }
+  }
+}
+
 TEST_CASE("mse_loss and bce_with_logits refuse shapes that differ, even those that would broadcast") {
   const Tensor column = zeros({4, 1}), row = zeros({4});
   const std::string hint =

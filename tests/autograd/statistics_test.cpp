@@ -67,6 +67,17 @@ TEST_CASE("logsumexp is stable for large inputs, and gradients at -infinity and 
   CHECK(backward(norm(z))[z].to_vector() == std::vector<double>{0, 0, 0});
 }
 
+TEST_CASE("The deviation of a sample of one element and its gradient are NaN") {
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    const Tensor x = variable(tensor({{3}, {4}}, dtype));
+    const Recording recording;
+    const Tensor y = stddev(x, 1, false, 1);
+    const Gradients gradients = backward(sum(y));
+    for (const Tensor& each : {y, gradients[x]}) CHECK(all(each != each));
+    CHECK(backward(stddev(x, {}, false, 1))[x].to_vector()[1] == Approx(std::sqrt(0.5)));
+  }
+}
+
 TEST_CASE("Statistics and their gradients are right at both ends of the range of a float") {
   const auto gradient = [](const Tensor& values, const std::function<Tensor(const Tensor&)>& f) {
     const Tensor x = variable(values);
