@@ -184,6 +184,7 @@ struct CumsumOptions {
 };
 /// Returns the cumulative sums, accumulated in double.
 Tensor cumsum(const Tensor& x, int axis, const CumsumOptions& options = {});
+void cumsum(const Tensor&, std::same_as<bool> auto, auto&&...) = delete;  // along an axis: cumsum(x, 1)
 
 /// Returns the positions of the greatest elements along an axis: of equal ones the first, and of NaN if there is one, as max()
 /// returns. (comparisons.cpp)
@@ -197,6 +198,10 @@ struct Ordered {
 };
 Ordered topk(const Tensor& x, std::int64_t k, int axis = -1, bool largest = true);  ///< the first k, in order
 Ordered sort(const Tensor& x, int axis = -1, bool descending = false);              ///< all elements, in order
+void argmax(const Tensor&, std::same_as<bool> auto, auto...) = delete;              // keepdim: argmax(x, 1, true)
+void argmin(const Tensor&, std::same_as<bool> auto, auto...) = delete;              // keepdim: argmin(x, 1, true)
+void topk(const Tensor&, std::int64_t, std::same_as<bool> auto, auto...) = delete;  // largest: topk(x, 2, 1, false)
+void sort(const Tensor&, std::same_as<bool> auto, auto...) = delete;                // descending: sort(x, 1, true)
 
 /// As the end of slice(): the end of the axis.
 inline constexpr std::int64_t to_end = std::numeric_limits<std::int64_t>::max();
@@ -277,8 +282,10 @@ Tensor einsum(std::string_view formula, const Tensor& a, const Tensor& b);
 Tensor einsum(std::string_view formula, const Tensor& x);  ///< of one operand
 
 /// Softmax along an axis. The gradient of a row that is -infinity throughout is 0. (softmax.cpp)
-Tensor softmax(const Tensor& x, int axis = -1);      ///< e^x / sum(e^x); 0 for such a row
-Tensor log_softmax(const Tensor& x, int axis = -1);  ///< x - log sum(e^x); -infinity for such a row
+Tensor softmax(const Tensor& x, int axis = -1);                     ///< e^x / sum(e^x); 0 for such a row
+Tensor log_softmax(const Tensor& x, int axis = -1);                 ///< x - log sum(e^x); -infinity for such a row
+void softmax(const Tensor&, std::same_as<bool> auto) = delete;      // along an axis: softmax(x, 1)
+void log_softmax(const Tensor&, std::same_as<bool> auto) = delete;  // along an axis: log_softmax(x, 1)
 
 /// Norms over the last axis, of size n. gain and bias: (n) or undefined. (layer_norm.cpp)
 /// Returns (x - mean) / sqrt(variance + eps) * gain + bias (Ba et al. 2016, arXiv:1607.06450). A bias needs a gain.

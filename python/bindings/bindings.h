@@ -63,7 +63,12 @@ using BooleanArray = Later<"ArrayLike", 1>;
 using Operand = Later<"Tensor | ArrayLike">;
 using Sizes = Later<"int | collections.abc.Sequence[int]">;
 using Axes = Later<"int | collections.abc.Sequence[int] | None">;  ///< None: all
-using TypeName = Later<"DTypeLike | None">;                        ///< "float32" or "float64", or NumPy's name of it
+/// A number that names an axis; True and False do not.
+struct AxisNumber {
+  int value = 0;
+  operator int() const { return value; }
+};
+using TypeName = Later<"DTypeLike | None">;  ///< "float32" or "float64", or NumPy's name of it
 using Int32Array = Later<"NDArray[int32]">;
 using BoolArray = Later<"NDArray[bool_]">;
 using AnyArray = Later<"NDArray[typing.Any]">;
@@ -81,6 +86,7 @@ Shape shape_of(const char* where, const Sizes& sizes);
 std::int64_t number_of(const char* where, nb::handle value);
 std::vector<std::int64_t> numbers_of(const char* where, const Sizes& sizes);
 std::vector<int> axes_of(const char* where, const Axes& axes);
+std::vector<int> axes_of(const char* where, const Sizes& axes);  ///< not None
 std::uint64_t seed_of(const char* where, const Seed& seed);
 DType dtype_of_name(const char* where, const TypeName& name, DType otherwise = DType::float32);
 
@@ -99,7 +105,7 @@ inline Tensor given_tensor(const char* where, nb::handle value) {
   return nb::isinstance<Tensor>(value) ? nb::cast<Tensor>(value) : tensor_of(where, value);
 }
 inline bool is_scalar(nb::handle value) { return PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()); }
-/// Returns the tensor itself, or a copy in the dtype of `other` if that is a tensor.
+/// Returns the tensor itself, or a copy: in the dtype of `other` if that is a tensor, or an array of floats beside numbers without a dtype.
 Tensor operand_of(const char* where, const Operand& value, const Operand& other);
 /// Returns tensors of a sequence as they are, and the other values in the dtype of the first tensor, or else of the first array of floats.
 std::vector<Tensor> operands_of(const char* where, nb::handle sequence);
@@ -131,16 +137,24 @@ inline constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
 template <class T>
 using Given = std::conditional_t<
     is_one_of<T, Ids>, IntegerArray,
-    std::conditional_t<is_one_of<T, Booleans>, BooleanArray,
-                       std::conditional_t<is_one_of<T, Shape, std::vector<std::int64_t>>, Sizes,
-                                          std::conditional_t<is_one_of<T, heed::Axes, std::vector<int>>, Axes,
-                                                             std::conditional_t<is_one_of<T, DType>, TypeName, T>>>>>;
+    std::conditional_t<
+        is_one_of<T, Booleans>, BooleanArray,
+        std::conditional_t<
+            is_one_of<T, Shape, std::vector<std::int64_t>, std::vector<int>>, Sizes,
+            std::conditional_t<is_one_of<T, heed::Axes>, Axes,
+                               std::conditional_t<is_one_of<T, DType>, TypeName,
+                                                  std::conditional_t<is_one_of<T, int>, AxisNumber, T>>>>>>;
 /// Returns the argument of type T.
 template <class T, class From>
 decltype(auto) argument(const char* where, const From& given) {
   if constexpr (std::is_same_v<From, IntegerArray>) return ids_of(where, given);
   if constexpr (std::is_same_v<From, BooleanArray>) return booleans_of(where, given);
-  if constexpr (std::is_same_v<From, Sizes>) return T(numbers_of(where, given));
+  if constexpr (std::is_same_v<From, Sizes> && std::is_same_v<T, std::vector<int>>) {
+    return axes_of(where, given);
+  } else if constexpr (std::is_same_v<From, Sizes>) {
+    return T(numbers_of(where, given));
+  }
+  if constexpr (std::is_same_v<From, AxisNumber> && std::is_same_v<T, int>) return given.value;
   if constexpr (std::is_same_v<From, Axes>) return axes_of(where, given);
   if constexpr (std::is_same_v<From, TypeName>) return dtype_of_name(where, given);
   if constexpr (std::is_same_v<From, T>) return (given);
@@ -270,6 +284,20 @@ struct type_caster<heed::python::Later<type, number>> {
   }
   static handle from_cpp(const Held& from, rv_policy, cleanup_list*) noexcept {
     return from.given ? from.given.inc_ref() : none().release();
+  }
+};
+
+template <>
+struct type_caster<heed::python::AxisNumber> {
+  NB_TYPE_CASTER(heed::python::AxisNumber, const_name("int"))
+  bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+    make_caster<int> number;
+    if (PyBool_Check(source.ptr()) || !number.from_python(source, flags, cleanup)) return false;
+    value.value = number.value;
+    return true;
+  }
+  static handle from_cpp(const heed::python::AxisNumber& from, rv_policy policy, cleanup_list* cleanup) noexcept {
+    return make_caster<int>::from_cpp(from.value, policy, cleanup);
   }
 };
 

@@ -45,6 +45,9 @@ std::optional<Array<T>> taken(const char* where, nb::handle data) {
 }  // namespace
 
 std::int64_t number_of(const char* where, nb::handle value) {
+  if (PyBool_Check(value.ptr())) {
+    fail("{}: expected a whole number, got {}; flags have a name, as in keepdim=True", where, text_of(value));
+  }
   const nb::object index = nb::steal(PyNumber_Index(value.ptr()));
   if (!index.is_valid()) {
     PyErr_Clear();
@@ -68,9 +71,13 @@ std::vector<std::int64_t> numbers_of(const char* where, const Sizes& sizes) {
 Shape shape_of(const char* where, const Sizes& sizes) { return Shape(numbers_of(where, sizes)); }
 
 std::vector<int> axes_of(const char* where, const Axes& axes) {
+  if (!axes.given.is_valid() || axes.given.is_none()) return {};
+  return axes_of(where, Sizes{axes.given});
+}
+
+std::vector<int> axes_of(const char* where, const Sizes& axes) {
   std::vector<int> result;
-  if (!axes.given.is_valid() || axes.given.is_none()) return result;
-  for (const std::int64_t axis : numbers_of(where, {axes.given})) {
+  for (const std::int64_t axis : numbers_of(where, axes)) {
     if (axis != static_cast<int>(axis)) fail("{}: {} is not an axis", where, axis);
     result.push_back(static_cast<int>(axis));
   }

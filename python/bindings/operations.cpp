@@ -159,12 +159,15 @@ void bind_reductions(nb::module_& m, nb::class_<Tensor>& c) {
      [](const Tensor& x, int axis, bool keepdim) { return argmax(x, axis, keepdim); });
   at("argmin", "Returns the positions of the smallest elements, an array of int32.",
      [](const Tensor& x, int axis, bool keepdim) { return argmin(x, axis, keepdim); });
-  both(m, c, "topk", "Returns the k largest (or smallest) elements in order, and their positions.", &topk, "k"_a,
+  using Top = Ordered (*)(const Tensor&, std::int64_t, int, bool);
+  both(m, c, "topk", "Returns the k largest (or smallest) elements in order, and their positions.", Top(&topk), "k"_a,
        "axis"_a = -1, "largest"_a = true);
-  both(m, c, "sort", "Returns the elements in order, and their positions.", &sort, "axis"_a = -1,
+  using Sort = Ordered (*)(const Tensor&, int, bool);
+  both(m, c, "sort", "Returns the elements in order, and their positions.", Sort(&sort), "axis"_a = -1,
        "descending"_a = false);
-  both(m, c, "softmax", "Returns e^x / sum(e^x) along an axis.", &softmax, "axis"_a = -1);
-  both(m, c, "log_softmax", "Returns x - log sum(e^x) along an axis.", &log_softmax, "axis"_a = -1);
+  using Along = Tensor (*)(const Tensor&, int);
+  both(m, c, "softmax", "Returns e^x / sum(e^x) along an axis.", Along(&softmax), "axis"_a = -1);
+  both(m, c, "log_softmax", "Returns x - log sum(e^x) along an axis.", Along(&log_softmax), "axis"_a = -1);
 }
 
 void bind_shapes(nb::module_& m, nb::class_<Tensor>& c) {
@@ -177,12 +180,12 @@ void bind_shapes(nb::module_& m, nb::class_<Tensor>& c) {
   both(m, c, "broadcast_to", "Returns a view in which axes of size 1 are repeated.", Shaped(&broadcast_to), "shape"_a);
   both(
       m, c, "squeeze", "Removes an axis of size 1; without an axis, all of them.",
-      [](const Tensor& x, const std::optional<int>& axis) { return axis ? squeeze(x, *axis) : squeeze(x); },
+      [](const Tensor& x, const std::optional<AxisNumber>& axis) { return axis ? squeeze(x, *axis) : squeeze(x); },
       "axis"_a = nb::none());
   using Along = Tensor (*)(const Tensor&, int);
   both(m, c, "unsqueeze", "Adds an axis of size 1 at `axis` of the result.", Along(&unsqueeze), "axis"_a);
   both(m, c, "flatten", "Joins the axes from first to last.", &flatten, "first"_a = 0, "last"_a = -1);
-  const auto cut = [](const Tensor& x, const Sizes& sizes, int axis) {
+  const auto cut = [](const Tensor& x, const Sizes& sizes, AxisNumber axis) {
     return split(x, part_sizes(sizes, x.size(checked_axis("split", axis, x.rank()))), axis);
   };
   constexpr const char* cut_doc =
@@ -201,7 +204,7 @@ void bind_shapes(nb::module_& m, nb::class_<Tensor>& c) {
   const auto joining = [&](const char* name, const char* doc, Join f) {
     m.def(
         name,
-        [f, name](const Sequence& sequence, int axis) {
+        [f, name](const Sequence& sequence, AxisNumber axis) {
           const Parts parts = parts_of(name, sequence);
           const nb::gil_scoped_release release;
           return f(parts, axis);
@@ -275,7 +278,7 @@ void bind_products(nb::module_& m) {
       "gain"_a = nb::none(), "eps"_a = 1e-6);
   m.def(
       "cross_entropy",
-      [](const Tensor& logits, const IntegerArray& labels, int ignored_label, double label_smoothing, int axis,
+      [](const Tensor& logits, const IntegerArray& labels, int ignored_label, double label_smoothing, AxisNumber axis,
          const std::optional<Operand>& class_weights, const std::string& reduction) {
         constexpr const char* where = "cross_entropy";
         const CrossEntropyOptions options{ignored_label, label_smoothing, axis,

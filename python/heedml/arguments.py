@@ -12,7 +12,7 @@ _KEYWORDS = {"dim": ("axis", "axes", "d"), "dims": ("axes", "axis"), "keepdims":
 _REMEDIES = {"ceil_mode": "for windows beyond the end of x, pad it first: x.pad(-1, 0, count, value)"}
 _HINTS = {"Tensor": "heedml.tensor(value) makes one", "Scope": "layers take a scope first: scope = heedml.Scope(seed=1)",
           "Parameters": "scope.parameters of the Scope that the layers are made in"}
-_LIKE = {"int": {"float"}, "bool": {"int", "float"}, "NoneType": {"None"}, "range": {"Sequence", "Iterable"},
+_LIKE = {"int": {"float"}, "bool": {"float"}, "NoneType": {"None"}, "range": {"Sequence", "Iterable"},
          "list": {"Sequence", "Iterable"}, "tuple": {"Sequence", "Iterable"}, "ndarray": {"Sequence"}, "dict": {"Mapping"},
          "str": {"Path", "PathLike", "Literal", "DTypeLike"}}
 _SPECIAL = {"__getitem__": "[]", "__setitem__": "[] = "}

@@ -239,6 +239,18 @@ concept IsSummed = requires(const T& x) {
 }
 || requires(const T& x) { mean(x, 0); };
 
+template <class T>
+concept TakesFlagAsAxis = requires(const T& x) {
+  sort(x, true);
+}
+|| requires(const T& x) { topk(x, 2, false); }
+|| requires(const T& x) { argmax(x, true); }
+|| requires(const T& x) { argmin(x, true); }
+|| requires(const T& x) { softmax(x, true); }
+|| requires(const T& x) { log_softmax(x, true); }
+|| requires(const T& x) { cumsum(x, true); };
+
+static_assert(!TakesFlagAsAxis<Tensor>);
 static_assert(!HasMaximumOfTwo<Tensor> && !IsSummed<Ids> && IsSummed<Tensor> &&
               !std::constructible_from<bool, Booleans>);
 static_assert(!HasMethods<Tensor> && !TakesSizesWithoutBraces<int> && !IsAssignedInPlace<Tensor>);

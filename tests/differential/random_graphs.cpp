@@ -176,7 +176,11 @@ const std::map<std::string, std::function<Tensor(const Call&)>>& table() {
       {"cast", [](C c) { return cast(cast(c.x[0], DType::float32), DType::float64); }},
       {"detached", [](C c) { return c.x[0] + unrecorded(c.x[0]); }},
       {"masked_fill", [](C c) { return masked_fill(c.x[0], c.x[0] > c.n[0], 0.25); }},
-      {"best", [](C c) { return gather(c.x[0], (c.i(1) ? argmax : argmin)(c.x[0], c.i(0), true, c.i(2)), c.i(0)); }},
+      {"best",
+       [](C c) {
+         const Ids best = c.i(1) ? argmax(c.x[0], c.i(0), true, c.i(2)) : argmin(c.x[0], c.i(0), true, c.i(2));
+         return gather(c.x[0], best, c.i(0));
+       }},
       {"order", [](C c) { return as_tensor(sort(c.x[0], c.i(0), c.i(1)).indices); }},
       {"one_hot", [](C c) { return one_hot(argmax(c.x[0], c.i(0)), c.x[0].size(c.i(0)), DType::float64); }},
       {"squeeze", [](C c) { return squeeze(c.x[0], c.i(0)); }},
