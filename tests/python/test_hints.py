@@ -115,6 +115,34 @@ def test_code_runs(name):
     assert eval(code.removeprefix("x = ") if name != "stride" else f"x.{code}", names) is not None
 
 
+@pytest.mark.parametrize("name", ["hardsigmoid", "hardswish", "hardtanh", "relu6"])
+def test_gradients_at_the_corners_are_those_of_pytorch(name):
+    torch = pytest.importorskip("torch")
+    corners = numpy.array([-3.5, -3, -1, -0.5, 0, 0.5, 1, 3, 4, 6, 7])
+    theirs = torch.tensor(corners, requires_grad=True)
+    getattr(torch.nn.functional, name)(theirs).sum().backward()
+    ours = heedml.grad(lambda x: eval(hints.OF_MODULE[name], {**vars(heedml), "x": x}).sum())(heedml.tensor(corners))
+    assert numpy.allclose(ours.numpy(), theirs.grad, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "diag", "diag_embed", "gumbel_softmax", "rand_like", "randn_like"])
+def test_hints_keep_float64_and_draw_other_numbers_each_time(name):
+    x, random = heedml.tensor(DRAWN.random((4, 4))), heedml.Random(1)
+    code = re.split("; ", hints.OF_MODULE[name])[name == "diag"].removeprefix("of n numbers ")
+    drawn = [eval(code, {**vars(heedml), **NUMBERS, "x": x, "random": random}) for _ in range(2)]
+    assert name == "bernoulli" or drawn[0].dtype == "float64"
+    assert "random" not in code or numpy.array(drawn[0]).tolist() != numpy.array(drawn[1]).tolist()
+    assert "Random(seed)." not in "".join(hints.OF_MODULE.values())
+
+
+def test_names_of_jax_say_what_to_write():
+    for name, expected in {"jacrev": "jacobian(f, x)", "jacfwd": "jacobian(f, x)", "stop_gradient": "x.detach()",
+                           "InstanceNorm": "GroupNorm(scope, channels, channels)",
+                           "TensorDataset": "x[rows], y[rows]; rows = batch_order(len(x), n, step, random)"}.items():
+        with pytest.raises(AttributeError, match="^" + re.escape(f"heedml has no '{name}'; instead: {expected}") + "$"):
+            getattr(heedml, name)
+
+
 def test_no_near_match_of_another_meaning_is_offered_for_a_name_of_pytorch():
     torch = pytest.importorskip("torch")
     owners = (torch, torch.nn, torch.nn.functional)

@@ -120,7 +120,7 @@ def test_expressions_of_hints_compute_what_the_missing_function_does():
             ("log_sigmoid", "-softplus(-x)", -numpy.log1p(numpy.exp(-a))), ("allclose", "numpy.allclose(x.detach(), y.detach())", False),
             ("isnan", "x != x", numpy.isnan(a)), ("isfinite", "abs(x) < numpy.inf", numpy.isfinite(a)),
             ("trace", "einsum('ii->', x)", numpy.trace(a)), ("diag", "einsum('ii->i', x)", numpy.diag(a)),
-            ("diag", "x * one_hot(numpy.arange(n), n)", numpy.diag(a[0]), {"x": x[0]}), ("eye", "one_hot(numpy.arange(n), n)", numpy.eye(3)),
+            ("diag", "x * one_hot(numpy.arange(n), n, x.dtype)", numpy.diag(a[0]), {"x": x[0]}), ("eye", "one_hot(numpy.arange(n), n)", numpy.eye(3)),
             ("tile", "x.repeat((2, 1))", numpy.tile(a, (2, 1))), ("swapaxes", "x.transpose(0, 1)", a.T),
             ("moveaxis", "x.permute((1, 2, 0))", numpy.moveaxis(images[0], 0, 2), {"x": maps[0]}), ("cdist", "(x[:, None] - y).norm(-1)", distances),
             ("cdist", "((x * x).sum(1)[:, None] + (y * y).sum(1) - 2 * x @ y.T).clamp(1e-12).sqrt()", distances),
@@ -129,7 +129,7 @@ def test_expressions_of_hints_compute_what_the_missing_function_does():
              images.repeat(2, 2).repeat(2, 3), {"x": maps}),
             ("instance_norm", "group_norm(x, channels, gain, bias)", centred / numpy.sqrt((centred ** 2).mean((2, 3), keepdims=True) + 1e-5),
              {"x": maps}),
-            ("randperm", "Random(seed).permutation(n)", heedml.Random(4).permutation(3))):
+            ("randperm", "random.permutation(n)", heedml.Random(4).permutation(3), {"random": heedml.Random(4)})):
         assert code in hints.OF_MODULE[name]
         with heedml.Recording():
             value = eval(code, {**names, **dict(*given)})
