@@ -25,12 +25,6 @@ Tensor Tensor::clone() const {
   return record(clone_operation, {this}, copy, Saved(), Recordable([](const Tensor& dy) { return std::vector{dy}; }));
 }
 
-Tensor cpu::in_rows(const Tensor& x) {
-  if (x.is_contiguous()) return x;
-  const Walk<1> walk(x.shape(), {&x.strides()});
-  return transposed_axis(walk) ? x.detach().clone() : x;
-}
-
 // Calls f(i, offset) for each element i of `shape`, row-major, with its offset by the strides. Offsets may coincide.
 static void for_each_offset(const Shape& shape, const Shape& strides, auto f) {
   if (shape.numel() == 0) return;

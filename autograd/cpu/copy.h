@@ -1,49 +1,9 @@
 #pragma once
 #include "autograd/cpu/kernels.h"
-#include "autograd/cpu/pack.h"
-
-#include <type_traits>
+#include "autograd/cpu/transposed.h"
 
 // Copies of tensors with any strides. Internal.
 namespace heed::cpu {
-
-// Computes to[i * to_step + k] = from[i + k * from_step], i and k < 16, by squares in registers.
-template <class T>
-void copy_tile(const T* from, std::int64_t from_step, T* to, std::int64_t to_step) {
-  for (std::int64_t k = 0; k < 16; k += square<T>) {
-    for (std::int64_t i = 0; i < 16; i += square<T>) {
-      const T* columns[square<T>];
-      for (std::int64_t s = 0; s < square<T>; ++s) columns[s] = from + i + (k + s) * from_step;
-      transpose_square(columns, to + i * to_step + k, to_step);
-    }
-  }
-}
-
-// Computes to = from for matrices whose rows are from[i + k * from_step], i < rows, k < columns. Reads and writes whole lines
-// of the cache.
-template <class T>
-void copy_transposed(const T* from, std::int64_t from_step, T* to, std::int64_t to_step, std::int64_t rows,
-                     std::int64_t columns) {
-  constexpr std::int64_t tile = 16;
-  T lines[tile][tile];
-  for (std::int64_t k = 0; k < columns; k += tile) {
-    const std::int64_t width = std::min(tile, columns - k);
-    for (std::int64_t i = 0; i < rows; i += tile) {
-      const std::int64_t height = std::min(tile, rows - i);
-      if constexpr (std::is_floating_point_v<T>) {
-        if (width == tile && height == tile) {
-          copy_tile(from + i + k * from_step, from_step, to + i * to_step + k, to_step);
-          continue;
-        }
-      }
-      for (std::int64_t l = 0; l < width; ++l) std::copy_n(from + i + (k + l) * from_step, height, lines[l]);
-      for (std::int64_t r = 0; r < height; ++r) {
-        T* const row = to + (i + r) * to_step + k;
-        for (std::int64_t l = 0; l < width; ++l) row[l] = lines[l][r];
-      }
-    }
-  }
-}
 
 // Returns the axis of a transposed tensor along which its elements lie beside each other, if copying by tiles pays off, or 0.
 inline std::size_t transposed_axis(const Walk<1>& walk) {

@@ -1,8 +1,10 @@
 #pragma once
 #include "autograd/cpu/checks.h"
 #include "autograd/cpu/lanes.h"
+#include "autograd/cpu/map_blocks.h"
 #include "autograd/cpu/stream.h"
 #include "autograd/cpu/thread_pool.h"
+#include "autograd/cpu/walk.h"
 
 #include <heed/autograd/array.h>
 #include <heed/autograd/tensor.h>
@@ -94,53 +96,6 @@ Operand<T> operand(const Array<T>& x, const Shape& output) {
   return {x.data(), broadcast_strides(x.shape(), row_major_strides(x.shape()), output)};
 }
 
-// The output's axes, with adjacent axes merged where every operand allows it; sizes and strides innermost first.
-template <std::size_t N>
-struct Walk {
-  int rank = 0;
-  std::array<std::int64_t, Shape::max_rank> size{};
-  std::array<std::array<std::int64_t, Shape::max_rank>, N> stride{};
-
-  Walk(const Shape& output, const std::array<const Shape*, N>& strides) {
-    for (int axis = output.rank() - 1; axis >= 0; --axis) {
-      const std::int64_t n = output.begin()[axis];
-      if (n == 1) continue;
-      const std::size_t last = static_cast<std::size_t>(rank > 0 ? rank - 1 : 0);
-      bool mergeable = rank > 0;
-      for (std::size_t i = 0; i < N && mergeable; ++i) {
-        mergeable = strides[i]->begin()[axis] == stride[i][last] * size[last];
-      }
-      if (mergeable) {
-        size[last] *= n;
-        continue;
-      }
-      const std::size_t next = static_cast<std::size_t>(rank++);
-      size[next] = n;
-      for (std::size_t i = 0; i < N; ++i) stride[i][next] = strides[i]->begin()[axis];
-    }
-    if (rank == 0) {
-      rank = 1;
-      size[0] = 1;
-    }
-  }
-
-  // Returns the offset of each operand for row r of the innermost axis.
-  std::array<std::int64_t, N> offsets(std::int64_t r) const {
-    std::array<std::int64_t, N> offset{};
-    for (std::size_t axis = 1; axis < static_cast<std::size_t>(rank); ++axis) {
-      const std::int64_t index = r % size[axis];
-      r /= size[axis];
-      for (std::size_t i = 0; i < N; ++i) offset[i] += index * stride[i][axis];
-    }
-    return offset;
-  }
-
-  // Calls row(first output element, offset of each operand) for rows [begin, end) of the innermost axis.
-  void rows(std::int64_t begin, std::int64_t end, auto&& row) const {
-    for (std::int64_t r = begin; r < end; ++r) row(r * size[0], offsets(r));
-  }
-};
-
 // A function that map() calls with Lanes for tensors of the types Ts (none: of each type), and with single numbers for others.
 template <class F, class... Ts>
 struct OnLanes {
@@ -206,22 +161,17 @@ void map_row(std::int64_t n, R* y, F& f, const std::array<std::int64_t, sizeof..
   }
 }
 
-// Computes y[r * n + i] = f(x[r * outer + i * inner]...) for `rows` rows of n elements, with the function at `f`.
-template <class R, std::size_t N>
-using Rows = void (*)(const void* f, std::int64_t rows, std::int64_t n, R* y, const std::array<std::int64_t, N>& inner,
-                      const std::array<std::int64_t, N>& outer, const std::array<const char*, N>& x);
-
 // Calls `rows` with `f` for all rows of `shape`. It does not depend on the function: each function compiles its rows alone.
 template <class R, std::size_t N>
 void map_rows(const Shape& shape, R* y, const void* f, Rows<R, N> rows, const std::array<const Shape*, N>& strides,
-              const std::array<const char*, N>& x, const std::array<std::int64_t, N>& element_sizes) {
+              const Elements<N>& x) {
   const std::int64_t elements = shape.numel();
   if (elements == 0) return;
   const Walk<N> walk(shape, strides);
   const std::int64_t n = walk.size[0];
   std::array<std::int64_t, N> inner, outer;
   for (std::size_t i = 0; i < N; ++i) inner[i] = walk.stride[i][0], outer[i] = walk.stride[i][1];
-  if (n == elements && n <= max_elements) return rows(f, 1, n, y, inner, outer, x);
+  if (n == elements && n <= max_elements) return rows(f, 1, n, y, n, inner, outer, x.data);
   if (n == elements) {
     // Streaming one part overlaps with computing the next, so parts are small.
     const std::int64_t part = n * static_cast<std::int64_t>(sizeof(R)) > max_cached_bytes ? 256 : n;
@@ -229,21 +179,20 @@ void map_rows(const Shape& shape, R* y, const void* f, Rows<R, N> rows, const st
       const StreamScope scope;
       for (std::int64_t at = begin; at < end; at += part) {
         const std::int64_t count = std::min(part, end - at);
-        std::array<const char*, N> from;
-        for (std::size_t i = 0; i < N; ++i) from[i] = x[i] + at * inner[i] * element_sizes[i];
+        std::array<std::int64_t, N> offset;
+        for (std::size_t i = 0; i < N; ++i) offset[i] = at * inner[i];
         const Part<R> to(y + at, count, n);
-        rows(f, 1, count, to.data(), inner, outer, from);
+        rows(f, 1, count, to.data(), count, inner, outer, x.at(offset));
       }
     });
     return;
   }
+  const Transposed<N> transposed(walk);
+  if (transposed.across != 0) return map_blocks(walk, transposed, elements, y, f, rows, x);
   parallel_for(elements / n, row_grain(elements / n, n), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end;) {
       const std::int64_t count = std::min(end - r, walk.size[1] - r % walk.size[1]);
-      const std::array<std::int64_t, N> offset = walk.offsets(r);
-      std::array<const char*, N> from;
-      for (std::size_t i = 0; i < N; ++i) from[i] = x[i] + offset[i] * element_sizes[i];
-      rows(f, count, n, y + r * n, inner, outer, from);
+      rows(f, count, n, y + r * n, n, inner, outer, x.at(walk.offsets(r)));
       r += count;
     }
   });
@@ -253,19 +202,21 @@ void map_rows(const Shape& shape, R* y, const void* f, Rows<R, N> rows, const st
 template <class R, class F, class... Ts>
 void map(const Shape& shape, R* y, const F& f, const Operand<Ts>&... operands) {
   constexpr std::size_t N = sizeof...(Ts);
-  const Rows<R, N> rows = [](const void* function, std::int64_t count, std::int64_t n, R* to,
+  const Rows<R, N> rows = [](const void* function, std::int64_t count, std::int64_t n, R* to, std::int64_t step,
                              const std::array<std::int64_t, N>& inner, const std::array<std::int64_t, N>& outer,
                              const std::array<const char*, N>& x) {
     F own = *static_cast<const F*>(function);  // which writing y cannot change
     for (std::int64_t r = 0; r < count; ++r) {
       [&]<std::size_t... I>(std::index_sequence<I...>) {
-        map_row(n, to + r * n, own, inner, (reinterpret_cast<const Ts*>(x[I]) + r * outer[I])...);
+        map_row(n, to + r * step, own, inner, (reinterpret_cast<const Ts*>(x[I]) + r * outer[I])...);
       }
       (std::index_sequence_for<Ts...>{});
     }
   };
-  map_rows<R, N>(shape, y, &f, rows, {&operands.strides...}, {reinterpret_cast<const char*>(operands.data)...},
-                 {static_cast<std::int64_t>(sizeof(Ts))...});
+  map_rows<R, N>(shape, y, &f, rows, {&operands.strides...},
+                 Elements<N>{{reinterpret_cast<const char*>(operands.data)...},
+                             {static_cast<std::int64_t>(sizeof(Ts))...},
+                             {copy_columns<Ts>...}});
 }
 
 // Returns a new tensor of `shape` and x's dtype. compute(from, to) sets its elements from those of x, both row-major.
@@ -276,25 +227,20 @@ Tensor computed(const Tensor& x, const Shape& shape, auto compute, const char* o
   return y;
 }
 
-// Returns x, or a copy if x is transposed: a copy by tiles and a pass over its rows take less time than a pass along columns.
-Tensor in_rows(const Tensor& x);
-
 // Return y = f(a), y = f(a, b) and y = f(a, b, c) as new contiguous tensors; f is generic over float and double. Errors begin with
 // `operation`.
 Tensor map(const char* operation, const Tensor& a, auto f) {
   check_defined(operation, {&a});
   Tensor y(a.shape(), a.dtype(), operation);
-  const Tensor u = in_rows(a);
-  dispatch(a.dtype(), [&]<class T>() { map(y.shape(), y.mutable_data<T>(), f, operand<T>(u, y.shape())); });
+  dispatch(a.dtype(), [&]<class T>() { map(y.shape(), y.mutable_data<T>(), f, operand<T>(a, y.shape())); });
   return y;
 }
 
 Tensor map(const char* operation, const Tensor& a, const Tensor& b, auto f) {
   check_one_dtype(operation, a, b);
   Tensor y(broadcast_shapes(operation, a.shape(), b.shape()), a.dtype(), operation);
-  const Tensor u = in_rows(a), v = in_rows(b);
   dispatch(a.dtype(), [&]<class T>() {
-    map(y.shape(), y.mutable_data<T>(), f, operand<T>(u, y.shape()), operand<T>(v, y.shape()));
+    map(y.shape(), y.mutable_data<T>(), f, operand<T>(a, y.shape()), operand<T>(b, y.shape()));
   });
   return y;
 }
@@ -304,10 +250,9 @@ Tensor map(const char* operation, const Tensor& a, const Tensor& b, const Tensor
   check_one_dtype(operation, a, c);
   Tensor y(broadcast_shapes(operation, broadcast_shapes(operation, a.shape(), b.shape()), c.shape()), a.dtype(),
            operation);
-  const Tensor u = in_rows(a), v = in_rows(b), w = in_rows(c);
   dispatch(a.dtype(), [&]<class T>() {
-    map(y.shape(), y.mutable_data<T>(), f, operand<T>(u, y.shape()), operand<T>(v, y.shape()),
-        operand<T>(w, y.shape()));
+    map(y.shape(), y.mutable_data<T>(), f, operand<T>(a, y.shape()), operand<T>(b, y.shape()),
+        operand<T>(c, y.shape()));
   });
   return y;
 }

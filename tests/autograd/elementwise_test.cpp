@@ -36,6 +36,58 @@ TEST_CASE("Elementwise operations take transposed tensors") {
   CHECK(distance(backward(sum(square(transpose(x)) * y))[x], 2 * x.detach() * transpose(y)) < 1e-6);
 }
 
+TEST_CASE("Transposed operands give the bits of contiguous ones") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  Random random(7);
+  const auto same = [](const Tensor& y, const Tensor& expected) {
+    return y.is_contiguous() && distance(y, expected) == 0;
+  };
+  const auto check = [&](const Tensor& a, const Tensor& b) {  // views of one shape, and contiguous copies
+    const Tensor c = a.clone(), d = b.clone();
+    const Booleans mask = d > 0.3;
+    CAPTURE(to_string(a.shape()), to_string(a.strides()), to_string(b.strides()));
+    CHECK(same(relu(a), relu(c)));
+    CHECK(same(silu(a + b), silu(c + d)));
+    CHECK(same(a * b, c * d));
+    CHECK(same(b - c, d - c));
+    CHECK(all((a > 0) == (c > 0)));
+    CHECK(all((a > b) == (c > d)));
+    CHECK(all((b > c) == (d > c)));
+    CHECK(all(equal(a, a)));
+    CHECK(same(where(mask, a, b), where(mask, c, d)));
+    CHECK(same(where(mask, d, a), where(mask, d, c)));
+    CHECK(same(masked_fill(a, mask, 2), masked_fill(c, mask, 2)));
+    const Tensor row = c[0], column = slice(d, -1, 0, 1);
+    CHECK(same(a + row, c + row));
+    CHECK(same(a * column, c * column));
+    CHECK(all((row > a) == (row > c)));
+  };
+  const auto values = [&](const Shape& shape) { return uniform(shape, random, dtype); };
+  // one block of 64 columns and several, with and without a rest
+  for (const Shape& shape : {Shape{8, 8}, Shape{16, 33}, Shape{70, 300}, Shape{128, 256}, Shape{129, 515}}) {
+    check(transpose(values(shape)), transpose(values(shape)));
+  }
+  const auto permuted = [&](const Shape& shape, const std::vector<int>& axes) { return permute(values(shape), axes); };
+  check(permuted({2, 9, 10, 70}, {0, 3, 1, 2}), permuted({2, 9, 10, 70}, {0, 3, 1, 2}));
+  check(permuted({12, 20, 9}, {2, 1, 0}), permuted({20, 12, 9}, {2, 0, 1}));
+  check(permuted({2, 12, 3, 9}, {3, 2, 0, 1}), permuted({12, 9, 2, 3}, {1, 3, 2, 0}));
+  check(transpose(slice(values({40, 50}), 1, 1, 50, 2)), transpose(slice(values({40, 30}), 1, 2, 27)));
+}
+
+TEST_CASE("Operations on transposed tensors allocate no memory but their result") {
+  const Tensor x = transpose(ones({512, 256})), y = transpose(ones({512, 256}));
+  const Booleans mask = x > 0;
+  const auto peak = [](auto f) {
+    reset_peak_memory();
+    const std::int64_t before = memory_use().bytes_in_use;
+    const Tensor result = f();
+    return memory_use().peak_bytes - before;
+  };
+  CHECK(peak([&] { return relu(x); }) == x.bytes());
+  CHECK(peak([&] { return x * y; }) == x.bytes());
+  CHECK(peak([&] { return where(mask, x, y); }) == x.bytes());
+}
+
 TEST_CASE("backward allocates no memory for gradients of constants") {
   constexpr std::int64_t n = 1 << 18, bytes = 4 * n;
   const Tensor x = variable(full({n}, 6)), two = full({n}, 2), dy = ones({n});
