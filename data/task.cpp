@@ -4,6 +4,7 @@
 #include <bit>
 #include <limits>
 #include <numeric>
+#include <unordered_map>
 
 namespace heed {
 namespace {
@@ -209,8 +210,7 @@ void pair_counterparts(std::vector<Example>& examples) {
   for (std::size_t n = 0; n < examples.size(); ++n) {
     Example& example = examples[n];
     example.counterpart = -1;
-    std::uint64_t whole = token_hash(example.tokens.size(), std::to_string(example.query));
-    for (std::size_t i = 0; i < example.tokens.size(); ++i) whole += token_hash(i, example.tokens[i]);
+    const std::uint64_t whole = question_number(example);
     for (std::size_t i = 0; i < example.tokens.size(); ++i) {
       entries.push_back(
           {(whole - token_hash(i, example.tokens[i])) ^ (i << 48), example.antecedent, static_cast<int>(n)});
@@ -238,13 +238,50 @@ void pair_counterparts(std::vector<Example>& examples) {
   }
 }
 
-std::vector<std::vector<Example>> with_counterparts(const std::vector<Example>& examples) {
-  std::vector<std::vector<Example>> groups;
+std::uint64_t question_number(const Example& example) {
+  std::uint64_t hash = token_hash(example.tokens.size(), std::to_string(example.query));
+  for (std::size_t i = 0; i < example.tokens.size(); ++i) hash += token_hash(i, example.tokens[i]);
+  return hash;
+}
+
+std::vector<std::vector<Example>> with_counterparts(const std::vector<Example>& examples,
+                                                    const std::function<std::uint64_t(const Example&)>& number) {
+  std::vector<std::uint64_t> numbers;
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> repetitions;
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    const int counterpart = examples[i].counterpart;
-    if (counterpart >= 0 && counterpart < static_cast<int>(i)) continue;
-    groups.push_back({examples[i]});
-    if (counterpart >= 0) groups.back().push_back(examples[static_cast<std::size_t>(counterpart)]);
+    numbers.push_back(number(examples[i]));
+    repetitions[numbers[i]].push_back(i);
+  }
+  std::vector<std::vector<Example>> groups;
+  std::vector<bool> taken(examples.size(), false);
+  for (std::size_t first = 0; first < examples.size(); ++first) {
+    if (taken[first]) continue;
+    std::vector<std::size_t> members = repetitions[numbers[first]];
+    std::uint64_t other = numbers[first];  // number of the counterparts
+    const auto is_free = [&](std::size_t i) {
+      return !taken[i] && (numbers[i] == numbers[first] || numbers[i] == other);
+    };
+    for (const std::size_t i : repetitions[numbers[first]]) {
+      const int counterpart = examples[i].counterpart;
+      if (counterpart < 0 || taken[static_cast<std::size_t>(counterpart)]) continue;
+      other = numbers[static_cast<std::size_t>(counterpart)];
+      if (other == numbers[first]) continue;
+      members.insert(members.end(), repetitions[other].begin(), repetitions[other].end());
+      break;
+    }
+    std::vector<Example>& group = groups.emplace_back();
+    for (const std::size_t i : members) {
+      if (taken[i]) continue;
+      taken[i] = true;
+      group.push_back(examples[i]);
+      const std::size_t counterpart = static_cast<std::size_t>(std::max(examples[i].counterpart, 0));
+      if (examples[i].counterpart >= 0 && is_free(counterpart)) {
+        taken[counterpart] = true;
+        group.push_back(examples[counterpart]);
+      } else {
+        group.back().counterpart = -1;
+      }
+    }
   }
   return groups;
 }
@@ -267,9 +304,10 @@ void hold_out(Task& task, std::vector<std::vector<Example>> groups, Fold fold, R
         order[i] % static_cast<std::size_t>(fold.of) + 1 == static_cast<std::size_t>(fold.number) ? task.held_out
                                                                                                   : task.train;
     std::vector<Example>& group = groups[i];
-    const bool is_pair = group.size() == 2 && group[0].counterpart >= 0 && group[1].counterpart >= 0;
-    for (std::size_t k = 0; k < group.size(); ++k) {
-      group[k].counterpart = is_pair ? static_cast<int>(set.size() + 1 - 2 * k) : -1;
+    for (std::size_t k = 0, pair = 2; k < group.size(); ++k, ++pair) {  // pair: 0 and 1 in a pair
+      const bool begins = k + 1 < group.size() && group[k].counterpart >= 0 && group[k + 1].counterpart >= 0;
+      if (pair >= 2 && begins) pair = 0;
+      group[k].counterpart = pair < 2 ? static_cast<int>(set.size() + 1 - 2 * pair) : -1;
       set.push_back(std::move(group[k]));
     }
   }

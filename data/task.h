@@ -5,6 +5,8 @@
 #include <heed/data/vocabulary.h>
 #include <heed/files/text_file.h>
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -121,16 +123,21 @@ void append_set(std::vector<Sentence>& all, std::vector<Sentence> more) {
   }
 }
 
-/// Returns groups of each example and its counterpart, in the order of the first of them.
-std::vector<std::vector<Example>> with_counterparts(const std::vector<Example>& examples);
+/// Returns a hash of an example's tokens and query. It is the same for repetitions, whatever their answers are.
+std::uint64_t question_number(const Example& example);
+
+/// Returns groups of each example, its counterpart and the repetitions of both, in the order of the first of them. Repetitions have
+/// equal numbers. Both of a pair are adjacent; an example whose counterpart is in another group loses the link.
+std::vector<std::vector<Example>> with_counterparts(
+    const std::vector<Example>& examples, const std::function<std::uint64_t(const Example&)>& number = question_number);
 
 /// The part of a set that is held out: one of `of` parts, counted from 1. All parts together are the set.
 struct Fold {
   int number = 1, of = 10;
 };
 
-/// Holds out a part of the groups, chosen by `random`. Groups (minimal pairs, stories) stay together. The counterparts of a
-/// pair refer to each other in their new set. Throws Error when there are fewer groups than parts to train on and to hold out.
+/// Holds out a part of the groups, chosen by `random`. Groups (minimal pairs, stories) stay together. Adjacent examples of a group
+/// that have counterparts are a pair, and refer to each other in their new set. Throws Error when there are fewer groups than parts to train on and to hold out.
 void hold_out(Task& task, std::vector<std::vector<Example>> groups, Fold fold, Random random);
 
 /// A control: replaces each answer with the distractor with probability 1/2, or with any candidate, equally likely

@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <map>
 #include <sstream>
+#include <unordered_set>
 
 namespace heed {
 namespace {
@@ -125,6 +126,18 @@ std::vector<std::string> notes_on_unknown(const Experiment& e) {
   return lines;
 }
 
+// Returns a line about sentences that occur more than once; "" where each is there once.
+std::string repetitions_line(const Task& task) {
+  std::unordered_set<std::uint64_t> different;
+  for (const std::vector<Example>* set : {&task.train, &task.held_out}) {
+    for (const Example& example : *set) different.insert(question_number(example));
+  }
+  const std::int64_t all = std::ssize(task.train) + std::ssize(task.held_out);
+  if (std::ssize(different) == all) return "";
+  return fmt::format("note   {} of {} different: repetitions are all in the training set or all held out",
+                     grouped(std::ssize(different)), plural(all, "sentence"));
+}
+
 // Returns lines about held-out words that training does not have, though the vocabulary has them, and about whole sentences
 // that it has.
 std::vector<std::string> notes_on_unseen(const Task& task) {
@@ -168,6 +181,7 @@ std::vector<std::string> notes_on_data(const Experiment& e) {
     lines.push_back(fmt::format("note   {} left out, in which two candidates have the same tokens",
                                 plural(static_cast<std::int64_t>(e.task.alike_left_out), "sentence")));
   }
+  if (std::string line = repetitions_line(e.task); !line.empty()) lines.push_back(std::move(line));
   if (e.config.data.kind == TaskKind::candidates) return lines;
   for (std::string& line : notes_on_unseen(e.task)) lines.push_back(std::move(line));
   if (const std::string untypable = untypable_line(e); !untypable.empty()) lines.push_back("note   " + untypable);

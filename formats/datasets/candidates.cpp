@@ -134,15 +134,7 @@ TokenizedTask candidates_task(const std::string& train, const std::string& test,
     task.held_out = cut_all(tests, task.tokenizer);
     task.alike_left_out += tests.size() - task.held_out.size();
   } else {
-    hold_out(task, with_counterparts(examples), fold, random.stream("held_out"));
-    for (std::vector<Example>* set : {&task.train, &task.held_out}) {
-      for (std::size_t i = 0; i < set->size(); ++i) {  // pairs are now adjacent
-        if ((*set)[i].counterpart < 0) continue;
-        (*set)[i].counterpart = static_cast<int>(i + 1);
-        (*set)[i + 1].counterpart = static_cast<int>(i);
-        ++i;
-      }
-    }
+    hold_out(task, with_counterparts(examples, sentence_number), fold, random.stream("held_out"));
   }
   task.known_left_out = leave_out(task.held_out, sentence_numbers(task.train));
   if (task.held_out.empty()) fail("data.test: every sentence is also in the training set; expected others to test on");

@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
-#include <utility>
 
 namespace heed {
 namespace {
@@ -314,11 +312,10 @@ Task jsonl_task(const std::string& train, const std::string& test, const Random&
   }
   pair_counterparts(task.train);
   pair_counterparts(task.held_out);
-  std::set<std::pair<std::vector<std::string>, int>> known;
-  for (const Example& example : task.train) known.emplace(example.tokens, example.query);
-  task.known_left_out = leave_out_if(task.held_out, [&](const Example& example) {
-    return known.contains({example.tokens, example.query});
-  });
+  std::unordered_set<std::uint64_t> known;
+  for (const Example& example : task.train) known.insert(question_number(example));
+  task.known_left_out =
+      leave_out_if(task.held_out, [&](const Example& example) { return known.contains(question_number(example)); });
   if (task.held_out.empty()) {
     fail("{}: every held-out sentence is also in the training set; expected others to test on",
          test.empty() ? train : test);

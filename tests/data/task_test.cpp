@@ -271,6 +271,34 @@ TEST_CASE("hold_out holds out a tenth of the groups and keeps groups together") 
         "task 'jsonl': 1 group of examples; expected two to hold one out");
 }
 
+TEST_CASE("Repetitions of a sentence are in one group with their counterparts") {
+  std::vector<Example> examples;
+  for (const char* cue : {"x", "y", "x", "x", "z"}) {  // x refers to the first word, y to the second
+    examples.push_back(example({"a", "b", cue, "it"}, 3, cue[0] == 'y'));
+  }
+  examples.insert(examples.begin() + 1, example({"c", "d", "x", "it"}, 3, 0));
+  pair_counterparts(examples);
+  CHECK(examples[0].counterpart == 2);
+  const std::vector<std::vector<Example>> groups = with_counterparts(examples);
+  REQUIRE(groups.size() == 3);
+  std::vector<std::string> cues;
+  for (const Example& e : groups[0]) cues.push_back(e.tokens[2]);
+  CHECK(cues == std::vector<std::string>{"x", "y", "x", "x"});
+  CHECK(groups[1].size() == 1);
+  CHECK(groups[2].size() == 1);
+  Task task;
+  hold_out(task, groups, {}, Random(1));
+  int pairs = 0;
+  for (const std::vector<Example>* set : {&task.train, &task.held_out}) {
+    for (std::size_t i = 0; i < set->size(); ++i) {
+      if ((*set)[i].counterpart < 0) continue;
+      ++pairs;
+      CHECK(set->at(static_cast<std::size_t>((*set)[i].counterpart)).counterpart == static_cast<int>(i));
+    }
+  }
+  CHECK(pairs == 2);
+}
+
 TEST_CASE("hold_out takes each group once over all parts") {
   std::vector<std::vector<Example>> groups;
   for (int i = 0; i < 23; ++i) groups.push_back({example({std::to_string(i), "it"}, 1, 0)});

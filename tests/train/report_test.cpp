@@ -88,6 +88,23 @@ TEST_CASE("opening counts held-out words that training does not have and held-ou
   CHECK(text.find("\nnote   1 held-out sentence left out: the training set has it, too\n") != std::string::npos);
 }
 
+TEST_CASE("opening says how many sentences are different where some occur more than once") {
+  const Scratch scratch;
+  std::string lines;
+  for (const char* animal : {"cat", "dog", "cow", "pig", "cat", "cat"}) {
+    lines += fmt::format(R"({{"tokens": ["The", "{}", "slept", "it", "was", "ill"], "query": 3, "antecedent": 1}})",
+                         animal) +
+             "\n";
+  }
+  write_file(scratch / "mine.jsonl", lines);
+  const std::string text =
+      opening(small_experiment({"data.task=jsonl", "data.train=" + (scratch / "mine.jsonl").string(),
+                                "data.sentences=4000", "data.held_out=1000"}),
+              "runs/toy", {.width = 200});
+  CHECK(text.find("\nnote   4 of 6 sentences different: repetitions are all in the training set or all held out\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("opening says that a held-out text is a part of the training text") {
   const Scratch scratch;
   const std::string train = (scratch / "train.txt").string(), test = (scratch / "test.txt").string();

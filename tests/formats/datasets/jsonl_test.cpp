@@ -7,6 +7,8 @@
 #include <heed/formats/datasets/jsonl.h>
 #include <heed/formats/datasets/tasks.h>
 
+#include <map>
+
 using namespace heed;
 using heed::test::TemporaryFile;
 using heed::test::text;
@@ -230,7 +232,35 @@ TEST_CASE("jsonl_task leaves out held-out sentences that the training set has") 
   CHECK(task.known_left_out == 2);
   const std::string reason = "FILE: every held-out sentence is also in the training set; expected others to test on";
   CHECK(message([&] { jsonl_task(train.path(), train.path(), Random(1)); }, train.path()) == reason);
-  CHECK(message([&] { jsonl_task(repeated.path(), "", Random(1)); }, repeated.path()) == reason);
+  CHECK(message([&] { jsonl_task(repeated.path(), "", Random(1)); }, repeated.path()) ==
+        "FILE: has only one sentence or minimal pair; expected more, to hold some out, or a file in data.test");
+}
+
+TEST_CASE("Repetitions of a sentence are held out together, and each sentence once over all folds") {
+  std::string content;
+  for (int i = 0; i < 120; ++i) {  // 20 pairs, three times
+    const int wide = i % 2;
+    content += fmt::format(R"({{"tokens": ["dog", "road{}", "it", "{}"], "query": 2, "antecedent": {}, "other": {}}})",
+                           i / 2 % 20, wide ? "wide" : "tired", wide, 1 - wide) +
+               "\n";
+  }
+  const TemporaryFile read("read.jsonl", content);
+  for (const TaskKind kind : {TaskKind::jsonl, TaskKind::candidates}) {
+    CAPTURE(static_cast<int>(kind));
+    std::map<std::string, int> held_out;
+    for (int fold = 1; fold <= 5; ++fold) {
+      const Task task = make_task({.kind = kind, .train = read.path(), .fold = {fold, 5}}, Random(1));
+      CHECK(task.known_left_out == 0);
+      CHECK(task.train.size() == 96);
+      REQUIRE(task.held_out.size() == 24);
+      for (const Example& e : task.held_out) {
+        ++held_out[text(e)];
+        CHECK(task.held_out.at(static_cast<std::size_t>(e.counterpart)).tokens[3] != e.tokens[3]);
+      }
+    }
+    CHECK(held_out.size() == 40);
+    for (const auto& [sentence, times] : held_out) CHECK(times == 3);
+  }
 }
 
 TEST_CASE("read_jsonl accepts a sentence of a single word that asks for the next word") {
