@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <map>
 #include <sstream>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace heed {
@@ -138,6 +139,39 @@ std::string repetitions_line(const Task& task) {
                      grouped(std::ssize(different)), plural(all, "sentence"));
 }
 
+// Returns a line about sentences that occur with different answers; "" without any.
+std::string contradictions_line(const TokenizedTask& task) {
+  constexpr std::size_t most = 3;
+  std::unordered_map<std::uint64_t, std::pair<const Example*, bool>> first;  // of each sentence; whether it is listed
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const std::vector<Example>* set : {&task.train, &task.held_out}) {
+    for (const Example& example : *set) {
+      auto& [known, is_listed] = first.try_emplace(question_number(example), &example, false).first->second;
+      const bool is_same = known->antecedent == example.antecedent && known->answer == example.answer;
+      if (is_listed || is_same) continue;
+      is_listed = true;
+      lines.emplace_back(known->source.text, example.source.text);
+    }
+  }
+  if (lines.empty()) return "";
+  const auto in_file_order = [](const std::string& a, const std::string& b) {  // "mine.jsonl:9" before "mine.jsonl:10"
+    return std::pair(a.size(), a) < std::pair(b.size(), b);
+  };
+  for (auto& [a, b] : lines) {
+    if (in_file_order(b, a)) std::swap(a, b);
+  }
+  std::ranges::sort(lines, in_file_order, &std::pair<std::string, std::string>::first);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, lines.size()); ++i) {
+    const auto& [a, b] = lines[i];
+    const bool same_file = a.substr(0, a.rfind(':')) == b.substr(0, b.rfind(':'));
+    text += fmt::format("{}{} and {}", i > 0 ? ", " : "", a, same_file ? b.substr(b.rfind(':') + 1) : b);
+  }
+  return fmt::format("note   {} two answers: {}{}",
+                     lines.size() == 1 ? "1 sentence has" : plural(std::ssize(lines), "sentence") + " have", text,
+                     lines.size() > most ? fmt::format(", and {} more", lines.size() - most) : "");
+}
+
 // Returns lines about held-out words that training does not have, though the vocabulary has them, and about whole sentences
 // that it has.
 std::vector<std::string> notes_on_unseen(const Task& task) {
@@ -182,6 +216,9 @@ std::vector<std::string> notes_on_data(const Experiment& e) {
                                 plural(static_cast<std::int64_t>(e.task.alike_left_out), "sentence")));
   }
   if (std::string line = repetitions_line(e.task); !line.empty()) lines.push_back(std::move(line));
+  if (std::string line = contradictions_line(e.task); !line.empty() && !e.config.data.shuffle_antecedents) {
+    lines.push_back(std::move(line));
+  }
   if (e.config.data.kind == TaskKind::candidates) return lines;
   for (std::string& line : notes_on_unseen(e.task)) lines.push_back(std::move(line));
   if (const std::string untypable = untypable_line(e); !untypable.empty()) lines.push_back("note   " + untypable);

@@ -105,6 +105,27 @@ TEST_CASE("opening says how many sentences are different where some occur more t
         std::string::npos);
 }
 
+TEST_CASE("opening names the lines of sentences that have two answers") {
+  const Scratch scratch;
+  std::string lines;
+  for (int i = 0; i < 12; ++i) {
+    lines += fmt::format(R"({{"tokens": ["cat{}", "saw", "dog", "it", "ran"], "query": 3, "antecedent": {}}})", i % 8,
+                         i < 8 ? 0 : 2) +
+             "\n";
+  }
+  const std::string file = (scratch / "mine.jsonl").string();
+  write_file(file, lines);
+  const std::vector<std::string> settings{"data.task=jsonl", "data.train=" + file, "data.sentences=4000",
+                                          "data.held_out=1000"};
+  CHECK(opening(small_experiment(settings), "runs/toy", {.width = 1000})
+            .find(fmt::format("\nnote   4 sentences have two answers: {0}:1 and 9, {0}:2 and 10, {0}:3 and 11, and 1 "
+                              "more\n",
+                              file)) != std::string::npos);
+  write_file(file, lines.substr(0, lines.rfind("{\"tokens\": [\"cat1\"")));
+  CHECK(opening(small_experiment(settings), "runs/toy", {.width = 1000})
+            .find(fmt::format("\nnote   1 sentence has two answers: {}:1 and 9\n", file)) != std::string::npos);
+}
+
 TEST_CASE("opening says that a held-out text is a part of the training text") {
   const Scratch scratch;
   const std::string train = (scratch / "train.txt").string(), test = (scratch / "test.txt").string();
