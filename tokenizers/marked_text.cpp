@@ -40,6 +40,26 @@ Span span_of(const Place& place, const std::vector<Place>& tokens) {
   return span;
 }
 
+// Returns the place of the cue word of a sentence that came as tokens.
+Place place_of_cue(const MarkedText& marked) {
+  std::size_t begin = 0;
+  for (const std::string& token : marked.tokens) {
+    if (token == marked.cue) return {begin, begin + token.size()};
+    begin += token.size() + 1;
+  }
+  return {};
+}
+
+// Returns the last token of the cue word, or the first one if the last occurs before it, too; "" if both do.
+std::string cue_of(const MarkedText& marked, const std::vector<std::string>& tokens, const std::vector<Place>& places) {
+  const Span span = marked.cue.empty() ? Span{} : span_of(place_of_cue(marked), places);
+  for (const int i : {span.end - 1, span.begin}) {
+    if (span.begin < span.end && index_of(tokens[static_cast<std::size_t>(i)], tokens) == i)
+      return tokens[static_cast<std::size_t>(i)];
+  }
+  return "";
+}
+
 // For text in lower case.
 bool is_letter_or_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'); }
 
@@ -53,11 +73,11 @@ Example cut(const MarkedText& marked, const Tokenizer& tokenizer) {
   const bool is_tokenized = !marked.tokens.empty() && tokenizer.split() != Split::subwords;
   example.tokens = is_tokenized ? marked.tokens : tokenizer(marked.text);
   if (is_tokenized) example.sentences = marked.sentences;
-  if (is_tokenized) example.cue = marked.cue;
   const std::vector<Place> tokens = places_of(example.tokens, tokenizer, marked.text);
   const Span query = span_of(marked.query, tokens);
   if (query.begin < 0) fail("the query '{}' contains no token", marked.words(marked.query));
   example.query = query.end - 1;
+  example.cue = is_tokenized ? marked.cue : cue_of(marked, example.tokens, tokens);
   for (const Place& place : marked.candidates) {
     const Span span = span_of(place, tokens);
     if (span.begin < 0) fail("the candidate '{}' contains no token", marked.words(place));

@@ -21,7 +21,7 @@ struct MarkedText {
   int chosen = -1;         ///< index of the correct candidate; -1: none of them
   std::string relation{};  ///< as in Example
   int counterpart = -1;    ///< index of the counterpart in the same set
-  /// For a sentence that came as tokens, as in Example; kept unless it is split into subwords.
+  /// For a sentence that came as tokens, as in Example; tokens and sentences are kept unless it is split into subwords.
   std::vector<std::string> tokens{};
   std::vector<int> sentences{};
   std::string cue{};
@@ -31,7 +31,8 @@ struct MarkedText {
   std::string words(const Place& place) const { return text.substr(place.begin, place.end - place.begin); }
 };
 
-/// Tokenizes the text. Each span becomes all tokens that it overlaps; the query becomes the last of its tokens. Throws
+/// Tokenizes the text. Each span becomes all tokens that it overlaps; the query and the cue word become the last of their
+/// tokens. Where that token also occurs before the cue word, its first token stands for it, or none does. Throws
 /// Error when a span contains no token, or the query is a whole candidate.
 Example cut(const MarkedText& marked, const Tokenizer& tokenizer);
 

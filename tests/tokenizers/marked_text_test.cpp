@@ -1,5 +1,6 @@
 #include "tests/catch.h"
 #include "tests/message.h"
+#include "tests/tokenizers/small_tokenizer.h"
 
 #include <heed/tokenizers/marked_text.h>
 
@@ -36,6 +37,20 @@ TEST_CASE("cut() converts spans of bytes into spans of tokens for each kind of s
   CHECK(characters.candidates == std::vector<Span>{{0, 2}, {6, 8}});
   CHECK(characters.query == 10);
   CHECK(characters.antecedent == 7);
+}
+
+TEST_CASE("cut() keeps the cue word as its last subword, and the word asked about") {
+  const Tokenizer subwords = Tokenizer::of_text(PretrainedTokenizer(tokenizer_json(true)));
+  const auto cut_at = [&](std::vector<std::string> tokens, int query, std::string cue) {
+    return cut(marked_text({.tokens = std::move(tokens), .query = query, .cue = std::move(cue)}), subwords);
+  };
+  const Example birds = cut_at({"the", "cat", "saw", "birds"}, 1, "birds");
+  CHECK(birds.tokens == Words{"[CLS]", "the", "cat", "saw", "bi", "##rd", "##s", "[SEP]"});
+  CHECK(birds.cue == "##s");
+  CHECK(cut_at({"the", "cat", "was", "big"}, 1, "big").cue == "big");
+  CHECK(cut_at({"cats", "saw", "birds"}, 1, "birds").cue == "bi");  // "##s" would be that of "cats"
+  CHECK(cut_at({"bis", "saw", "birds"}, 1, "birds").cue.empty());   // "bi" would be that of "bis"
+  CHECK(cut_at({"the", "cat", "was", "big"}, 1, "").cue.empty());
 }
 
 TEST_CASE("cut() extends a span within a token to the whole token") {
