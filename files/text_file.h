@@ -8,10 +8,10 @@
 
 namespace heed {
 
-/// The origin of a sentence, for messages: "mine.jsonl:3"; "" for generated ones. All values compare equal, so that
-/// equal sentences from different files are equal.
+/// The origin of a sentence. All values compare equal, so that equal sentences from different files are equal.
 struct SourceLine {
-  std::string text{};
+  std::string text{};   ///< for messages: "mine.jsonl:3"; "" for generated sentences
+  std::string query{};  ///< the word asked about as the source has it, where a tokenizer cuts it into several tokens
   /// Returns true.
   bool operator==(const SourceLine&) const { return true; }
 };
@@ -34,7 +34,7 @@ class TextFile {
   /// Returns the path for messages.
   const std::string& name() const { return name_; }
   /// Returns "name:line"; lines count from 1.
-  SourceLine at(std::size_t line) const { return {fmt::format("{}:{}", name_, line)}; }
+  SourceLine at(std::size_t line) const { return {fmt::format("{}:{}", name_, line), ""}; }
   const std::vector<std::string_view>& lines() const { return lines_; }  ///< without line ends (LF or CR LF)
 
   /// Adds "name:line: message", made visible(); lines count from 1. Cut long texts with excerpt(). At the 1000th

@@ -87,6 +87,7 @@ Example cut(const MarkedText& marked, const Tokenizer& tokenizer) {
     example.candidates.push_back(span);
   }
   example.source = marked.source;
+  if (query.end - query.begin > 1) example.source.query = marked.words(marked.query);
   choose(example, marked.chosen);
   example.relation = marked.relation;
   example.counterpart = marked.counterpart;

@@ -16,9 +16,12 @@ namespace {
 std::vector<std::string> words_asked_about(const std::vector<Example>& examples, const Tokenizer& tokenizer) {
   std::vector<std::string> words;
   for (const Example& example : examples) {
-    std::string word = example.tokens[static_cast<std::size_t>(example.query)];
-    if (tokenizer.pretrained()) word = tokenizer.written(word);
-    if (tokenizer.pretrained() && word.starts_with(' ')) word.erase(0, 1);
+    std::string word = example.source.query;  // has several tokens
+    if (word.empty()) {
+      word = example.tokens[static_cast<std::size_t>(example.query)];
+      if (tokenizer.pretrained()) word = tokenizer.written(word);
+      if (tokenizer.pretrained() && word.starts_with(' ')) word.erase(0, 1);
+    }
     if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
   }
   return words;

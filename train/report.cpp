@@ -67,7 +67,8 @@ std::string asked_line(const TokenizedTask& task) {
   std::int64_t counterparts = 0;
   for (const std::vector<Example>* set : {&task.train, &task.held_out}) {
     for (const Example& example : *set) {
-      ++asked[shown_token(task.tokenizer, example.tokens[static_cast<std::size_t>(example.query)])];
+      const std::string& query = example.tokens[static_cast<std::size_t>(example.query)];
+      ++asked[example.source.query.empty() ? shown_token(task.tokenizer, query) : example.source.query];
       const bool is_span = example.chosen >= 0 && !example.candidates.empty();
       const std::string answer =
           is_span ? text_of(example, example.candidates[static_cast<std::size_t>(example.chosen)]) : example.answer;

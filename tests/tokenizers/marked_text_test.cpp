@@ -47,10 +47,12 @@ TEST_CASE("cut() keeps the cue word as its last subword, and the word asked abou
   const Example birds = cut_at({"the", "cat", "saw", "birds"}, 1, "birds");
   CHECK(birds.tokens == Words{"[CLS]", "the", "cat", "saw", "bi", "##rd", "##s", "[SEP]"});
   CHECK(birds.cue == "##s");
+  CHECK(birds.source.query.empty());
   CHECK(cut_at({"the", "cat", "was", "big"}, 1, "big").cue == "big");
   CHECK(cut_at({"cats", "saw", "birds"}, 1, "birds").cue == "bi");  // "##s" would be that of "cats"
   CHECK(cut_at({"bis", "saw", "birds"}, 1, "birds").cue.empty());   // "bi" would be that of "bis"
   CHECK(cut_at({"the", "cat", "was", "big"}, 1, "").cue.empty());
+  CHECK(cut_at({"the", "cat", "saw", "birds"}, 3, "").source.query == "birds");
 }
 
 TEST_CASE("cut() extends a span within a token to the whole token") {

@@ -335,6 +335,39 @@ TEST_CASE("train names the questions and answers of a pretrained model as they a
   CHECK(ended.out.find("\n# asked  'it' 12; answers: 'ab' 6, 'cd' 6; ") != std::string::npos);
 }
 
+TEST_CASE("A query word of several subwords is found in typed sentences and after an export, and cue words are kept") {
+  const PretrainedScratch place;
+  std::string lines;
+  for (const char* cue : {"big", "small", "old", "red"}) {
+    for (const char* what : {"cat", "dog", "tree"}) {
+      const bool first = std::string_view(cue) == "big";
+      lines += Json({{"tokens", {"the", what, "saw", "a", "w30", "because", "birds", "was", cue}},
+                     {"query", 6},
+                     {"antecedent", first ? 1 : 4},
+                     {"other", first ? 4 : 1},
+                     {"decider", cue}})
+                   .dump() +
+               "\n";
+    }
+  }
+  write_file(place / "mine.jsonl", lines);
+  CHECK(place.error("train --quiet --config choose.yaml --out r") == "0: ");
+  CHECK(load_model(place / "r/model.safetensors").queries == std::vector<std::string>{"birds"});
+  CHECK(place.error("inspect r --sentence 'the [cat] saw a [tree] because birds was old'") == "0: ");
+  CHECK(place.error("inspect export r --hugging-face out") == "0: ");
+  CHECK(load_model(place / "out").queries == std::vector<std::string>{"birds"});
+  const std::string held_out = read_file(place / "r/held_out.jsonl");
+  CHECK(std::ranges::count(held_out, '\n') > 0);
+  for (std::size_t at = 0, end; at < held_out.size(); at = end + 1) {
+    end = held_out.find('\n', at);
+    const Json line = Json::parse(held_out.substr(at, end - at));
+    CHECK(line.at("decider") == line.at("tokens").at(line.at("tokens").size() - 2));
+  }
+  const Ended causes = run_program(place, "inspect causes r");
+  CHECK(causes.code == 0);
+  CHECK(causes.out.find("No sentence has a cue word") == std::string::npos);
+}
+
 TEST_CASE("train refuses keys and tasks that contradict a pretrained model and names each place") {
   const PretrainedScratch place;
   write_file(place / "wrong.yaml",
