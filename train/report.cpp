@@ -15,6 +15,7 @@
 #include <heed/data/unknown_words.h>
 #include <heed/explain/studies/report.h>
 #include <heed/files/utf8.h>
+#include <heed/tokenizers/graphemes.h>
 #include <heed/tokenizers/tokenize.h>
 #include <heed/version.h>
 
@@ -101,6 +102,40 @@ std::string untypable_line(const Experiment& e) {
                      words.size() > 1 ? fmt::format(" and {} more tokens", words.size() - 1) : "",
                      e.config.data.split == Split::words ? "words and punctuation" : "characters",
                      excerpt(fmt::format("{}", fmt::join(tokenize(words[0], e.config.data.split), " ")), 40));
+}
+
+// Returns the character that begins with the last one of token `i` - 1 and goes on in token `i`, as an emoji of several code points
+// that a file cuts; "" if there is none, or if typed input can have both tokens.
+std::string cut_character(const std::vector<std::string>& tokens, std::size_t i, Split split) {
+  constexpr std::size_t most = 16;
+  if (tokens[i][0] >= 0) return "";  // ASCII does not continue a character
+  const std::string begin(graphemes(tokens[i - 1]).back().text);
+  std::string text = begin;
+  for (std::size_t k = i; k < std::min(tokens.size(), i + most); ++k) text += tokens[k];
+  const std::string character(graphemes(text)[0].text);
+  const bool joins_words = tokenize("x" + begin, split).size() == 1;  // a space keeps them apart
+  const bool has_own_place = tokenize("x " + tokens[i], split) == std::vector<std::string>{"x", tokens[i]};
+  return character.size() > begin.size() && !(joins_words && has_own_place) ? character : "";
+}
+
+// Returns a line about characters of a file that are several tokens there, but one token of typed input; "" without any.
+std::string cut_characters_line(const Experiment& e) {
+  std::vector<std::string> characters;
+  for (const std::vector<Example>* set : {&e.task.train, &e.task.held_out}) {
+    for (const Example& example : *set) {
+      for (std::size_t i = 1, end = 0; i < example.tokens.size(); ++i) {
+        const std::string character = i < end ? "" : cut_character(example.tokens, i, e.config.data.split);
+        if (character.empty()) continue;
+        end = i;
+        for (std::size_t bytes = graphemes(example.tokens[i - 1]).back().text.size(); bytes < character.size(); ++end)
+          bytes += example.tokens[end].size();
+        if (std::ranges::find(characters, character) == characters.end()) characters.push_back(character);
+      }
+    }
+  }
+  if (characters.empty()) return "";
+  return fmt::format("'{}'{} several tokens in the file, but one token in typed input", characters[0],
+                     characters.size() > 1 ? fmt::format(" and {} more are", characters.size() - 1) : " is");
 }
 
 std::string share_text(std::int64_t part, std::int64_t whole) {
@@ -223,6 +258,7 @@ std::vector<std::string> notes_on_data(const Experiment& e) {
   if (e.config.data.kind == TaskKind::candidates) return lines;
   for (std::string& line : notes_on_unseen(e.task)) lines.push_back(std::move(line));
   if (const std::string untypable = untypable_line(e); !untypable.empty()) lines.push_back("note   " + untypable);
+  if (const std::string cut = cut_characters_line(e); !cut.empty()) lines.push_back("note   " + cut);
   return lines;
 }
 

@@ -88,6 +88,36 @@ TEST_CASE("opening counts held-out words that training does not have and held-ou
   CHECK(text.find("\nnote   1 held-out sentence left out: the training set has it, too\n") != std::string::npos);
 }
 
+TEST_CASE("opening names a character that the file cuts into tokens and typed input does not") {
+  const Scratch scratch;
+  const auto notes = [&](const std::string& tokens, const char* split) {
+    std::string lines;
+    for (const char* animal : {"cat", "dog", "cow"}) {
+      lines +=
+          fmt::format(R"({{"tokens": ["{}", "slept", "it", {}], "query": 2, "antecedent": 0}})", animal, tokens) + "\n";
+    }
+    write_file(scratch / "mine.jsonl", lines);
+    const std::string text =
+        opening(small_experiment({"data.task=jsonl", "data.train=" + (scratch / "mine.jsonl").string(),
+                                  "data.sentences=4000", "data.held_out=1000", std::string("data.tokens=") + split}),
+                "runs/toy", {.width = 400});
+    const std::size_t at = text.find("several tokens");
+    if (at == text.npos) return std::string();
+    const std::size_t begin = text.rfind("\n", at) + 1;
+    return text.substr(begin, text.find('\n', at) - begin);
+  };
+  CHECK(notes(R"("👩", "\u200d", "👧")", "words") ==
+        "note   '👩‍👧' is several tokens in the file, but one token in typed input");
+  CHECK(notes(R"("🇩", "🇪", "a", "✈", "\ufe0f", "!")", "words") ==
+        "note   '🇩🇪' and 1 more are several tokens in the file, but one token in typed input");
+  for (const char* whole :
+       {R"("👩‍👧", "🇩🇪", "🇫🇷", "✈️")", R"("श्रीमान्", "कृपया", "।")", R"("老", "师")"}) {
+    CHECK(notes(whole, "words").empty());
+  }
+  CHECK(notes(R"("n", "\u0303")", "characters") ==
+        "note   'ñ' is several tokens in the file, but one token in typed input");
+}
+
 TEST_CASE("opening says how many sentences are different where some occur more than once") {
   const Scratch scratch;
   std::string lines;
