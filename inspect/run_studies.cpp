@@ -59,7 +59,7 @@ std::vector<std::string> training_files(const fs::path& run) {
 
 // Throws Error when the run was trained on sentences of the file `test`.
 void check_not_learned(const fs::path& run, const std::string& test, const std::vector<Example>& tested) {
-  const std::int64_t learned = count_learned(run, tested, read_jsonl);
+  const std::int64_t learned = count_learned(run, tested, [](const std::string& file) { return read_jsonl(file); });
   if (learned == 0) return;
   fail("{}: {} was trained on {} of its {} sentences, those of {}; name a file on which no run was trained", test,
        run.string(), learned, tested.size(), listed(training_files(run)));

@@ -15,7 +15,7 @@ bool is_there(const std::string& file) {
 }
 
 std::vector<MarkedText> of_jsonl(const std::string& path) {
-  std::vector<Example> examples = read_jsonl(path);
+  std::vector<Example> examples = read_jsonl(path, Spaces::refused);
   name_candidates(examples);
   if (std::ranges::all_of(examples, [](const Example& e) { return e.counterpart < 0; })) pair_counterparts(examples);
   std::vector<MarkedText> texts;

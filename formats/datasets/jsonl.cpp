@@ -5,6 +5,7 @@
 #include <heed/files/text_file.h>
 #include <heed/files/utf8.h>
 #include <heed/formats/datasets/jsonl.h>
+#include <heed/tokenizers/tokenize.h>
 
 #include <algorithm>
 #include <limits>
@@ -63,9 +64,16 @@ void refuse_one_value(const TextFile& file) {
   }
 }
 
+bool holds_space(const std::string& token) {
+  std::size_t bytes = 0;  // without white space
+  for (const std::string& part : tokenize(token, Split::words)) bytes += part.size();
+  return bytes < token.size();
+}
+
 class LineReader {
  public:
-  LineReader(TextFile& file, std::size_t line, const Json& object) : file_(file), line_(line), object_(object) {}
+  LineReader(TextFile& file, std::size_t line, const Json& object, Spaces spaces)
+      : file_(file), line_(line), object_(object), spaces_(spaces) {}
 
   Example read() {
     static const std::vector<std::string> keys = {"tokens",  "query",    "antecedent", "answer",    "other",
@@ -92,6 +100,9 @@ class LineReader {
     if (file_.mistakes() > before) return example;
     if (example.distractor == example.antecedent && example.antecedent >= 0) {
       file_.mistake(line_, "other: expected another token than the antecedent, got {} for both", example.antecedent);
+    }
+    if (example.distractor == example.query) {
+      file_.mistake(line_, "other: expected another token than the query, got {} for both", example.query);
     }
     if (example.query == example.antecedent) {
       file_.mistake(line_, "antecedent: expected another token than the query, got {} for both", example.query);
@@ -191,7 +202,11 @@ class LineReader {
                     quoted(*list));
       return false;
     }
-    for (std::size_t i = 0; i < list->size(); ++i) tokens.push_back(word(fmt::format("tokens[{}]", i), (*list)[i]));
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      tokens.push_back(word(fmt::format("tokens[{}]", i), (*list)[i]));
+      if (spaces_ == Spaces::refused && holds_space(tokens.back()))
+        file_.mistake(line_, "tokens[{}]: expected a word without white space, got {}", i, quoted((*list)[i]));
+    }
     return true;
   }
 
@@ -209,6 +224,7 @@ class LineReader {
   TextFile& file_;
   std::size_t line_;
   const Json& object_;
+  Spaces spaces_;
 };
 
 // Checks that counterparts name each other and differ only in tokens.
@@ -229,7 +245,7 @@ void check_counterpart(TextFile& file, std::size_t line, const std::vector<Examp
   }
 }
 
-std::vector<Example> read_lines(TextFile& file) {
+std::vector<Example> read_lines(TextFile& file, Spaces spaces) {
   std::vector<Example> examples;
   std::vector<std::size_t> lines;  // of the examples
   refuse_one_value(file);
@@ -237,7 +253,7 @@ std::vector<Example> read_lines(TextFile& file) {
     const std::string_view line = file.lines()[i];
     if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
     try {
-      examples.push_back(LineReader(file, i + 1, parse_object(line)).read());
+      examples.push_back(LineReader(file, i + 1, parse_object(line), spaces).read());
       examples.back().source = file.at(i + 1);
     } catch (const Error& error) {
       file.mistake(i + 1, "{}", error.what());
@@ -254,15 +270,15 @@ std::vector<Example> read_lines(TextFile& file) {
 
 std::vector<Example> read_files(const std::string& paths) {
   std::vector<Example> all;
-  for (const std::string& path : divided_paths(paths)) append_set(all, read_jsonl(path));
+  for (const std::string& path : divided_paths(paths)) append_set(all, read_jsonl(path, Spaces::refused));
   return all;
 }
 
 }  // namespace
 
-std::vector<Example> read_jsonl(const std::filesystem::path& path) {
+std::vector<Example> read_jsonl(const std::filesystem::path& path, Spaces spaces) {
   TextFile file(path);
-  return read_lines(file);
+  return read_lines(file, spaces);
 }
 
 void write_jsonl(const std::filesystem::path& path, const std::vector<Example>& examples) {
@@ -290,7 +306,7 @@ void write_jsonl(const std::filesystem::path& path, const std::vector<Example>& 
   }
   if (!examples.empty()) {
     TextFile written(path.string(), text);
-    read_lines(written);
+    read_lines(written, Spaces::allowed);
   }
   write_file(path, text);
 }

@@ -118,6 +118,7 @@ TEST_CASE("read_jsonl requires counterparts, distractors and cue words to match 
         "FILE:3: twin: expected a number from 0 to 2147483646, got -1");
   CHECK(jsonl_refusal(a + "\"other\": 0}\n") ==
         "FILE:1: other: expected another token than the antecedent, got 0 for both");
+  CHECK(jsonl_refusal(a + "\"other\": 1}\n") == "FILE:1: other: expected another token than the query, got 1 for both");
   CHECK(jsonl_refusal("{\"tokens\": [\"a\", \"b\"], \"query\": 1}\n") == "FILE:1: missing key 'antecedent'");
   CHECK(jsonl_refusal(a + "\"twin\": 4}\n" + a + "\"twin\": 0}\n\n" + a + "\"twin\": 3}\n" +
                       R"({"tokens": ["a", "b", "c"], "query": 1, "antecedent": 0, "twin": 2})") ==
@@ -125,6 +126,20 @@ TEST_CASE("read_jsonl requires counterparts, distractors and cue words to match 
         "FILE:2: twin: expected a sentence whose twin is this one, 1, got 0\n"
         "FILE:4: twin: expected a sentence of 2 tokens with query 1, got 3 tokens and 1\n"
         "FILE:5: twin: expected a sentence of 3 tokens with query 1, got 2 tokens and 1");
+}
+
+TEST_CASE("A token of training sentences has no white space, but one of held_out.jsonl may") {
+  const std::string spaced =
+      R"({"tokens": ["New York", "slept", "it", "a\u3000b"], "query": 2, "antecedent": 0, "other": 1})"
+      "\n";
+  const TemporaryFile file("s.jsonl", spaced + line(0));
+  CHECK(read_jsonl(file.path())[0].tokens[0] == "New York");
+  const std::string expected =
+      "FILE:1: tokens[0]: expected a word without white space, got \"New York\"\n"
+      "FILE:1: tokens[3]: expected a word without white space, got \"a\u3000b\"";
+  for (const TaskKind kind : {TaskKind::jsonl, TaskKind::candidates}) {
+    CHECK(message([&] { make_task({.kind = kind, .train = file.path()}, Random(1)); }, file.path()) == expected);
+  }
 }
 
 TEST_CASE("read_jsonl rejects invalid JSON and names its line") {
