@@ -267,6 +267,7 @@ void bind_layers(nb::module_& m);
 void bind_attention(nb::module_& m);
 void bind_channels(nb::module_& m);
 void bind_optimisers(nb::module_& m);
+void bind_batch(nb::module_& m);
 void bind_models(nb::module_& m);
 void bind_programs(nb::module_& m);
 

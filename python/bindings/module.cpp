@@ -93,6 +93,7 @@ NB_MODULE(_core, m) {
   bind_layers(m);
   bind_channels(m);
   bind_optimisers(m);
+  bind_batch(m);
   bind_models(m);
   bind_programs(m);
   expect_objects_of_daemon_threads();

@@ -67,7 +67,6 @@ from .interventions import replace as replace
 from .interventions import steer as steer
 from .logs import Log as Log
 from .models import Model as Model
-from .models import Trace as Trace
 from .models import curves as curves
 from .models import inspect as inspect
 from .models import load as load
@@ -92,6 +91,7 @@ from .studies import Verification as Verification
 from .studies import Weights as Weights
 from .studies import Why as Why
 from .studies import WhyAnswer as WhyAnswer
+from .trace import Trace as Trace
 from .training import Experiment as Experiment
 from .training import train as train
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Pooling = Literal["mean", "cls", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens"]
 _POOLINGS = ("mean", "cls", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens")
+# The values of newer keys of sentence_bert_config.json with which a text is read as without them.
+_PLAIN = {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings", "processing_kwargs": {},
+          "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}}
 _OLD_KEYS = {"pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max", "pooling_mode_mean_tokens": "mean",
              "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens": "weightedmean",
              "pooling_mode_lasttoken": "lasttoken"}
@@ -29,11 +32,12 @@ class Recipe:
     """How an embedding follows from the states of a text."""
 
     pooling: str = "mean"
-    normalize: bool = True
+    normalize: bool = True  # before the embedding is cut to `size`
     max_length: int | None = None
     prompt: str = ""
     lower_case: bool = False
     size: int | None = None  # of the embedding; None: d_model
+    normalize_cut: bool = False  # after that
 
 
 def checked_pooling(where: str, name: object) -> str:
@@ -55,7 +59,7 @@ def recipe_of(path: str | None) -> Recipe:
     kinds = [str(module.get("type", "")) if isinstance(module, dict) else "" for module in file.of(list)]
     names = [kind.rsplit(".", 1)[-1] for kind in kinds]
     for kind, name in zip(kinds, names):
-        if name not in ("Transformer", "Pooling", "Normalize") or not kind.startswith("sentence_transformers."):
+        if name not in ("Transformer", "Pooling", "Normalize", "Dropout") or not kind.startswith("sentence_transformers."):
             file.refuse(f"has a module '{kind}', which heed does not compute. pooling='mean' takes the states alone")
     if names[:2] != ["Transformer", "Pooling"]:
         file.refuse(f"expected the modules Transformer and Pooling, got {names}")
@@ -65,6 +69,9 @@ def recipe_of(path: str | None) -> Recipe:
         pooling.refuse("it names no pooling")
     texts, whole = (_File(os.path.join(place, name), is_needed=False)
                     for name in ("sentence_bert_config.json", "config_sentence_transformers.json"))
+    for key, value in texts.of(dict).items():
+        if key not in ("max_seq_length", "do_lower_case") and value is not None and value != _PLAIN.get(key):
+            texts.refuse(f"{key}: heed does not read texts so, got {value!r}. pooling='mean' takes the states of the plain text")
     prompts, chosen = whole.get("prompts") or {}, whole.get("default_prompt_name")
     if chosen is not None and (not isinstance(prompts, dict) or not isinstance(prompts.get(chosen), str)):
         whole.refuse(f"default_prompt_name: expected one of the prompts, got {chosen!r}")
@@ -92,8 +99,11 @@ def embeddings(model: Model, texts: Sequence[str], recipe: Recipe, max_length: i
                 at, limit = int(lengths.argmax()), recipe.max_length
                 raise Error(f"encode: text {chosen[at]} has {lengths[at]} tokens, more than the {limit} that the model's files name. "
                             f"max_length={limit} cuts it, as sentence-transformers does")
-            pooled = _pooled(recipe.pooling, model.states(batch), lengths)[:, :recipe.size]
+            pooled = _pooled(recipe.pooling, model.states(batch), lengths)
             if recipe.normalize:
+                pooled = pooled / pooled.norm(axis=1, keepdim=True)
+            pooled = pooled[:, :recipe.size]
+            if recipe.normalize_cut:
                 pooled = pooled / pooled.norm(axis=1, keepdim=True)
             result[chosen, :recipe.size] = pooled.numpy()
     return result[:, :recipe.size]

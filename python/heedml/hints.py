@@ -57,6 +57,23 @@ def _copy_random(random: Any, memo: dict[Any, Any]) -> Any:
     return type(random).restored(random.state())
 
 
+def _pickle_random(random: Any, _: object) -> Any:
+    return type(random).restored, (random.state(),)
+
+
+def _pickle_batch(batch: Any, _: object) -> Any:
+    names = ("segments", "query", "candidates", "answer", "chosen", "targets")
+    return _batch_of, (batch.tokens, batch.lengths or None, {name: getattr(batch, name) for name in names})
+
+
+def _batch_of(tokens: Any, lengths: Any, fields: dict[str, Any]) -> Any:
+    return _core.Batch(tokens, lengths=lengths, **fields)
+
+
+def _refuse_model(model: Any, _: object) -> None:
+    raise TypeError("a Model cannot be pickled; save() writes it to a file, and load() opens it in another process")
+
+
 def _share(constant: Any, memo: dict[Any, Any]) -> Any:
     """Returns what nothing writes to."""
     return constant
@@ -85,6 +102,9 @@ def add_to(names: dict[str, Any]) -> None:
     for name in ("Mask", "RotaryEmbedding", "Schedule", "Init"):
         setattr(names[name], "__deepcopy__", _share)
     setattr(names["Random"], "__deepcopy__", _copy_random)
+    setattr(names["Random"], "__reduce_ex__", _pickle_random)
+    setattr(names["Batch"], "__reduce_ex__", _pickle_batch)
+    setattr(_core._Model, "__reduce_ex__", _refuse_model)
     setattr(names["Tensor"], "__deepcopy__", _deepcopy)
     setattr(names["Optimizer"], "__deepcopy__", _refuse_any_copy)
     setattr(names["Optimizer"], "__reduce_ex__", _refuse_any_copy)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy
@@ -20,6 +20,7 @@ from .page import Page
 from .pairs import Pairs, PairsOf, file_of
 from .paths import Path, text_of
 from .running import noted, of_thread, running
+from .trace import Trace
 
 Progress = Callable[[str, float, float], None]
 Ids = Sequence[int] | numpy.typing.NDArray[numpy.integer[Any]]
@@ -31,33 +32,6 @@ def inspect(*words: Path, width: int = 80, progress: Progress | None = None) -> 
     `progress` is called with the name of a long computation, the share that is done, and the seconds that it takes.
     """
     return str(_core._inspect([text_of(word) for word in words], width, progress))
-
-
-@dataclass(frozen=True)
-class Trace:
-    """Everything that one forward pass computed: NumPy arrays by name, for a batch of one text.
-
-    Names: embedded, layers.0.weights (1, heads, T, T), layers.0.q, .k, .v, .scores, .head_output, .residual_in,
-    .residual_out, .mlp_output, ..., state (1, d_model), logits (1, answers).
-    """
-
-    tokens: list[str]
-    query: int
-    arrays: dict[str, numpy.typing.NDArray[Any]]
-
-    def __getitem__(self, name: str) -> numpy.typing.NDArray[Any]:
-        if name not in self.arrays:
-            raise Error(f"the trace has no '{name}'; it has {', '.join(self.arrays)}")
-        return self.arrays[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.arrays)
-
-    def __len__(self) -> int:
-        return len(self.arrays)
-
-    def __repr__(self) -> str:
-        return f"heedml.Trace({' '.join(self.tokens)!r}, {len(self.arrays)} arrays)"
 
 
 def _options(**given: Any) -> list[str]:
@@ -352,14 +326,14 @@ class Model(_core._Model):
 
         It is made as the files of sentence-transformers beside the model say: modules.json, the pooling, a default prompt. Without them,
         and with `pooling`, it is that pooling (mean) of the states, with length 1 unless `normalize` is False; products of two are then
-        their cosine. Longer texts than `max_length` tokens are cut."""
+        their cosine. Where the files cut a normalised embedding (truncate_dim), its length is below 1, unless `normalize` is True. Longer texts than `max_length` tokens are cut."""
         checks.whole("encode: batch_size", batch_size, 1, 2**31 - 1)
         if max_length is not None:
             checks.whole("encode: max_length", max_length, 1, 2**31 - 1)
         given = checks.texts("encode", "encode: text", texts)
         recipe = self._recipe if pooling is None else Recipe(checked_pooling("encode", pooling))
         if normalize is not None:
-            recipe = replace(recipe, normalize=bool(normalize))
+            recipe = replace(recipe, normalize=False, normalize_cut=bool(normalize))
         found = embeddings(self, given, recipe, max_length, batch_size)
         return found[0] if isinstance(texts, str) else found
 

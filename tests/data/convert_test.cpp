@@ -11,7 +11,7 @@ using namespace heed;
 
 namespace {
 
-// What examples/convert.py writes for a CSV file.
+// The output of examples/convert.py for a CSV file.
 struct Converted {
   bool done;
   std::string out, err;

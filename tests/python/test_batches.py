@@ -1,5 +1,7 @@
 """Batches, the loss of one, and models with adapters."""
 
+import pickle
+
 import heedml
 import numpy
 import pytest
@@ -21,6 +23,19 @@ def test_arrays_of_a_batch_cannot_be_written_since_they_are_copies():
     assert batch.lengths == (3, 2) and heedml.Batch(ids).lengths == ()
     hidden = numpy.where(batch.tokens == 2, 9, batch.tokens)
     assert heedml.Batch(hidden, lengths=batch.lengths).tokens.tolist() == [[1, 9, 3], [4, 5, 0]]
+
+
+def test_a_batch_and_a_generator_are_sent_to_other_processes_and_a_model_says_how():
+    batch = heedml.Batch([[1, 2, 3], [4, 5, 0]], lengths=[3, 2], query=[1, 0], answer=[4, -1])
+    again = pickle.loads(pickle.dumps(batch))
+    assert again.lengths == (3, 2) and again.segments is None
+    for name in ("tokens", "query", "answer"):
+        assert (getattr(again, name) == getattr(batch, name)).all()
+    random = heedml.Random(3)
+    random.normal((5,))
+    assert (pickle.loads(pickle.dumps(random)).normal((4,)) == random.normal((4,))).all()
+    with pytest.raises(TypeError, match="a Model cannot be pickled; save"):
+        pickle.dumps(language_model())
 
 
 def test_targets_behind_a_text_do_not_count():
