@@ -89,4 +89,25 @@ void randn(std::integral auto, auto&&...) = delete;                     // rando
 void zeros_like(const std::same_as<Tensor> auto&, auto&&...) = delete;  // zeros(x.shape(), x.dtype())
 ///@}
 
+// A flag in the place of the axis.
+void cumsum(const Tensor&, std::same_as<bool> auto, auto&&...) = delete;            // along an axis: cumsum(x, 1)
+void argmax(const Tensor&, std::same_as<bool> auto, auto...) = delete;              // keepdim: argmax(x, 1, true)
+void argmin(const Tensor&, std::same_as<bool> auto, auto...) = delete;              // keepdim: argmin(x, 1, true)
+void topk(const Tensor&, std::int64_t, std::same_as<bool> auto, auto...) = delete;  // largest: topk(x, 2, 1, false)
+void sort(const Tensor&, std::same_as<bool> auto, auto...) = delete;                // descending: sort(x, 1, true)
+void softmax(const Tensor&, std::same_as<bool> auto) = delete;                      // along an axis: softmax(x, 1)
+void log_softmax(const Tensor&, std::same_as<bool> auto) = delete;                  // along an axis: log_softmax(x, 1)
+
+// keepdim is true or false, and axes stand in braces: sum(x, {0, 1}), norm(x, 1, true), var(x, 1, false, 1)
+void sum(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;   // sum(x, {0, 1})
+void mean(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;  // mean(x, {0, 1})
+void max(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;   // max(x, {0, 1})
+void min(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;   // min(x, {0, 1})
+void var(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;   // correction: var(x, 1, false, 1)
+void stddev(const Tensor&, const Axes&, std::same_as<int> auto,
+            auto...) = delete;                                                    // correction: stddev(x, 1, false, 1)
+void prod(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;  // prod(x, {0, 1})
+void norm(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;  // of order 2 along axis 1: norm(x, 1)
+void logsumexp(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;  // logsumexp(x, {0, 1})
+
 }  // namespace heed

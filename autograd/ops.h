@@ -167,24 +167,12 @@ Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 Tensor norm(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 /// Returns log sum e^x; -infinity without elements.
 Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
-// keepdim is true or false, and axes stand in braces: sum(x, {0, 1}), norm(x, 1, true), var(x, 1, false, 1)
-void sum(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;   // sum(x, {0, 1})
-void mean(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;  // mean(x, {0, 1})
-void max(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;   // max(x, {0, 1})
-void min(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;   // min(x, {0, 1})
-void var(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;   // correction: var(x, 1, false, 1)
-void stddev(const Tensor&, const Axes&, std::same_as<int> auto,
-            auto...) = delete;                                                    // correction: stddev(x, 1, false, 1)
-void prod(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;  // prod(x, {0, 1})
-void norm(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;  // of order 2 along axis 1: norm(x, 1)
-void logsumexp(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;  // logsumexp(x, {0, 1})
 /// Options of cumsum(): y_j = sum of x_i for i <= j along the axis. `exclusive` sums i < j; `reversed` sums from the end. (cumsum.cpp)
 struct CumsumOptions {
   bool exclusive = false, reversed = false;
 };
 /// Returns the cumulative sums, accumulated in double.
 Tensor cumsum(const Tensor& x, int axis, const CumsumOptions& options = {});
-void cumsum(const Tensor&, std::same_as<bool> auto, auto&&...) = delete;  // along an axis: cumsum(x, 1)
 
 /// Returns the positions of the greatest elements along an axis: of equal ones the first, and of NaN if there is one, as max()
 /// returns. (comparisons.cpp)
@@ -198,10 +186,6 @@ struct Ordered {
 };
 Ordered topk(const Tensor& x, std::int64_t k, int axis = -1, bool largest = true);  ///< the first k, in order
 Ordered sort(const Tensor& x, int axis = -1, bool descending = false);              ///< all elements, in order
-void argmax(const Tensor&, std::same_as<bool> auto, auto...) = delete;              // keepdim: argmax(x, 1, true)
-void argmin(const Tensor&, std::same_as<bool> auto, auto...) = delete;              // keepdim: argmin(x, 1, true)
-void topk(const Tensor&, std::int64_t, std::same_as<bool> auto, auto...) = delete;  // largest: topk(x, 2, 1, false)
-void sort(const Tensor&, std::same_as<bool> auto, auto...) = delete;                // descending: sort(x, 1, true)
 
 /// As the end of slice(): the end of the axis.
 inline constexpr std::int64_t to_end = std::numeric_limits<std::int64_t>::max();
@@ -282,10 +266,8 @@ Tensor einsum(std::string_view formula, const Tensor& a, const Tensor& b);
 Tensor einsum(std::string_view formula, const Tensor& x);  ///< of one operand
 
 /// Softmax along an axis. The gradient of a row that is -infinity throughout is 0. (softmax.cpp)
-Tensor softmax(const Tensor& x, int axis = -1);                     ///< e^x / sum(e^x); 0 for such a row
-Tensor log_softmax(const Tensor& x, int axis = -1);                 ///< x - log sum(e^x); -infinity for such a row
-void softmax(const Tensor&, std::same_as<bool> auto) = delete;      // along an axis: softmax(x, 1)
-void log_softmax(const Tensor&, std::same_as<bool> auto) = delete;  // along an axis: log_softmax(x, 1)
+Tensor softmax(const Tensor& x, int axis = -1);      ///< e^x / sum(e^x); 0 for such a row
+Tensor log_softmax(const Tensor& x, int axis = -1);  ///< x - log sum(e^x); -infinity for such a row
 
 /// Norms over the last axis, of size n. gain and bias: (n) or undefined. (layer_norm.cpp)
 /// Returns (x - mean) / sqrt(variance + eps) * gain + bias (Ba et al. 2016, arXiv:1607.06450). A bias needs a gain.

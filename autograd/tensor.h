@@ -193,8 +193,7 @@ class [[nodiscard]] Tensor : public detail::MissingMethods {
   /// For recordings, a tensor is a variable(), the output of a recorded operation, or a constant.
   bool is_variable() const { return tape_node_.recording == 0 && tape_node_.node > 0; }
   TapeNode tape_node() const { return tape_node_; }  ///< its place in a recording
-  /// Returns whether this is a view of a variable, such as its transpose or a slice, that was taken where no Recording follows it: a
-  /// constant in the memory of the variable. detach() says that this is meant.
+  /// Returns whether this is a view of a variable taken where no Recording follows it: a constant in the variable's memory.
   bool is_unfollowed_view() const { return is_view_ && tape_node_ == TapeNode(); }
   std::uint64_t version() const;    ///< increases with each mutable_data()
   bool may_be_overwritten() const;  ///< contiguous, and no other handle sees the storage

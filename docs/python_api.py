@@ -21,7 +21,7 @@ seconds. `PairsOf` is a Path, a Pairs, or dicts like its rows.
 SECTIONS = {
     "Models and runs": ("models", "training", "configs", "page", "logs"),
     "Interventions": ("interventions",),
-    "Results": ("trace", "studies", "classes", "pairs"),
+    "Results": ("traces", "studies", "classes", "pairs"),
     "Gradients, optimisers and files": ("functions", "derivatives"),
     "Data": ("data",),
     "Tensors and layers": ("_core",),

@@ -204,8 +204,7 @@ class Scope {
 
   /// Gives layers these tensors, by full name, instead of new parameters. They may be recorded: a model with the weights after a
   /// step of gradient descent, through which backward() differentiates (MAML, Finn et al. 2017, arXiv:1703.03400). A view
-  /// of a parameter must be recorded, too: outside of a Recording its transpose or a slice is a constant, and parameter() throws Error
-  /// for it.
+  /// of a parameter must be recorded, too: outside of a Recording it is a constant, and parameter() throws Error for it.
   ///
   ///     const Gradients g = backward(loss(model), {.record = true});
   ///     NamedTensors fast;

@@ -20,6 +20,7 @@ constexpr const char* pooling_key = "classifier_pooling";  // of ModernBERT
 // Returns how many classes a configuration has: as many as 'id2label' names, or 'num_labels'; transformers has 2 without both.
 int number_of_classes(ConfigReader& json) {
   const Json* const names = json.find("id2label");
+  if (names && !names->is_object()) json.note("'id2label' must be an object with the names of the classes");
   if (names && names->is_object() && !names->empty())
     return static_cast<int>(std::min<std::size_t>(names->size(), max_classes));
   return json.integer("num_labels", 0, 2, Null::missing);

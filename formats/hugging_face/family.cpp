@@ -118,7 +118,7 @@ void read_windows(ConfigReader& json, TransformerConfig& config, const std::func
 
 namespace {
 
-// Adds the classifier to families that have none with a name of their own: decoders.
+// Adds the classifier of decoders, which has one name in all of them.
 std::vector<Family> with_classes_of_decoders(std::vector<Family> families) {
   for (Family& family : families) {
     const auto is_classifier = [](const TensorName& names) { return names.ours[0] == "classifier.weight"; };

@@ -91,7 +91,7 @@ from .studies import Verification as Verification
 from .studies import Weights as Weights
 from .studies import Why as Why
 from .studies import WhyAnswer as WhyAnswer
-from .trace import Trace as Trace
+from .traces import Trace as Trace
 from .training import Experiment as Experiment
 from .training import train as train
 

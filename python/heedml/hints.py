@@ -58,7 +58,11 @@ def _copy_random(random: Any, memo: dict[Any, Any]) -> Any:
 
 
 def _pickle_random(random: Any, _: object) -> Any:
-    return type(random).restored, (random.state(),)
+    return _random_of, (random.state(),)
+
+
+def _random_of(state: str) -> Any:
+    return _core.Random.restored(state)
 
 
 def _pickle_batch(batch: Any, _: object) -> Any:

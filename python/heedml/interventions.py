@@ -16,8 +16,9 @@ import numpy
 from . import _core, checks
 from ._core import Tensor
 from .errors import Error
-from .models import Model, Trace
+from .models import Model
 from .running import of_thread
+from .traces import Trace
 
 # The hook's name of each kind of value behind that of its layer, its name in a Trace, and whether it has heads.
 _KINDS = {"queries": ("attention.Q", "q", True), "keys": ("attention.K", "k", True), "values": ("attention.V", "v", True),

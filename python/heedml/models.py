@@ -20,7 +20,7 @@ from .page import Page
 from .pairs import Pairs, PairsOf, file_of
 from .paths import Path, text_of
 from .running import noted, of_thread, running
-from .trace import Trace
+from .traces import Trace
 
 Progress = Callable[[str, float, float], None]
 Ids = Sequence[int] | numpy.typing.NDArray[numpy.integer[Any]]

@@ -33,7 +33,7 @@ TEST_CASE("The page computes models of random configurations as the program does
   if (!chromium) return;
   RandomConfig draw(8);
   int computed = 0;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 90; ++i) {
     const DrawnModel drawn(draw);
     CAPTURE(i, format_json(to_json(drawn.model.config())));
     const Scratch place;

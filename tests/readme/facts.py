@@ -62,7 +62,7 @@ fact((1 << int(source("train/config/yaml.cpp", r"max_bytes = 1 << (\d+)"))) >> 1
 fact(source("train/config/yaml.cpp", r"deepest = (\d+)"), r"KiB and (\d+) levels")
 
 # Families of pretrained models.
-fact(len(re.findall(r"\w+_family\(\)", source("formats/hugging_face/family.cpp", r"(?s)all\{(.*?)\};"))),
+fact(len(re.findall(r"\w+_family\(\)", source("formats/hugging_face/family.cpp", r"(?s)of_decoders\(\s+\{(.*?)\}\);"))),
      r"pretrained models of \[(\d+) families\]")
 
 # How the library computes.
