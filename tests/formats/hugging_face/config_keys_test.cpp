@@ -118,6 +118,7 @@ TEST_CASE("A value of the wrong JSON type is refused by the name of its key, unl
       "summary_use_proj",
       "transformers_version",
       "use_cache",
+      "id2label",                          // a name that is not a text becomes LABEL_n
       "attention_types",                   // attention_layers counts
       "original_max_position_embeddings",  // in rope_parameters: Phi-3's own counts
       "query_pre_attn_scalar"};            // may be 1.5
