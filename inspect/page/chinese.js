@@ -97,6 +97,7 @@ const chinese = {
   'Prediction at {}.': '在 {0} 处预测。',
   'Next token after {}.': '{0} 之后的下一个词元。',
   'Asked at {}.': '在 {0} 处提问。',
+  'Class of the text, read at {}.': '文本的类别，在 {0} 处读出。',
   'Question: what does {} refer to?': '问题：{0} 指什么？',
   ' Candidates: {}.': ' 候选：{0}。',
   ' Candidates: {}; none of them is correct.': ' 候选：{0}；都不正确。',

@@ -147,6 +147,7 @@ function signsOf(now) {
   return [
     ...(kindOf() === 'encoder' ? [] : kindOf() === 'masked' ? t`Prediction at ${asked}.` :
         ['language', 'induction'].includes(kindOf()) ? t`Next token after ${asked}.` :
+        runNow().answer === 'class' ? t`Class of the text, read at ${asked}.` :
         isQuestion() ? t`Asked at ${asked}.` : t`Question: what does ${asked} refer to?`),
     ...(candidates ? own ? t` Candidates: ${among}.` : antecedent < 0 ? t` Candidates: ${among}; none of them is correct.` : t` Candidates: ${among}; the framed one is correct.` :
         antecedent < 0 || kindOf() === 'induction' ? [] :

@@ -257,7 +257,7 @@ PageRun page_sentence(const std::string& name, const Model& model, SentenceAtten
        "This page shows one sentence. inspect causes --sentence measures what its answer depends on, and of a "
        "run what the answers to held-out sentences do."},
       {"parameters", model.parameters.numel()},
-      {"answer", "word"},
+      {"answer", model.head().classifies() ? "class" : "word"},
       {"predicts", !model.head().exists()            ? "nothing"
                    : model.head().has_token_logits() ? "next"
                                                      : "answer"}};

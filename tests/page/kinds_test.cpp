@@ -50,6 +50,22 @@ TEST_CASE("Calculation shows the largest weights of a long text and the sum of t
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
+TEST_CASE("The page of a classifier shows the class of the text and where it is read") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Model model = shaken(small_model(classifier_of(small_config())));
+  const Example example = question(model, "the dog was tired");
+  const SentencePage page(model, example);
+  chromium->open(page.file);
+  const std::string shown = chromium->text("document.body.innerText");
+  CHECK(shown.find("Class of the text, read at the.") != std::string::npos);
+  CHECK(shown.find("refer to?") == std::string::npos);
+  CHECK(shown.find("which a page does not compute") != std::string::npos);
+  const std::vector<double> p = softmax_of(model, example);
+  for (const double share : p) CHECK(shown.find(fmt::format("{:.3f}", share)) != std::string::npos);
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
 TEST_CASE("The page of a model with byte-level tokens computes with them and shows their text") {
   Browser* chromium = browser();
   if (!chromium) return;
