@@ -188,6 +188,8 @@ struct OutputHead {
   bool chooses_candidates() const { return config.head == HeadKind::candidate; }
   /// Returns whether the answers are classes of the whole text.
   bool classifies() const { return config.head == HeadKind::text_class; }
+  /// Returns whether the answers are about one word of the text, which a question names.
+  bool answers_about_a_word() const { return exists() && !has_token_logits() && !classifies(); }
   /// Returns whether the answers are words or tokens whose logits are linear in the final state.
   bool is_linear() const { return unembedding && !fills_masks(); }
 

@@ -84,8 +84,8 @@ class Model {
   /// Returns the mean cross-entropy of the answers, or of the tokens, that have a label: (). Throws `Error` for questions when the
   /// model predicts tokens, and for texts without questions when it answers them.
   Tensor loss(const Batch& batch, const Dropout& drop = {}) const;
-  /// Runs the model on questions, or on texts if it tells their class. A model without a head gives its weights, and logits (B, 0). Hooks see the states at the
-  /// queries as at_query.
+  /// Runs the model on questions, or on texts if it tells their class. A model without a head gives its weights, and logits (B, 0).
+  /// Hooks see the states at the queries as at_query.
   ModelOutput run(const Batch& batch, const RunOptions& options = {}) const;
   /// Returns the index of the logit of each correct answer, (B), or each token to predict; -1 where no logit represents it.
   Ids labels(const Batch& batch) const;

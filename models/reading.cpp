@@ -99,12 +99,6 @@ void check_positions(const TransformerConfig& config, const std::vector<std::int
       padding - tokens.begin() + 1, *padding);
 }
 
-// Returns whether the model answers questions about a word of the text, one of model.queries.
-static bool answers_about_a_word(const Model& model) {
-  const OutputHead& head = model.head();
-  return head.exists() && !head.has_token_logits() && !head.classifies();
-}
-
 // Returns the token at which a model without query words is asked: one for classes where its head reads, a masked one at the last mask,
 // others at the last token, and both a masked one without a mask and a model without a head before the tokens that a template adds ([SEP]).
 static int usual_query(const Model& model, const std::vector<std::string>& tokens) {
@@ -217,7 +211,7 @@ Example question(const Model& model, std::string_view text, const std::string& q
   example.tokens = tokens_of(model, with_own_masks(model, read, sought));
   if (example.tokens.empty()) fail("the sentence is empty");
   if (example.tokens.size() > 1 && is_unknown_full_stop(model, example.tokens.back())) example.tokens.pop_back();
-  if (sought.empty() && !answers_about_a_word(model)) {
+  if (sought.empty() && !model.head().answers_about_a_word()) {
     example.query = usual_query(model, example.tokens);
     return example;
   }
@@ -292,7 +286,7 @@ Example question(const Model& model, const std::vector<std::int32_t>& ids, const
   check_asked(model, query);
   check_positions(model.transformer().config, ids);
   Example example{.tokens = tokens_of(model, ids)};
-  if (query.empty() && (model.tokenizer.pretrained() || !answers_about_a_word(model))) {
+  if (query.empty() && (model.tokenizer.pretrained() || !model.head().answers_about_a_word())) {
     example.query = usual_query(model, example.tokens);
     return example;
   }

@@ -7,11 +7,11 @@
 
 namespace heed {
 
-/// Turns `text` into a question for the model. The question is asked at the last token `query`. With an empty `query` a model that tells
-/// the class of a text is asked where its head reads, and no other `query` is allowed, a
-/// language model and a model without a head are asked at the last token, a masked language model at the last `<mask>` or
-/// `[MASK]`, others at the last token among model.queries. A text of several sentences ends with the question, for models that count
-/// sentences. A full stop at the end that the model does not know is left out. Brackets mark the candidates for a model that chooses among candidates. Throws `Error` when the text has no such token.
+/// Turns `text` into a question for the model. The question is asked at the last token `query`. With an empty `query` a language model
+/// and a model without a head are asked at the last token, a masked language model at the last `<mask>` or `[MASK]`, and others at the
+/// last token among model.queries; one that tells the class of a text is asked where its head reads, and takes no other `query`. A text
+/// of several sentences ends with the question, for models that count sentences. A full stop at the end that the model does not know is
+/// left out. Brackets mark the candidates for a model that chooses among candidates. Throws `Error` when the text has no such token.
 Example question(const Model& model, std::string_view text, const std::string& query = "");
 
 /// Returns a question for the tokens with these ids: those of one text, and of the model's template if it adds any. With an empty `query`
@@ -46,8 +46,8 @@ void check_tokenizer(const Model& model);
 /// Throws `Error` when ids of a text hold the padding of a model with RoBERTa's positions, which do not count it.
 void check_positions(const TransformerConfig& config, const std::vector<std::int32_t>& tokens);
 
-/// Returns the question of one example as a batch, at the place where its head reads for a model that tells the class of a text. A text without sentence numbers is one sentence. Throws `Error` when it is longer
-/// than the model's maximum or holds unknown words.
+/// Returns the question of one example as a batch, at the place where its head reads for a model that tells the class of a text. A
+/// text without sentence numbers is one sentence. Throws `Error` when it is longer than the model's maximum or holds unknown words.
 Batch batch_of(const Model& model, const Example& example);
 
 /// Returns the index of the logit of the correct answer: a word, a class, a candidate, or the index after the candidates for
