@@ -50,7 +50,7 @@ class PairReader {
     const std::string query = text("query", false);
     pair.group = text("group", false);
     const Text clean = text_or_ids("clean"), corrupted = text_or_ids("corrupted");
-    if (query.empty() && model_.queries.empty() && !model_.head().has_token_logits() && !model_.head().classifies()) {
+    if (query.empty() && model_.queries.empty() && model_.head().answers_about_a_word()) {
       file_.mistake(line_, "missing key 'query': this model names no word that texts are asked at");
     }
     const bool has_texts = file_.mistakes() == before;

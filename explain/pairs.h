@@ -23,8 +23,9 @@ bool answers_from_earlier_tokens(const Model& model);
 
 /// Reads pairs, one object per line: {"clean": "When Mary and John went out, John spoke to", "corrupted": "When Mary and John went
 /// out, Mary spoke to", "answer": "Mary", "wrong": "John"}. `answer` and `wrong` may be lists. Optional keys: "query", the token at
-/// which both texts are asked (as of question()), and "group". A text may be the list of the ids of its tokens, and its answers ids, too. Answers are as for answer_index(). Blank lines are skipped, and so is a
-/// pair that repeats an earlier one. Throws `Error` with all mistakes of the file, by line.
+/// which both texts are asked (as of question()), and "group". A text may be the list of the ids of its tokens, and its answers ids,
+/// too. Classes may be their numbers. Answers are as for answer_index(). Blank lines are skipped, and so is a pair that repeats an
+/// earlier one. Throws `Error` with all mistakes of the file, by line.
 ///
 ///     const std::vector<TextPair> pairs = read_pairs(model, "ioi.jsonl");
 std::vector<TextPair> read_pairs(const Model& model, const std::filesystem::path& file);

@@ -60,13 +60,6 @@ std::vector<Value> among(const std::vector<Value>& values, const std::vector<std
   return result;
 }
 
-// Returns how much larger a share is than another, on the same sentences.
-Interval advantage(const std::vector<bool>& right, const std::vector<bool>& other, const std::vector<int>& groups) {
-  std::vector<double> more;
-  for (std::size_t i = 0; i < right.size(); ++i) more.push_back(right[i] - other[i]);
-  return interval_of(more, groups, difference_scale);
-}
-
 // Returns the answers with and without the edge of a head between the pronoun and the meant candidate.
 HeadChoices::Answers answers_of(const Model& model, const std::vector<Example>& examples,
                                 const HeadChoices::Head& head) {
@@ -155,8 +148,7 @@ HeadChoices head_choices(const Model& model, std::vector<Example> examples, cons
   result.over_first = over(first_in_text);
   result.most_frequent = share_of(among(most_frequent, second), among(groups, second));
   result.over_most_frequent = over(most_frequent);
-  if (model.head().exists() && !model.head().has_token_logits() && !model.head().classifies())
-    result.answers = answers_of(model, examples, result.best);
+  if (model.head().answers_about_a_word()) result.answers = answers_of(model, examples, result.best);
   return result;
 }
 

@@ -48,6 +48,15 @@ Interval interval_of(const std::vector<double>& values, const std::vector<int>& 
 /// Returns the share of true values and its interval: interval_of() with `share_scale`.
 Interval share_of(const std::vector<bool>& right, const std::vector<int>& groups = {});
 
+/// Returns how much higher the share of true values is in `right` than in `other`, on the same sentences, and its interval.
+template <class T, class U>
+Interval advantage(const std::vector<T>& right, const std::vector<U>& other, const std::vector<int>& groups,
+                   double error = 0.05) {
+  std::vector<double> more;
+  for (std::size_t i = 0; i < right.size(); ++i) more.push_back(right[i] - other.at(i));
+  return interval_of(more, groups, difference_scale, error);
+}
+
 /// The values of one kind of sentences, and the numbers of the groups that they belong to.
 struct Sample {
   std::vector<double> values;

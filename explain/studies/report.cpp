@@ -61,15 +61,6 @@ Interval share_right(const std::vector<Example>& examples, const std::vector<int
   return share_of(are_right(examples, answers), observations_of(examples));
 }
 
-// Returns how much larger the share of right answers is in `answers` than in `others`, on the same sentences.
-Interval advantage(const std::vector<Example>& examples, const std::vector<int>& answers,
-                   const std::vector<int>& others) {
-  const std::vector<bool> right = are_right(examples, answers), other = are_right(examples, others);
-  std::vector<double> more;
-  for (std::size_t i = 0; i < right.size(); ++i) more.push_back(right[i] - other[i]);
-  return interval_of(more, observations_of(examples), difference_scale);
-}
-
 // Returns the share of right answers in the sentences of one relation minus that in those of another. The two sentences of a
 // pair may be of different relations.
 Interval difference_between(const std::vector<Example>& examples, const std::vector<bool>& right,
@@ -278,7 +269,7 @@ Report report(const Model& model, const Baselines& baselines, const std::string&
   if (baselines.bag) {
     const std::vector<int> of_bag = baselines.bag->answers(examples, model.vocabulary);
     result.bag = share_right(examples, of_bag);
-    result.over_bag = advantage(examples, answers, of_bag);
+    result.over_bag = advantage(right, are_right(examples, of_bag), observations_of(examples));
   }
   const bool none_too = model.config().or_none;
   for (const Example& e : examples) {
@@ -287,9 +278,7 @@ Report report(const Model& model, const Baselines& baselines, const std::string&
   const Chance chance = chance_of(numbered_answers(examples), result.coin);
   if (!chance.constant.empty()) {
     result.most_frequent = chance.share;
-    std::vector<double> more;
-    for (std::size_t i = 0; i < right.size(); ++i) more.push_back(right[i] - chance.constant[i]);
-    result.over_most_frequent = interval_of(more, observations_of(examples), difference_scale);
+    result.over_most_frequent = advantage(right, chance.constant, observations_of(examples));
   }
   result.nearest = share_right(examples, smallest(examples, distance_to_query)).share;
   result.first = share_right(examples, smallest(examples, [](const Example&, Span s) { return s.begin; })).share;

@@ -79,9 +79,7 @@ Interval advantage_of(const std::vector<double>& before, const std::vector<int>&
     const Interval right = interval_of(before, groups, share_scale, error);
     return {right.share - chance.share, right.low - chance.share, right.high - chance.share};
   }
-  std::vector<double> more;
-  for (std::size_t i = 0; i < before.size(); ++i) more.push_back(before[i] - chance.constant.at(i));
-  return interval_of(more, groups, difference_scale, error);
+  return advantage(before, chance.constant, groups, error);
 }
 
 Verdict::Kind kind_of(const Interval& lost) {
