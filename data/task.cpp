@@ -304,11 +304,13 @@ void hold_out(Task& task, std::vector<std::vector<Example>> groups, Fold fold, R
         order[i] % static_cast<std::size_t>(fold.of) + 1 == static_cast<std::size_t>(fold.number) ? task.held_out
                                                                                                   : task.train;
     std::vector<Example>& group = groups[i];
-    for (std::size_t k = 0, pair = 2; k < group.size(); ++k, ++pair) {  // pair: 0 and 1 in a pair
-      const bool begins = k + 1 < group.size() && group[k].counterpart >= 0 && group[k + 1].counterpart >= 0;
-      if (pair >= 2 && begins) pair = 0;
-      group[k].counterpart = pair < 2 ? static_cast<int>(set.size() + 1 - 2 * pair) : -1;
-      set.push_back(std::move(group[k]));
+    for (std::size_t k = 0; k < group.size();) {
+      const bool is_pair = k + 1 < group.size() && group[k].counterpart >= 0 && group[k + 1].counterpart >= 0;
+      const int first = static_cast<int>(set.size());
+      for (int member = 0; member < (is_pair ? 2 : 1); ++member, ++k) {
+        group[k].counterpart = is_pair ? first + 1 - member : -1;
+        set.push_back(std::move(group[k]));
+      }
     }
   }
 }

@@ -137,7 +137,8 @@ struct Fold {
 };
 
 /// Holds out a part of the groups, chosen by `random`. Groups (minimal pairs, stories) stay together. Adjacent examples of a group
-/// that have counterparts are a pair, and refer to each other in their new set. Throws Error when there are fewer groups than parts to train on and to hold out.
+/// that have counterparts are a pair, and refer to each other in their new set. Throws Error when there are fewer groups than parts
+/// to train on and to hold out.
 void hold_out(Task& task, std::vector<std::vector<Example>> groups, Fold fold, Random random);
 
 /// A control: replaces each answer with the distractor with probability 1/2, or with any candidate, equally likely

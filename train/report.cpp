@@ -110,8 +110,9 @@ std::string cut_character(const std::vector<std::string>& tokens, std::size_t i,
   constexpr std::size_t most = 16;
   if (tokens[i][0] >= 0) return "";  // ASCII does not continue a character
   const std::string begin(graphemes(tokens[i - 1]).back().text);
-  std::string text = begin;
-  for (std::size_t k = i; k < std::min(tokens.size(), i + most); ++k) text += tokens[k];
+  std::string text = begin + tokens[i];
+  if (graphemes(text)[0].text == begin) return "";
+  for (std::size_t k = i + 1; k < std::min(tokens.size(), i + most); ++k) text += tokens[k];
   const std::string character(graphemes(text)[0].text);
   const bool joins_words = tokenize("x" + begin, split).size() == 1;  // a space keeps them apart
   const bool has_own_place = tokenize("x " + tokens[i], split) == std::vector<std::string>{"x", tokens[i]};
