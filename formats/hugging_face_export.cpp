@@ -45,7 +45,7 @@ std::string architecture_of(const Model& model, const std::string& pretrained) {
   std::string family = pretrained;
   for (const char* head : {"For", "LMHead", "DoubleHeads"}) family = family.substr(0, family.find(head));
   if (family.ends_with("Model")) family.resize(family.size() - 5);
-  if (model.head().classifies()) return family + (family == "Gemma3" ? "Text" : "") + "ForSequenceClassification";
+  if (model.head().classifies()) return family + (family == "Gemma3" ? "Text" : "") + class_ending;
   if (!model.head().has_token_logits()) return family + (family == "Gemma3" ? "TextModel" : "Model");
   if (model.head().fills_masks()) return family + "ForMaskedLM";
   if (family.ends_with("Text")) family.resize(family.size() - 4);  // Gemma3TextModel, Gemma3ForCausalLM

@@ -13,17 +13,15 @@
 namespace heed {
 namespace {
 
-constexpr std::string_view class_ending = "ForSequenceClassification";
 constexpr int max_classes = 100000;
 constexpr const char* pooling_key = "classifier_pooling";  // of ModernBERT
 
-// Returns how many classes a configuration has: as many as 'id2label' names, or 'num_labels'; transformers has 2 without both.
-int number_of_classes(ConfigReader& json) {
+// Returns the names of classes by their number, an object, which is empty without them.
+Json names_of(ConfigReader& json) {
   const Json* const names = json.find("id2label");
-  if (names && !names->is_object()) json.note("'id2label' must be an object with the names of the classes");
-  if (names && names->is_object() && !names->empty())
-    return static_cast<int>(std::min<std::size_t>(names->size(), max_classes));
-  return json.integer("num_labels", 0, 2, Null::missing);
+  if (names && names->is_object()) return *names;
+  if (names) json.note("'id2label' must be an object with the names of the classes");
+  return Json::object();
 }
 
 }  // namespace
@@ -36,13 +34,14 @@ std::vector<std::string> read_classes(ConfigReader& json) {
   if (!architectures || !architectures->is_array() || std::ranges::none_of(*architectures, is_classifier)) return {};
   const Json* const problem = json.find("problem_type");
   if (problem && *problem != "single_label_classification") return {};
-  const int count = number_of_classes(json);
+  const Json names = names_of(json);
+  const int count = names.empty() ? json.integer("num_labels", 0, 2, Null::missing)  // 2 in transformers, too
+                                  : static_cast<int>(std::min<std::size_t>(names.size(), max_classes));
   if (count < 2 || count >= max_classes) return {};
   std::vector<std::string> classes;
-  const Json* const names = json.find("id2label");
   for (int i = 0; i < count; ++i) {
-    const auto found = names && names->is_object() ? names->find(std::to_string(i)) : Json::const_iterator();
-    const bool is_named = names && names->is_object() && found != names->end() && found->is_string();
+    const auto found = names.find(std::to_string(i));
+    const bool is_named = found != names.end() && found->is_string();
     classes.push_back(is_named ? found->get<std::string>() : fmt::format("LABEL_{}", i));
   }
   if (std::set(classes.begin(), classes.end()).size() == classes.size()) return classes;

@@ -3,6 +3,9 @@
 
 namespace heed {
 
+/// With this ends the name of a class of transformers for classes of texts.
+inline constexpr const char* class_ending = "ForSequenceClassification";
+
 /// Returns the names of the classes of which each text has one, by their number: those of 'id2label', or LABEL_0, LABEL_1 ... Empty for
 /// a configuration of another kind of model: 'architectures' names no ForSequenceClassification, 'problem_type' is another one, or there
 /// are fewer than two classes.
