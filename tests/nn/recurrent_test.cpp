@@ -1,3 +1,4 @@
+#include "tests/autograd/helpers.h"
 #include "tests/golden.h"
 #include "tests/message.h"
 
