@@ -1,4 +1,4 @@
-"""What one forward pass computed."""
+"""The values of one forward pass."""
 
 from __future__ import annotations
 
