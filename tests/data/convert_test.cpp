@@ -31,11 +31,9 @@ bool has_python() { return std::system("command -v python3 >/dev/null") == 0; }
 const std::vector<std::string> sentences = {
     "“The” judge's-own e\u0301tude na\u00efve 100% $5 3.14 a_b don’t rock'n'roll -dash 'quoted' a—b … ½ x² ₂",
     "中文字 日本語 ไทย C++ #tag @me A.B. e-mail I'm ''twas 老师感谢了医生，因为他太累了。 가각\u1100\u1161\u11a8",
-    "हिन्दी में लिखा। עִבְרִית 😀👨‍👩‍👧 ✈️ 🇩🇪🇫🇷🇩 👍🏽 ❤️‍🔥 1️⃣ a\tb "
-    "a\u00a0b "
-    "a\u3000b "
-    "a\u200bb "
-    "co\u00adop",
+    "हिन्दी में लिखा। עִבְרִית "
+    "😀👨‍👩‍👧 ✈️ 🇩🇪🇫🇷🇩 👍🏽 "
+    "❤️‍🔥 1️⃣ a\tb a\u00a0b a\u3000b a\u200bb co\u00adop",
     "ﬁne Ⅷ ª º ① e\u0301 ñ \u0301x a\u2028b a\u0085b a\u000bb !\u0301 \u0e33 x\u200d👧 ",
 };
 
