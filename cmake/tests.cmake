@@ -165,6 +165,7 @@ if(HEED_MPI)
   add_executable(sharded_state tests/mpi/sharded_state.cpp)
   heed_options(sharded_state)
   target_link_libraries(sharded_state PRIVATE heed_distributed)
+  add_custom_target(mpi_programs DEPENDS heed_train heed_inspect example_data_parallel sharded_state)
   foreach(part bits states resume death errors studies example)
     add_test(NAME mpi_${part} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
              COMMAND timeout -k 10 600 tests/distributed/processes.sh ${PROJECT_BINARY_DIR} ${part})
