@@ -248,6 +248,7 @@ concept TakesFlagAsAxis = requires(const T& x) {
 || requires(const T& x) { argmin(x, true); }
 || requires(const T& x) { softmax(x, true); }
 || requires(const T& x) { log_softmax(x, true); }
+|| requires(const T& x) { squeeze(x, true); }
 || requires(const T& x) { cumsum(x, true); };
 
 static_assert(!TakesFlagAsAxis<Tensor>);
