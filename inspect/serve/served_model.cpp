@@ -167,7 +167,7 @@ Json ServedModel::answer(const std::string& what, const Json& request, const std
   if (what == "continue") return go_on(example, integer(field(request, "count"), "count", 1, max_continued), has_left);
   if (what == "why") return why(example, request);
   if (what == "circuits") return circuits(example, request);
-  fail("expected understand, read, why, circuits or continue, got '{}'", excerpt(what, 20));
+  fail("expected {}, got '{}'", fmt::join(requests, ", "), excerpt(what, 20));
 }
 
 Json ServedModel::understand(const std::string& text) const {

@@ -4,8 +4,10 @@
 #include <heed/data/task.h>
 #include <heed/formats/saved_model.h>
 
+#include <array>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace heed {
 
@@ -40,6 +42,8 @@ class ServedModel {
   /// Ends a continuation at the next token when has_left() returns true.
   Json answer(const std::string& what, const Json& request, const std::function<bool()>& has_left = {}) const;
 
+  /// What can be asked.
+  static constexpr std::array<std::string_view, 5> requests{"understand", "read", "why", "circuits", "continue"};
   /// Number of tokens up to which a text is read.
   static constexpr std::size_t max_tokens = 512;
   /// Number of tokens up to which "continue" goes.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <random>
 
 namespace heed {
@@ -39,9 +40,11 @@ ServedPage::ServedPage(PageRun run, const Model& model, std::string_view languag
 }
 
 HttpAnswer ServedPage::operator()(const HttpRequest& request) const {
-  if (!request.path.starts_with(path_)) return {.status = 404, .body = "not found\n"};
+  const HttpAnswer not_found{.status = 404, .body = "not found\n"};
+  if (!request.path.starts_with(path_)) return not_found;
   const std::string what = request.path.substr(path_.size());
-  if (!what.empty()) return json_answer(model_, what, request);
+  if (std::ranges::count(ServedModel::requests, what) > 0) return json_answer(model_, what, request);
+  if (!what.empty()) return not_found;
   if (request.method != "GET") return {.status = 405, .body = "expected GET\n"};
   return {.type = "text/html; charset=utf-8", .body = html_};
 }

@@ -38,6 +38,7 @@ TEST_CASE("ServedPage answers only at its random path") {
   CHECK(status("POST", understand, "text/plain", R"({"text":"it"})") == 400);  // a form of any site can send this
   CHECK(status("POST", understand, json.c_str(), "{") == 400);
   CHECK(status("POST", understand, json.c_str(), R"({"text":{"a":[[[[[[[[[[[[1]]]]]]]]]]]]}})") == 400);
-  CHECK(status("POST", page.path() + "../etc/passwd", json.c_str(), R"({"text":{"pieces":["it"],"query":0}})") == 400);
+  CHECK(status("POST", page.path() + "../etc/passwd", json.c_str(), R"({"text":{"pieces":["it"],"query":0}})") == 404);
+  CHECK(status("GET", page.path() + "favicon.ico", "", "") == 404);
   CHECK(status("POST", understand, json.c_str(), R"({"text":"it"})") == 200);
 }
