@@ -263,11 +263,21 @@ void Browser::mouse(const char* type, double x, double y, int buttons) {
                                     {"clickCount", buttons}});
 }
 
+// Waits until the place has been the same in three frames: parts above it may still be drawn.
 Json Browser::place_of(const std::string& javascript, double across, double down) {
-  return run(
-      fmt::format("(() => {{ const at = {}; at.scrollIntoView({{block: 'center'}}); const box = "
-                  "at.getBoundingClientRect(); return [box.x + box.width * {}, box.y + box.height * {}]; }})()",
-                  javascript, across, down));
+  return run(fmt::format(R"(new Promise((done) => {{
+    let before = '', times = 0;
+    const look = () => {{
+      const at = {};
+      at.scrollIntoView({{block: 'center'}});
+      const box = at.getBoundingClientRect(), place = [box.x + box.width * {}, box.y + box.height * {}], now = place.join();
+      times = now === before ? times + 1 : 1;
+      before = now;
+      times === 3 ? done(place) : requestAnimationFrame(look);
+    }};
+    look();
+  }}))",
+                         javascript, across, down));
 }
 
 void Browser::point_at(const std::string& javascript, double across, double down) {
