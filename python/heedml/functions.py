@@ -88,14 +88,17 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
 @overload
 def grad(function: Tensor, argnums: Tensor) -> Tensor: ...
 @overload
+def grad(function: Tensor, argnums: Sequence[Tensor]) -> list[Tensor]: ...
+@overload
 def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]: ...
 def grad(function: Any, argnums: Any = 0) -> Any:
     """Returns a function that gives the gradients of `function`, as value_and_grad() does, without the value.
 
-    grad(output, x) of two tensors of the open Recording returns d(sum(output)) / dx, recorded: u'' is grad(grad(u, x), x).
+    grad(output, x) of two tensors of the open Recording returns d(sum(output)) / dx, recorded: u'' is grad(grad(u, x), x). With a list as
+    x it returns a list, in one pass: the gradients by several activations, for example.
     """
     if isinstance(function, Tensor):
-        return _core._grad(function, [argnums])[0]
+        return _core._grad(function, [argnums])[0] if isinstance(argnums, Tensor) else _core._grad(function, list(argnums))
     both = value_and_grad(function, argnums)
     return lambda *arguments, **options: both(*arguments, **options)[1]
 

@@ -105,3 +105,14 @@ def test_what_a_function_returns_beside_the_value_is_constant_outside_of_a_recor
     with heedml.Recording():
         (_, (moved, _)), _ = heedml.value_and_grad(loss, has_aux=True)(w, state)
         assert heedml.backward(moved.sum())[w].tolist() == [0.5, 0.5]
+
+
+def test_grad_by_several_tensors_is_one_pass_and_equals_single_ones():
+    w = heedml.variable(wide([1, 2]))
+    with heedml.Recording():
+        h = w * w
+        y = (h * h * w).sum()
+        both = heedml.grad(y, [h, w])
+        assert [g.tolist() for g in both] == [heedml.grad(y, h).tolist(), heedml.grad(y, w).tolist()] == [[2, 16], [5, 80]]
+        assert heedml.grad(both[1], (w,))[0].tolist() == [20, 160]
+        assert heedml.grad(y, []) == []
