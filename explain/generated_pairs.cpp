@@ -238,19 +238,27 @@ class TokenRepeater {
   TokenRepeater(const Model& model, const TextReader& reader, PairLanguage language)
       : reader_(reader), space_(reader.space()), before_(language == PairLanguage::english ? "the" : "的") {
     const bool is_english = language == PairLanguage::english;
+    // Models of a generated task or of sentences know no other words than those of their vocabulary.
+    const bool has_own_words = !model.tokenizer.is_of_text() && model.tokenizer.split() == Split::words;
+    if (has_own_words && model.vocabulary.size() > 0) before_ = model.vocabulary.words().back();
     for (const std::string& token : model.vocabulary.words()) {
       std::string word = model.tokenizer.written(token);
       if (word.empty()) word = token;
       if (word.starts_with(" ")) word.erase(0, 1);
-      const bool is_word = is_english ? is_lower_case(word) : is_ideograph(word);
+      const bool is_word = has_own_words ? !word.starts_with("<")
+                           : is_english  ? is_lower_case(word)
+                                         : is_ideograph(word);
       if (is_word && reader.added_token(before_, space_ + word)) words_.push_back(word);
     }
     std::ranges::sort(words_);
     words_.erase(std::unique(words_.begin(), words_.end()), words_.end());
     if (words_.size() <= induction_tokens) {
       fail("induction: expected more than {} {} that are single tokens of the model, got {} (--language {})",
-           induction_tokens, is_english ? "words in lower-case letters" : "Chinese characters", words_.size(),
-           name_of(language));
+           induction_tokens,
+           has_own_words ? "words"
+           : is_english  ? "words in lower-case letters"
+                         : "Chinese characters",
+           words_.size(), name_of(language));
     }
     try {  // the shortest text
       const Words first(words_.begin(), words_.begin() + induction_tokens);

@@ -144,6 +144,20 @@ TEST_CASE("Generated pairs of a masked language model hide their answer") {
         "greater_than: needs a model that predicts the next token, since a year has several tokens");
 }
 
+TEST_CASE("Pairs that repeat tokens use every word of a model that has only its own") {
+  Model model;
+  for (char sign = 'A'; sign <= 'T'; ++sign) model.vocabulary.add(std::string(1, sign));
+  model.vocabulary.add("<unk>");
+  TransformerConfig shape = small_config();
+  shape.vocabulary = model.vocabulary.size();
+  shape.max_length = 48;
+  model.build(Scope(model.parameters, 3), decoder_of(shape));
+  check_pairs(model, Behaviour::induction, {.count = 30});
+  for (const WrittenPair& pair : generate_pairs(model, Behaviour::induction)) {
+    CHECK(pair.clean.find('<') == std::string::npos);
+  }
+}
+
 TEST_CASE("generate_pairs says how many words are left where they are too few") {
   Model model;
   model.tokenizer = Tokenizer::of_text(Split::words);
