@@ -30,15 +30,30 @@ std::vector<int> observations_of(std::span<const TextPair> pairs) {
     return number;
   };
   using Tokens = std::vector<std::string>;
-  std::map<std::pair<Tokens, Tokens>, int> first;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const std::pair<Tokens, Tokens> texts = std::minmax(pairs[i].clean.tokens, pairs[i].corrupted.tokens);
-    const int here = last(observations[i]), there = last(first.try_emplace(texts, here).first->second);
+  std::map<Tokens, int> first_of_clean;
+  std::map<std::pair<Tokens, Tokens>, int> first_of_both;
+  const auto join = [&](auto& first, const auto& texts, int observation) {
+    const int here = last(observation), there = last(first.try_emplace(texts, here).first->second);
     joined[static_cast<std::size_t>(std::max(here, there))] = std::min(here, there);
+  };
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const Tokens &clean = pairs[i].clean.tokens, &corrupted = pairs[i].corrupted.tokens;
+    join(first_of_clean, clean, observations[i]);
+    join(first_of_both, std::pair(std::minmax(clean, corrupted)), observations[i]);
   }
   std::map<int, int> numbers;
   for (int& number : observations) {
     number = numbers.emplace(last(number), static_cast<int>(numbers.size())).first->second;
+  }
+  return observations;
+}
+
+std::vector<int> checked_observations(const char* command, std::span<const TextPair> pairs) {
+  std::vector<int> observations = observations_of(pairs);
+  const int count = observations.empty() ? 0 : 1 + std::ranges::max(observations);
+  if (count < 2) {
+    fail("{}: expected at least 2 different pairs of texts, got {}{}", command, count,
+         pairs.size() > 1 ? " (pairs of one clean text count as one)" : "");
   }
   return observations;
 }
@@ -73,7 +88,9 @@ PairHalves::PairHalves(const std::vector<std::string>& groups, Random random, st
   together_ = groups_ >= min_groups;
   if (count_ < min_pairs) {
     fail(
-        "circuit: expected at least {} different pairs, got {}; half of them choose the circuit, the others measure it",
+        "circuit: expected at least {} different pairs, got {} (pairs of one clean text count as one); half of them "
+        "choose the circuit, "
+        "the others measure it",
         min_pairs, count_);
   }
   std::vector<int> all(count_);

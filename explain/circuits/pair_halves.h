@@ -14,9 +14,11 @@ constexpr int min_pairs_of_group = 4;  ///< in the first half, for a group to ch
 
 /// Returns the number of each pair's observation, from 0: of its group where there are at least `min_groups` groups, else its own.
 std::vector<int> observations_of(const std::vector<std::string>& groups);
-/// Returns the same for pairs. Those of the same two texts, in either order, are one observation: one says nothing that the other does
-/// not.
+/// Returns the same for pairs. Those of one clean text are one observation, whatever their corrupted texts, and so are those of the same
+/// two texts in either order: their figures are not independent.
 std::vector<int> observations_of(std::span<const TextPair> pairs);
+/// Returns the same. Throws `Error` that names `command` for fewer than 2 observations, which have no interval.
+std::vector<int> checked_observations(const char* command, std::span<const TextPair> pairs);
 
 /// Draws as many observations as there are, with replacement. Returns for each value how often its observation was drawn.
 std::vector<double> resampled_weights(const std::vector<int>& observations, Random random);

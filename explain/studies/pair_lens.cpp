@@ -32,7 +32,7 @@ std::vector<std::vector<double>> log_odds_by_layer(const Model& model, const Bat
 
 PairLens pair_lens(const Model& model, std::span<const TextPair> pairs, const OnProgress& progress) {
   check_has_head(model);
-  if (pairs.size() < 2) fail("why: expected at least 2 different pairs of texts, got {}", pairs.size());
+  const std::vector<int> groups = checked_observations("why", pairs);
   const NoRecording unrecorded;
   const std::size_t count = static_cast<std::size_t>(model.layers()) + 1;
   std::vector<std::vector<double>> clean(count, std::vector<double>(pairs.size())), corrupted = clean;
@@ -50,7 +50,6 @@ PairLens pair_lens(const Model& model, std::span<const TextPair> pairs, const On
     }
   }
 
-  const std::vector<int> groups = observations_of(pairs);
   PairLens lens{.pairs = static_cast<int>(pairs.size()), .observations = 1 + std::ranges::max(groups)};
   for (std::size_t layer = 0; layer < count; ++layer) {
     std::vector<double> differences;

@@ -30,10 +30,9 @@ Role role_of(const TextPair& pair, std::size_t token) {
 class RestoredStudy {
  public:
   RestoredStudy(const Model& model, std::span<const TextPair> pairs) : model_(model), pairs_(pairs) {
-    if (pairs.size() < 2) fail("causes: expected at least 2 different pairs of texts, got {}", pairs.size());
+    groups_ = checked_observations("causes", pairs);
     clean_.resize(pairs.size()), corrupted_.resize(pairs.size());
     name_tokens();
-    groups_ = observations_of(pairs);
     result_.pairs = static_cast<int>(pairs.size());
     result_.observations = 1 + std::ranges::max(groups_);
     const bool has_mlp =

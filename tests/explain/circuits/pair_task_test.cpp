@@ -45,7 +45,16 @@ TEST_CASE("Both directions of a pair are one observation, in one half") {
   CHECK(observations_of(pairs) == std::vector{0, 1, 2, 3, 4, 5, 6, 7});
   for (int i = 0; i < 4; ++i) pairs[static_cast<std::size_t>(4 + i)] = exchanged(pairs[static_cast<std::size_t>(i)]);
   CHECK(message([&] { circuit_study(made.model, pairs); }) ==
-        "circuit: expected at least 8 different pairs, got 4; half of them choose the circuit, the others measure it");
+        "circuit: expected at least 8 different pairs, got 4 (pairs of one clean text count as one); half of them "
+        "choose the circuit, the others measure it");
+  // So are the pairs of one clean text, but not those of one corrupted text.
+  pairs = made.pairs(8);
+  for (int i = 0; i < 8; ++i) {
+    TextPair other = pairs[static_cast<std::size_t>(i)];
+    other.corrupted = pairs[static_cast<std::size_t>(7 - i)].corrupted;
+    pairs.push_back(other);
+  }
+  CHECK(observations_of(pairs) == std::vector{0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7});
   // Groups that are observations keep both directions, and join pairs of other groups that have the same texts.
   std::vector<TextPair> grouped = made.pairs(20);
   for (std::size_t i = 0; i < 20; ++i) grouped[i].group = std::to_string(i / 2);

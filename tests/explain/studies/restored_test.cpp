@@ -82,6 +82,9 @@ TEST_CASE("restored names roles where texts differ in length") {
   CHECK((json["pairs"] == 2 && json["by_position"] == false && json["restored"]["mlp"].size() == 4));
   CHECK(message([&] { (void)restored(model, std::span(pairs).first(1)); }) ==
         "causes: expected at least 2 different pairs of texts, got 1");
+  const std::vector<TextPair> one_text{pair_of(model, "abcd", "aecd"), pair_of(model, "abcd", "afcd")};
+  CHECK(message([&] { (void)restored(model, one_text); }) ==
+        "causes: expected at least 2 different pairs of texts, got 1 (pairs of one clean text count as one)");
 }
 
 TEST_CASE("restored counts a role among the pairs that have it") {
