@@ -149,7 +149,7 @@ TEST_CASE("ServedModel refuses malformed requests and says why it cannot read a 
   };
   CHECK(refused("read", {{"text", text}}) == "the request has no \"removed\"");
   CHECK(refused("read", 3) == "the request has no \"text\"");
-  CHECK(refused("write", {{"text", text}}) == "expected understand, read, why, circuits or continue, got 'write'");
+  CHECK(refused("write", {{"text", text}}) == "expected understand, read, why, circuits, continue, got 'write'");
   for (const char* name : {"", "1", "a.b", "1.", ".1", "0.0.0.0", "-1.0", "99999999999.0"}) {
     CHECK(refused("read", {{"text", text}, {"removed", {name}}}) ==
           fmt::format("removed: expected layer.head or layer.head.token, got '{}'", name));
