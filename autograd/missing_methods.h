@@ -97,7 +97,7 @@ void topk(const Tensor&, std::int64_t, std::same_as<bool> auto, auto...) = delet
 void sort(const Tensor&, std::same_as<bool> auto, auto...) = delete;                // descending: sort(x, 1, true)
 void softmax(const Tensor&, std::same_as<bool> auto) = delete;                      // along an axis: softmax(x, 1)
 void log_softmax(const Tensor&, std::same_as<bool> auto) = delete;                  // along an axis: log_softmax(x, 1)
-void squeeze(const Tensor&, std::same_as<bool> auto) = delete;                      // an axis: squeeze(x, 1), or all: squeeze(x)
+void squeeze(const Tensor&, std::same_as<bool> auto) = delete;  // an axis: squeeze(x, 1), or all: squeeze(x)
 
 // keepdim is true or false, and axes stand in braces: sum(x, {0, 1}), norm(x, 1, true), var(x, 1, false, 1)
 void sum(const Tensor&, const Axes&, std::same_as<int> auto, auto...) = delete;   // sum(x, {0, 1})
