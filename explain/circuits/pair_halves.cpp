@@ -1,3 +1,5 @@
+#include "explain/internal/joined_sets.h"
+
 #include <heed/autograd/error.h>
 #include <heed/explain/circuits/pair_halves.h>
 
@@ -22,28 +24,19 @@ std::vector<int> observations_of(const std::vector<std::string>& groups) {
 std::vector<int> observations_of(std::span<const TextPair> pairs) {
   std::vector<std::string> groups;
   for (const TextPair& pair : pairs) groups.push_back(pair.group);
-  std::vector<int> observations = observations_of(groups);
-  std::vector<int> joined(pairs.size());  // the number that an observation became, itself at first
-  std::iota(joined.begin(), joined.end(), 0);
-  const auto last = [&](int number) {
-    while (joined[static_cast<std::size_t>(number)] != number) number = joined[static_cast<std::size_t>(number)];
-    return number;
-  };
-  using Tokens = std::vector<std::string>;
-  std::map<Tokens, int> first_of_clean;
-  std::map<std::pair<Tokens, Tokens>, int> first_of_both;
-  const auto join = [&](auto& first, const auto& texts, int observation) {
-    const int here = last(observation), there = last(first.try_emplace(texts, here).first->second);
-    joined[static_cast<std::size_t>(std::max(here, there))] = std::min(here, there);
-  };
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const Tokens &clean = pairs[i].clean.tokens, &corrupted = pairs[i].corrupted.tokens;
-    join(first_of_clean, clean, observations[i]);
-    join(first_of_both, std::pair(std::minmax(clean, corrupted)), observations[i]);
-  }
-  std::map<int, int> numbers;
-  for (int& number : observations) {
-    number = numbers.emplace(last(number), static_cast<int>(numbers.size())).first->second;
+  const std::vector<int> of_groups = observations_of(groups);
+  const auto pair = [&](int i) -> const TextPair& { return pairs[static_cast<std::size_t>(i)]; };
+  JoinedSets sets(pairs.size());
+  sets.join_equal([&](int i) { return of_groups[static_cast<std::size_t>(i)]; });
+  sets.join_equal([&](int i) { return pair(i).clean.tokens; });
+  sets.join_equal([&](int i) {
+    using Texts = std::pair<std::vector<std::string>, std::vector<std::string>>;
+    return Texts(std::minmax(pair(i).clean.tokens, pair(i).corrupted.tokens));
+  });
+  std::vector<int> observations;
+  std::map<int, int> numbers;  // of the sets
+  for (int i = 0; i < std::ssize(pairs); ++i) {
+    observations.push_back(numbers.emplace(sets.first(i), static_cast<int>(numbers.size())).first->second);
   }
   return observations;
 }

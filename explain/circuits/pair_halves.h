@@ -17,7 +17,7 @@ std::vector<int> observations_of(const std::vector<std::string>& groups);
 /// Returns the same for pairs. Those of one clean text are one observation, whatever their corrupted texts, and so are those of the same
 /// two texts in either order: their figures are not independent.
 std::vector<int> observations_of(std::span<const TextPair> pairs);
-/// Returns the same. Throws `Error` that names `command` for fewer than 2 observations, which have no interval.
+/// Returns the same for the pairs of a `command`. An interval needs 2 observations: throws `Error` for fewer.
 std::vector<int> checked_observations(const char* command, std::span<const TextPair> pairs);
 
 /// Draws as many observations as there are, with replacement. Returns for each value how often its observation was drawn.

@@ -1,5 +1,6 @@
 #include "autograd/cpu/thread_pool.h"
 #include "explain/internal/even_choice.h"
+#include "explain/internal/joined_sets.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/data/overlap.h>
@@ -15,7 +16,6 @@
 #include <limits>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -251,24 +251,16 @@ InterventionOf patch_from_counterparts(Heads heads) {
 }
 
 std::vector<int> observations_of(const std::vector<Example>& sentences) {
-  std::vector<int> parents(sentences.size());  // of a forest with a tree per group; the root is the first sentence
-  std::iota(parents.begin(), parents.end(), 0);
-  const auto root = [&](int i) {
-    while (parents[static_cast<std::size_t>(i)] != i) i = parents[static_cast<std::size_t>(i)];
-    return i;
-  };
-  const auto join = [&](int a, int b) {
-    a = root(a), b = root(b);
-    parents[static_cast<std::size_t>(std::max(a, b))] = std::min(a, b);
-  };
-  std::map<std::pair<std::vector<std::string>, int>, int> first;
+  const auto sentence = [&](int i) -> const Example& { return sentences[static_cast<std::size_t>(i)]; };
+  JoinedSets sets(sentences.size());
+  sets.join_equal([&](int i) { return std::pair(sentence(i).tokens, sentence(i).query); });
+  std::vector<int> observations(sentences.size());
   for (int i = 0; i < std::ssize(sentences); ++i) {
-    const Example& e = sentences[static_cast<std::size_t>(i)];
-    join(i, first.try_emplace({e.tokens, e.query}, i).first->second);
-    if (e.counterpart >= 0 && e.counterpart < i) join(i, e.counterpart);
+    const int counterpart = sentence(i).counterpart;
+    if (counterpart >= 0 && counterpart < i) sets.join(i, counterpart);
   }
-  for (int i = 0; i < std::ssize(sentences); ++i) parents[static_cast<std::size_t>(i)] = root(i);
-  return parents;
+  for (int i = 0; i < std::ssize(sentences); ++i) observations[static_cast<std::size_t>(i)] = sets.first(i);
+  return observations;
 }
 
 double fair_choice(std::span<const Example> sentences) {
