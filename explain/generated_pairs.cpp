@@ -1,5 +1,5 @@
-#include "explain/internal/added_token.h"
 #include "explain/internal/pair_words.h"
+#include "explain/internal/token_repeater.h"
 #include "tokenizers/internal/json.h"
 
 #include <heed/autograd/random.h>
@@ -15,10 +15,8 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t min_words = 2;          // of each kind
-constexpr std::size_t induction_tokens = 12;  // that are repeated
-constexpr std::size_t min_repeated = 3;       // tokens of the second copy
-constexpr int max_failures = 1000;            // in a row
+constexpr std::size_t min_words = 2;  // of each kind
+constexpr int max_failures = 1000;    // in a row
 
 using Words = std::vector<std::string>;
 using Slots = std::map<std::string, std::string>;
@@ -32,66 +30,6 @@ std::string filled(std::string text, const Slots& slots) {
   }
   return text;
 }
-
-// Reads texts as the model does.
-class TextReader {
- public:
-  TextReader(const Model& model, PairLanguage language)
-      : model_(model), space_(language == PairLanguage::english ? " " : "") {
-    if (!model.head().fills_masks()) return;
-    mask_ = model.vocabulary.contains("<mask>") && !model.vocabulary.contains("[MASK]") ? "<mask>" : "[MASK]";
-  }
-
-  bool has_mask() const { return !mask_.empty(); }
-  const std::string& space() const { return space_; }
-
-  // Returns a text up to its answer as the model is asked, with a mask for the answer if it fills masks.
-  std::string asked(const std::string& text, const std::string& space, const std::string& tail) const {
-    return has_mask() ? text + space + mask_ + tail : text;
-  }
-
-  bool is_known(const Words& tokens) const {
-    return std::ranges::all_of(tokens, [&](const std::string& token) { return is_known_token(model_, token); });
-  }
-
-  std::optional<int> added_token(const std::string& text, const std::string& more) const {
-    return heed::added_token(model_, text, more);
-  }
-
-  // Returns the tokens of a text as the model is asked; none where it cannot be.
-  Words tokens_of(const std::string& text) const {
-    try {
-      const Example example = question(model_, text);
-      (void)batch_of(model_, example);
-      return is_known(example.tokens) ? example.tokens : Words();
-    } catch (const Error&) {
-      return {};
-    }
-  }
-
-  // Returns whether read_pairs() takes `answer` for the token with which the text goes on.
-  bool is_answer(const std::string& text, const std::string& space, const std::string& tail,
-                 const std::string& answer) const {
-    const std::optional<int> token = added_token(text, space + answer);
-    if (!token) return false;
-    try {
-      const std::string whole = asked(text, space, tail);
-      return answer_index(model_, whole, question(model_, whole), answer) == *token;
-    } catch (const Error&) {
-      return false;
-    }
-  }
-
- private:
-  const Model& model_;
-  std::string space_, mask_;
-};
-
-// The two texts of a pair up to their answers, and what may answer the first.
-struct Draft {
-  std::string clean, corrupted, tail, space, group;
-  Words answer, wrong;
-};
 
 // Fills templates with words that the model knows.
 class TemplateFiller {
@@ -118,16 +56,16 @@ class TemplateFiller {
     }
   }
 
-  Draft draw(Random& random) const {
+  PairDraft draw(Random& random) const {
     const PairTemplate& form = one_of(words_.templates, random);
     Slots slots = other_slots(random);
-    Draft draft{.clean = {},
-                .corrupted = {},
-                .tail = form.tail,
-                .space = reader_.space(),
-                .group = form.group,
-                .answer = {},
-                .wrong = {}};
+    PairDraft draft{.clean = {},
+                    .corrupted = {},
+                    .tail = form.tail,
+                    .space = reader_.space(),
+                    .group = form.group,
+                    .answer = {},
+                    .wrong = {}};
     const auto fill = [&](std::string& text, const std::string& slot, const std::string& word) {
       slots[slot] = word;
       text = filled(form.text, slots);
@@ -209,7 +147,7 @@ class TemplateFiller {
 
   // Answers are the years behind a century's two digits, or only their first digit where the model's tokens are single digits.
   template <class Fill>
-  void draw_years(Random& random, const Fill& fill, Draft& draft) const {
+  void draw_years(Random& random, const Fill& fill, PairDraft& draft) const {
     const std::string century = std::to_string(11 + random.below(7));
     const auto year = static_cast<int>(2 + random.below(97));
     fill(draft.clean, "C", century);
@@ -232,95 +170,13 @@ class TemplateFiller {
   PairVocabulary words_;
 };
 
-// Repeats random tokens of the model.
-class TokenRepeater {
- public:
-  TokenRepeater(const Model& model, const TextReader& reader, PairLanguage language)
-      : reader_(reader), space_(reader.space()), before_(language == PairLanguage::english ? "the" : "的") {
-    const bool is_english = language == PairLanguage::english;
-    // Models of a generated task or of sentences know no other words than those of their vocabulary.
-    const bool has_own_words = !model.tokenizer.is_of_text() && model.tokenizer.split() == Split::words;
-    if (has_own_words && model.vocabulary.size() > 0) before_ = model.vocabulary.words().back();
-    for (const std::string& token : model.vocabulary.words()) {
-      std::string word = model.tokenizer.written(token);
-      if (word.empty()) word = token;
-      if (word.starts_with(" ")) word.erase(0, 1);
-      const bool is_word = has_own_words ? !word.starts_with("<")
-                           : is_english  ? is_lower_case(word)
-                                         : is_ideograph(word);
-      if (is_word && reader.added_token(before_, space_ + word)) words_.push_back(word);
-    }
-    std::ranges::sort(words_);
-    words_.erase(std::unique(words_.begin(), words_.end()), words_.end());
-    if (words_.size() <= induction_tokens) {
-      fail("induction: expected more than {} {} that are single tokens of the model, got {} (--language {})",
-           induction_tokens,
-           has_own_words ? "words"
-           : is_english  ? "words in lower-case letters"
-                         : "Chinese characters",
-           words_.size(), name_of(language));
-    }
-    try {  // the shortest text
-      const Words first(words_.begin(), words_.begin() + induction_tokens);
-      const Words second(first.begin(), first.begin() + min_repeated);
-      (void)batch_of(model, question(model, reader.asked(repeated(first, second), space_, "")));
-    } catch (const Error& error) {
-      fail("induction: {}", error.what());
-    }
-  }
-
-  Draft draw(Random& random) const {
-    Words words = words_;
-    for (std::size_t i = 0; i <= induction_tokens; ++i) {
-      std::swap(words[i],
-                words[i + static_cast<std::size_t>(random.below(std::ssize(words) - static_cast<std::int64_t>(i)))]);
-    }
-    // The second copy ends before word `next`, whose place word `other` takes in the first copy of the corrupted text.
-    const auto next = min_repeated + static_cast<std::size_t>(random.below(induction_tokens - 4));
-    const std::string other = words[induction_tokens];
-    words.resize(induction_tokens);
-    Draft draft{.clean = {},
-                .corrupted = {},
-                .tail = {},
-                .space = space_,
-                .group = "",
-                .answer = {words[next]},
-                .wrong = {other}};
-    const Words second(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(next));
-    draft.clean = repeated(words, second);
-    words[next] = other;
-    draft.corrupted = repeated(words, second);
-    return draft;
-  }
-
-  std::string counts() const { return fmt::format("{} words", words_.size()); }
-
- private:
-  static bool is_lower_case(const std::string& word) {
-    return word.size() > 2 && std::ranges::all_of(word, [](char c) { return c >= 'a' && c <= 'z'; });
-  }
-  std::string repeated(Words words, const Words& second) const {
-    // A space makes the first word the token that it is later, if the tokenizer keeps it.
-    const std::string first = space_ + words[0];
-    const bool keeps_space = reader_.added_token("", first) == reader_.added_token(before_, first);
-    words.insert(words.end(), second.begin(), second.end());
-    return fmt::format("{}{}", keeps_space ? space_ : "", fmt::join(words, space_));
-  }
-  // Whether it is one character from U+4E00 to U+9FFF.
-  static bool is_ideograph(const std::string& word) { return word.size() == 3 && word >= "\u4e00" && word <= "\u9fff"; }
-
-  const TextReader& reader_;
-  std::string space_, before_;
-  Words words_;
-};
-
 // Why drafts gave no new pair.
 struct Refused {
   int lengths = 0, answers = 0, repeated = 0;
 };
 
 // Returns the pair of a draft that the model reads as intended, and is not `seen` yet.
-std::optional<WrittenPair> checked(const TextReader& reader, const Draft& draft,
+std::optional<WrittenPair> checked(const TextReader& reader, const PairDraft& draft,
                                    const std::set<std::pair<std::string, std::string>>& seen, Refused& refused) {
   WrittenPair pair{reader.asked(draft.clean, draft.space, draft.tail),
                    reader.asked(draft.corrupted, draft.space, draft.tail),
