@@ -42,7 +42,7 @@ class ServedModel {
   /// Ends a continuation at the next token when has_left() returns true.
   Json answer(const std::string& what, const Json& request, const std::function<bool()>& has_left = {}) const;
 
-  /// What can be asked.
+  /// Names of the requests.
   static constexpr std::array<std::string_view, 5> requests{"understand", "read", "why", "circuits", "continue"};
   /// Number of tokens up to which a text is read.
   static constexpr std::size_t max_tokens = 512;
