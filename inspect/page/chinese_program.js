@@ -85,7 +85,7 @@ const programChinese = {
   'The right answer is the more probable one in {} of {} held-out pairs with the circuit that was chosen, {}; in {} with all edges, {}; and in {} with none, {}.': '{1} 个留出句对中正确答案更可能的：只留选出的回路时 {0} 个，即 {2}；全部边都留时 {3} 个，即 {4}；一条边也不留时 {5} 个，即 {6}。',
   'The circuit of a model of this size takes more than seconds: inspect circuit RUN finds it.': '这样大的模型，找回路不是几秒钟的事：请用 inspect circuit RUN。',
   'The circuit was not looked for: {}': '没有寻找回路：{0}',
-  'circuit: expected at least {} different pairs, got {}; half of them choose the circuit, the others measure it': '至少需要 {0} 个不同的句对，这里只有 {1} 个；一半用来选出回路，另一半用来测量。',
+  'circuit: expected at least {} different pairs, got {} (pairs of one clean text count as one); half of them choose the circuit, the others measure it': '至少需要 {0} 个不同的句对，这里只有 {1} 个（原文本相同的句对只算一个）；一半用来选出回路，另一半用来测量。',
 
   // Rows that a run does not have
   'No sentence has an antecedent: edges to it, to a distractor and to a cue word are left out.': '没有标出先行词的句子：略去到先行词、干扰项和线索词的边。',
